@@ -1,4 +1,8 @@
-"""The parts of a block of states. A compiled loop processes each part and notes unknown paths."""
+"""The parts of a block of states, with the progress of the compiled loop that processes each part.
+
+The loop follows paths through decision trees. A state that meets an unknown path, which is not learned yet, waits until
+the function of the spec has been called; see `kernel`.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +18,20 @@ from leadline.checker.settings import Tuning
 
 
 class BlockParts:
-    """The positions of the loops in the parts of a block. See `kernel.expand`.
+    """The parts of a block of states, and the progress of the compiled loop in each part. See `kernel.expand`.
 
     Parameters:
         first, last: the range of states of the block; `last` is excluded.
         count: the number of parts.
         slots: the number of slots of a state.
-        tuning: limits the number of unknown paths and of waiting states of a part.
+        tuning: the maximum numbers of unknown paths and of waiting states of a part.
 
     Attributes:
         ends: the first state of each part, followed by the end of the block.
-        cursors: for each part; see `kernel.INDEX`.
-        waiting: for each part, the states that wait for unknown paths.
-        unknown, rows: for each part, the unknown paths, and the slot numbers of the states that met them.
+        cursors: for each part, the position of the loop; see `kernel.INDEX`.
+        waiting: for each part, the states that wait because they met an unknown path.
+        unknown: for each part, the unknown paths; see `kernel.TREE`.
+        rows: for each unknown path, the slot numbers of the first state or step that met it.
     """
 
     def __init__(self, first: int, last: int, count: int, slots: int, tuning: Tuning) -> None:
@@ -39,35 +44,39 @@ class BlockParts:
         self._slots = slots
 
     def fit(self, slots: int) -> None:
-        """Make room for rows with more slots."""
+        """Allocate new rows if the number of slots of a state has changed."""
         if slots != self._slots:
             self.rows = np.empty((*self.rows.shape[:2], 2 * slots), np.int64)
             self._slots = slots
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """The number of remaining states of each part."""
+        """The number of states that remain to be processed in each part, including waiting states."""
         left: NDArray[np.int64] = self.ends[1:] - self.cursors[:, kernel.INDEX] + self.cursors[:, kernel.WAITING]
         return left
 
     @property
     def busy(self) -> list[int]:
-        """The parts that have remaining states."""
+        """The numbers of the parts in which states remain to be processed."""
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 
     def of(self, part: int) -> Part:
-        """Return the position of the loop in a part."""
+        """Return the arrays of one part that are passed to a compiled loop."""
         end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
         return Part(cursor, end, waiting, self.unknown[part], self.rows[part])
 
     def jobs(self, first_step: int) -> list[tuple[Job, int]]:
-        """Return the calls to make for the unknown paths: one for each end, with the number of states that met it.
+        """Return the calls that must be made to learn the unknown paths, and clear the list of unknown paths.
 
-        States whose paths have the same end probably share the rest of the path. States with different ends do not.
+        Unknown paths that end at the same edge of a tree need only one call, because the rest of the path is probably
+        the same.
 
         Parameters:
-            first_step: the first tree of a step predicate.
+            first_step: the index of the first tree that belongs to a step predicate.
+
+        Returns:
+            The calls, each with the number of states that need it.
         """
         jobs: dict[tuple[int, int], Job] = {}
         wanted: Counter[tuple[int, int]] = Counter()
@@ -77,14 +86,14 @@ class BlockParts:
             for (tree, node, number, times), row in zip(unknown[:found].tolist(), rows[:found], strict=True):
                 numbers = row[: self._slots].tolist()
                 if numbers != before:
-                    before = numbers  # one object for all calls on a state, which `Caller` recognizes
+                    before = numbers  # `Caller` recognizes the object in further calls on the same state
                 after = (row[self._slots :].tolist(),) if tree >= first_step else ()
                 jobs.setdefault((node, number), (tree, (before, *after)))
                 wanted[node, number] += times
-        self.cursors[:, kernel.ASKED] = 0  # also for finished parts, which no loop resets
+        self.cursors[:, kernel.ASKED] = 0  # the loops reset it only in parts that have states left
         return [(job, wanted[end]) for end, job in jobs.items()]
 
     def that_wait(self, part: int) -> NDArray[np.int64]:
-        """Return the waiting states of a part."""
+        """Return the states of a part that wait for an unknown path."""
         waiting: NDArray[np.int64] = self.waiting[part, : self.cursors[part, kernel.WAITING]]
         return waiting

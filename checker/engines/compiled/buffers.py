@@ -1,4 +1,4 @@
-"""Buffers for the next states of a block, and for the steps of calls that were not learned."""
+"""Buffers for the next states of a block of states, and arrays for the results of direct calls."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from leadline.checker.engines.learning.arrays import AnswerArrays, SuccessorArra
 from leadline.checker.engines.learning.packing import Packing
 
 STEPS_A_STATE = 4
-"""The initial room for next states, per state of a block."""
+"""The initial size of a buffer: the number of next states for each state of a block."""
 
 Steps = Sequence[dict[int, int]]
-"""For each step of an action instance, the new number of each slot that it writes."""
+"""The steps of an action instance: for each step, the new number of each slot that it writes."""
 
 
 class Buffers:
-    """The next states of a block, with a row for each part of the block. See `kernel.expand`.
+    """Buffers for the next states of a block. Each array has a row for each part of the block.
 
     Parameters:
         parts: the number of parts of the block.
         states: the maximum number of states of a part.
         words: the number of words of a packed state.
-        step_checks: the number of step predicates.
-        regions: the number of regions of the table.
+        step_checks: the number of predicates on steps.
+        regions: the number of regions of the hash table of states; see `kernel.insert`.
+
+    Attributes:
+        begins, found, hashes, parents, trees, routes, regions, places, shown: see `SuccessorArrays`.
     """
 
     def __init__(self, parts: int, states: int, words: int, step_checks: int, regions: int) -> None:
@@ -41,35 +44,36 @@ class Buffers:
 
     @property
     def arrays(self) -> SuccessorArrays:
-        """Return the arrays of all parts."""
+        """The arrays of all parts, as a named tuple."""
         return SuccessorArrays(**vars(self))
 
     def of(self, part: int) -> SuccessorArrays:
-        """Return the arrays of one part."""
+        """Return the arrays of one part, as a named tuple."""
         return SuccessorArrays(**{name: array[part] for name, array in vars(self).items()})
 
     @property
     def nbytes(self) -> int:
-        """The memory of all arrays, in bytes."""
+        """The size of all arrays in bytes."""
         return sum(array.nbytes for array in vars(self).values())
 
     def grow(self) -> None:
-        """Double the room for each part, and keep the contents."""
+        """Double the number of next states for which each part has room. The contents are kept."""
         for name in ("found", "hashes", "parents", "trees", "routes", "places", "shown"):
             setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))], axis=1))
 
 
 class UnlearnedSteps:
-    """The steps of action instances that were called for some states, but not learned.
+    """The results of direct calls, whose steps are used once and not added to the transition tables.
 
     Parameters:
-        answers: for each state, the action instances in order, each with its steps.
-        packing: the packing of the next states.
+        answers: for each state, the action instances that were called on it, in order, each with its steps.
+        packing: the packing of the states.
 
     Attributes:
-        arrays: the arrays for the compiled loop: the position at which the instances of each state begin, followed by
-            the end of the last; the instances; the first outcome and the number of outcomes of each instance; and for
-            each outcome and word, the bits to keep and the bits to set.
+        arrays: the results as arrays for `kernel.expand`. `begins` contains, for each state, the position of its first
+            entry in `trees`, `start` and `count`, followed by the end of the last state's entries. Each entry holds an
+            action instance, the position of its first step in `keep` and `put`, and the number of its steps. `keep`
+            and `put` contain, for each step and word, the bits to keep and the bits to set.
     """
 
     def __init__(self, answers: Sequence[Sequence[tuple[int, Steps]]], packing: Packing) -> None:

@@ -1,10 +1,10 @@
-"""Chooses between learning from calls of a spec's functions and direct calls on each state, as in the oracle.
+"""Chooses between two ways to search: with transition tables, or with direct calls as in the oracle.
 
-Learning pays off in large spaces with many similar states, and needs the compiler, which takes some time to load. A
-search therefore begins with direct calls, and continues with them if the first levels show that the space is small.
-In a large space, learning is given up if it turns out to be slower than direct calls: because nearly every call is new,
-for example if a state is a single value that never recurs, or because the space is a long chain of levels with few
-states each.
+Learning transition tables from calls of a spec's functions is faster in large state spaces with many similar states.
+It requires the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
+with them if the first levels show that the state space is small. In a large state space, the search returns to direct
+calls if these are faster. This is the case if few results of calls can be used again, for example because a state is a
+single value that never recurs, or if there are many levels with few states each.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 EARLY_SECONDS, EARLY = 0.25, 3
-"""In the first `EARLY_SECONDS` of CPU time, little is known about a space. It counts as large only if direct calls will
-probably take more than `EARLY` times `Tuning.small_seconds`."""
+"""In the first `EARLY_SECONDS` of CPU time, forecasts are less reliable. A state space then counts as large only if
+direct calls will probably take more than `EARLY` times `Tuning.small_seconds`."""
 
 LEFT_LATER = 10
-"""The factor on the rate in `is_narrow` after `Tuning.small_seconds`, as giving up direct calls late wastes work."""
+"""The factor by which the rate of direct calls is multiplied in `is_narrow` after `Tuning.small_seconds` have passed.
+
+It makes the search less likely to stop direct calls late, because this would waste the work already done."""
 
 _log = logging.getLogger("leadline")
 
@@ -45,10 +47,10 @@ def explore(
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
 ) -> Result:
-    """Search a spec's states breadth-first, with learned transition tables if that pays off.
+    """Search a spec's states breadth-first, with learned transition tables if they are expected to save time.
 
-    A search with a checkpoint always learns, and so does one with `Tuning.in_order`, for which direct calls are made in
-    another order.
+    A search with a checkpoint always uses transition tables, and so does a search with `Tuning.in_order`, because
+    direct calls do not sort the next states.
 
     Parameters:
         spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.
@@ -73,8 +75,8 @@ def explore(
 
     try:
         from leadline.checker.engines.compiled import search
-        from leadline.checker.engines.learning import tables as tables  # these load the compiler
-    except (ImportError, OSError, MemoryError) as error:  # for example, `ulimit -v` leaves no room for it
+        from leadline.checker.engines.learning import tables as tables  # these imports load the compiler
+    except (ImportError, OSError, MemoryError) as error:  # for example, because of `ulimit -v`
         if settings.checkpoint is not None or settings.resume is not None:
             raise LeadlineError(f"checkpoints require the compiler, which cannot be loaded: {error}") from error
         _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
@@ -94,10 +96,10 @@ def explore(
 
 
 class _Large(Exception):
-    """Raised when the space is probably large.
+    """Raised when the state space is probably large.
 
     Attributes:
-        forecast: contains the speed at which the first states were expanded.
+        forecast: a forecast based on the speed of direct calls on the first states.
     """
 
     def __init__(self, statistics: Statistics, tuning: Tuning) -> None:
@@ -110,16 +112,16 @@ def _forecast(statistics: Statistics, tuning: Tuning) -> Forecast:
 
 
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | Forecast:
-    """Return the result if the search is small, else a forecast from the speed of direct calls on the first states."""
+    """Search with direct calls. Return the result, or a forecast if the state space is probably large."""
     before = Budget(limits, tuning=tuning)
     initials = within(before, spec, "oracle", spec.initials)
     if isinstance(initials, Result):
         return initials
-    if before.swallowed:  # the spec caught an interrupt, so they may be wrong
+    if before.swallowed:  # the spec caught an interrupt, so the states may be wrong
         return nothing_searched(spec, "oracle", before.swallowed)
     began, look = time.monotonic(), _Look(progress, tuning)
     try:
-        if len(initials) > tuning.sample and limits.depth != 1:  # with depth 1, no state is expanded
+        if len(initials) > tuning.sample and limits.depth != 1:  # a search with depth 1 expands no state
             begins = attrs.evolve(spec, initial_states=lambda _: initials[: tuning.sample])
             result = oracle.explore(begins, attrs.evolve(limits, depth=2, coverage=False), look=look, tuning=tuning)
             if result.interrupted:
@@ -134,11 +136,11 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
 
 
 class _Look:
-    """Decides regularly whether to continue a search by direct calls.
+    """A function that decides regularly whether to continue a search with direct calls.
 
     Parameters:
-        progress: called with the counts if the search takes long.
-        tuning: the times of the decisions, and the size below which a space is small.
+        progress: a function that is called with the current statistics if the search takes long.
+        tuning: the times of the decisions, and the CPU time below which a state space counts as small.
     """
 
     def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
@@ -146,33 +148,32 @@ class _Look:
 
     @property
     def seconds(self) -> float:
-        """CPU seconds since the first state was expanded."""
+        """The number of CPU seconds since the first state was expanded."""
         return time.thread_time() - self._began
 
     def __call__(self, statistics: Statistics) -> None:
-        """Decide on the basis of the counts so far.
+        """Decide whether to continue the search, based on the current statistics.
 
         Raises:
-            _Large: the space is probably large.
+            _Large: the state space is probably large, so the search should not continue with direct calls.
         """
         if not statistics.expanded:
             self._began = time.thread_time()
         elif self.seconds >= self._tuning.look_seconds:
             if not _is_small(statistics, self.seconds, self._tuning):
                 raise _Large(statistics, self._tuning)
-            if (
-                self.seconds > self._tuning.small_seconds and self._progress is not None
-            ):  # until then, no progress is shown
+            # a shorter search does not report its progress
+            if self.seconds > self._tuning.small_seconds and self._progress is not None:
                 self._progress(statistics)
 
 
 def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
-    """Whether direct calls will probably end soon, or are faster for another reason.
+    """Return whether direct calls will probably be faster than transition tables.
 
     Parameters:
-        statistics: the counts so far.
-        seconds: CPU seconds since the first state was expanded.
-        tuning: the size below which a space is small.
+        statistics: the current statistics of the search.
+        seconds: the number of CPU seconds since the first state was expanded.
+        tuning: the CPU time below which a state space counts as small.
     """
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):

@@ -1,7 +1,7 @@
-"""The expander, which finds the new next states, the counts of steps and the evidence for a block of packed states.
+"""The expander, which computes the next states of a block of packed states and evaluates the properties on them.
 
-It is independent of a search: it has no limits, levels, progress or checkpoints. The compiled search has an expander,
-and so does each worker on Spark.
+It does not handle levels, limits, progress or checkpoints. The compiled search and each worker of the Spark
+engine have an expander.
 """
 
 from __future__ import annotations
@@ -33,20 +33,23 @@ from leadline.checker.result import Stop, StopKind
 S = TypeVar("S")
 
 CALLS_A_LOOK = 64
-"""The number of calls learned between two checks of the memory."""
+"""The number of learned calls between two checks of the memory."""
 
 StepSeen = tuple[int, int, list[int]]
-"""A step that gives evidence: the state before, the action instance, and the slot numbers of the state after."""
+"""A step that violates a property or satisfies a witness.
+
+It is given as the index of the state before, the action instance, and the slot numbers of the state after."""
 
 
 @attrs.frozen(eq=False)
 class NextStates:
-    """The next states of a block, before the new states are stored.
+    """The next states of a block of states, before the new states are stored.
 
     Attributes:
-        parts, buffers: the parts of the block, and their next states.
-        new: the number of new states of each part.
-        steps_wanted: the argument of `Expander.find`.
+        parts: the parts of the block.
+        buffers: the next states of each part.
+        new: the number of new states found in each part.
+        steps_wanted: the argument of `Expander.find` with this name.
     """
 
     parts: BlockParts
@@ -60,9 +63,11 @@ class BlockResult:
     """The result of expanding a block of states.
 
     Attributes:
-        counts: shape (action instances, 2): the number of steps generated, and of new states among them.
-        steps_seen: for each step predicate, the first steps that give evidence, up to the number wanted.
-        dead: the first states that have no next state, up to the number wanted.
+        counts: for each action instance, the number of generated steps, and the number of these that led to a new
+            state. The shape is (action instances, 2).
+        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness, up
+            to the number wanted.
+        dead: the first states without a next state, up to the number wanted.
     """
 
     counts: NDArray[np.int64]
@@ -71,15 +76,18 @@ class BlockResult:
 
 
 class Expander(Generic[S]):
-    """Expands blocks of states and evaluates predicates on them, using the learned tables.
+    """Expands blocks of states and evaluates predicates on them, using learned transition tables.
+
+    The tables contain a decision tree for each action instance and each predicate. If a path through a tree is unknown,
+    because it has not been learned, the function of the spec is called.
 
     Parameters:
-        tables: the learned tables. Paths are added when states meet unknown ones.
-        store: holds the states. `keep` adds the new states.
-        watch: checks regularly whether to continue. It also holds the threads that share the work.
+        tables: the transition tables, which are extended by calls.
+        store: the states found so far. `keep` adds the new states.
+        watch: checks the limits on time and memory regularly. It also contains the threads that share the work.
 
     Attributes:
-        tuning: sizes and limits.
+        tuning: internal sizes and times.
         learner: makes the calls for unknown paths.
     """
 
@@ -91,15 +99,16 @@ class Expander(Generic[S]):
         self._buffers: Buffers | None = None
 
     def find(self, first: int, last: int, steps_wanted: Sequence[int]) -> NextStates:
-        """Generate the next states of a block and find the new ones among them.
+        """Generate the next states of a block, and find the next states that are new.
 
         Parameters:
             first, last: the range of states of the block; `last` is excluded.
-            steps_wanted: for each step predicate, the number of further steps wanted that give evidence.
+            steps_wanted: for each predicate on steps, the maximum number of further steps to collect that violate the
+                property or satisfy the witness.
 
         Raises:
-            StopSearch: the time or the memory is used up.
-            SpecError: the spec misbehaved.
+            StopSearch: the time or the memory is used up, or the tables are full.
+            SpecError: an action or a property raised an exception or is not a pure function.
             ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
         """
         store, count = self.store, self.store.count
@@ -123,12 +132,12 @@ class Expander(Generic[S]):
         return NextStates(parts, buffers, entered.sum(axis=0).tolist(), steps_wanted)
 
     def keep(self, found: NextStates, dead_wanted: int, most: int | None = None) -> BlockResult:
-        """Count the steps of a block and add its new states to the store. This must not be interrupted.
+        """Count the steps of a block and add its new states to the store. The call must not be interrupted.
 
         Parameters:
             found: the result of the last call of `find`.
-            dead_wanted: the number of states without a next state that are wanted.
-            most: the maximum number of states in the store; None if the new states do not exceed the maximum.
+            dead_wanted: the maximum number of states without a next state to collect.
+            most: the maximum number of states in the store, or None if the new states cannot exceed it.
         """
         parts, buffers, new, store = found.parts, found.buffers, found.new, self.store
         wanted = max(found.steps_wanted, default=0)
@@ -146,7 +155,8 @@ class Expander(Generic[S]):
             for part in range(len(new))
         ]  # fmt: skip
         if most is not None:
-            next(part for part in work if kernel.append(*part))  # stops at the limit: later parts are not counted
+            # parts after the one that reaches the limit are not counted
+            next(part for part in work if kernel.append(*part))
         else:
             self.workers.run(kernel.append, work, alone=sum(new) < self.tuning.alone)
         result = BlockResult(counts.sum(axis=0), [[] for _ in found.steps_wanted], [])
@@ -160,15 +170,18 @@ class Expander(Generic[S]):
         return attrs.evolve(result, dead=result.dead[:dead_wanted])
 
     def check(self, first: int, wanted: Sequence[int], inherit: Sequence[bool]) -> NDArray[np.bool_]:
-        """Evaluate state predicates on all states from `first` on.
+        """Evaluate the predicates on states, for all states from `first` on.
 
         Parameters:
-            first: the first state.
-            wanted: for each predicate, the number of further states wanted that give evidence; 0: do not evaluate it.
-            inherit: for each predicate, whether it is known that no parent of these states gives evidence.
+            first: the index of the first state.
+            wanted: for each predicate, the number of further states to find that violate the property or satisfy the
+                witness. If the number is 0, the predicate is not evaluated.
+            inherit: for each predicate, whether all parents of these states are known not to violate the property or
+                satisfy the witness.
 
         Returns:
-            An array of shape (states, predicates): whether each state gives evidence.
+            An array of shape (states, predicates), which is true where a state violates the property or satisfies the
+            witness.
         """
         tables, store = self.tables, self.store
         parts, evaluated = self._parts(first, store.count), np.array(wanted, np.bool_)
@@ -192,14 +205,14 @@ class Expander(Generic[S]):
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:
-        """Make the calls for unknown paths that are worth it, and learn from them.
+        """Learn unknown paths from calls, unless learning a path is unlikely to save time.
 
         Parameters:
-            parts: the parts that ask for calls.
-            states: the number of states that the search has visited.
+            parts: the parts of a block, with the unknown paths that their states have met.
+            states: the number of states processed so far.
 
         Returns:
-            The parts that ask for more calls. Their waiting states need direct calls.
+            The numbers of the parts whose waiting states need direct calls, because some paths were not learned.
 
         Raises:
             StopSearch: the tables are full.
@@ -211,18 +224,25 @@ class Expander(Generic[S]):
         return [part for part in parts.busy if len(parts.that_wait(part))]
 
     def leaves(self, indices: NDArray[np.int64], first_tree: int, trees: int) -> NDArray[np.int32]:
-        """Return the codes of the leaves that the trees lead to; 0 if a path is unknown. Shape: (states, trees)."""
+        """Return the code of the leaf that each state reaches in each tree, or 0 if the path is unknown.
+
+        The array has the shape (states, trees).
+        """
         packing, codes = self.store.packing, np.zeros((len(indices), trees), np.int32)
         pool = self.tables.forest.pool
         find_leaves(indices, self.store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
         return codes
 
     def is_enabled(self, tree: int, index: int) -> bool:
-        """Whether a state enables an action instance. If the path is unknown, call the action, and learn if worth it.
+        """Return whether an action instance is enabled in a state. If this is unknown, call the action.
+
+        Parameters:
+            tree: the number of the action instance.
+            index: the index of the state.
 
         Raises:
             StopSearch: the tables are full.
-            SpecError: the spec misbehaved.
+            SpecError: the action raised an exception or is not a pure function.
             ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
         """
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
@@ -232,7 +252,7 @@ class Expander(Generic[S]):
         return self.store.packing.unpack(self.store.states[index])
 
     def state(self, index: int) -> S:
-        """Return a state as an object of the spec."""
+        """Return a state as an object of the spec's state class."""
         state: S = self.layout.state(self.row(index))
         return state
 
@@ -241,12 +261,12 @@ class Expander(Generic[S]):
         return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
-        """The number of states from `first` up to `last` that are not outside of `Spec.within`."""
+        """Return the number of states in a range that satisfy the constraint `Spec.within`; `last` is excluded."""
         return last - first - int(np.count_nonzero(self.store.outside[first:last]))
 
     def indices_within(self, first: int, last: int) -> NDArray[np.int64]:
-        """The states from `first` up to `last` that are not outside of `Spec.within`."""
-        outside = self.store.outside[first:last]  # empty without `Spec.within`
+        """Return the indices of the states in a range that satisfy the constraint `Spec.within`; `last` is excluded."""
+        outside = self.store.outside[first:last]  # empty if the spec has no constraint
         return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
 
     def free(self) -> None:
@@ -254,14 +274,14 @@ class Expander(Generic[S]):
         self._buffers = None
 
     def _generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
-        """Generate the next states of a block."""
+        """Generate the next states of a block, again if the packing of the states has changed meanwhile."""
         while True:
             found = self._generated(first, last, wanted)
             if found is not None:
                 return found
 
     def _generated(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers] | None:
-        """Generate the next states of a block. Return None if the packing changes, which invalidates the buffers."""
+        """Generate the next states of a block. Return None if the packing of the states changed meanwhile."""
         tables, packing = self.tables, self.store.packing
         parts, looked_at = self._parts(first, last), tables.calls
         buffers = self._buffers_for(parts)
@@ -291,7 +311,7 @@ class Expander(Generic[S]):
         wanted: NDArray[np.bool_],
         answers: Sequence[UnlearnedSteps],
     ) -> list[bool]:
-        """Walk the trees for the states left in each part. Returns for each part whether its buffer is full."""
+        """Run the compiled loop on the remaining states. Return, for each part, whether its buffer is full."""
         tables, store, packing = self.tables, self.store, self.store.packing
         parts.fit(len(packing.sizes))
         answers = answers or [UnlearnedSteps([], packing)] * len(parts.cursors)
@@ -308,7 +328,10 @@ class Expander(Generic[S]):
         )  # fmt: skip
 
     def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[UnlearnedSteps]:
-        """Call the actions on the waiting states of the given parts. Return the steps; none if the packing changes."""
+        """Call the actions on the waiting states of some parts, and return the steps of each part.
+
+        If the packing changes, the steps are empty.
+        """
         answers = [UnlearnedSteps([], packing)] * len(parts.cursors)
         for part in too_many if self.store.packing is packing else ():
             found = self._steps_from(parts.that_wait(part))
@@ -317,14 +340,14 @@ class Expander(Generic[S]):
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
-        """Divide the states from `first` up to `last` into parts."""
+        """Divide a range of states into parts for the threads; `last` is excluded."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
         count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that no part is empty
         return BlockParts(first, last, count, self.layout.slots, tuning)
 
     def _buffers_for(self, parts: BlockParts) -> Buffers:
-        """Buffers for the parts of a block, reused if possible."""
+        """Return buffers for the next states of each part of a block. Earlier buffers are reused if they fit."""
         count, words, step_checks = len(parts.cursors), self.store.packing.words, len(self.tables.step_checks)
         states = int(np.diff(parts.ends).max())
         buffers = self._buffers
@@ -333,7 +356,7 @@ class Expander(Generic[S]):
         return buffers
 
     def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
-        """Call the action instances with unknown paths on the given states and return their steps for each state."""
+        """Call the action instances whose paths are unknown, and return their steps for each of the given states."""
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
             row = self.row(index)
@@ -344,22 +367,23 @@ class Expander(Generic[S]):
     def _judge(
         self, parts: BlockParts, part: int, first: int, wanted: NDArray[np.bool_], shown: NDArray[np.bool_]
     ) -> None:
-        """Evaluate the state predicates on the waiting states of a part, calling those with unknown paths.
+        """Evaluate predicates on the waiting states of a part. A predicate whose path is unknown is called.
 
         Parameters:
+            parts, part: the parts of the block, and the number of one of them.
             first, wanted, shown: see `kernel.check`.
         """
         tables, indices = self.tables, parts.that_wait(part)
         codes = self.leaves(indices, tables.instances, len(wanted))
         for index, of_state in zip(indices.tolist(), codes, strict=True):
-            shown[index - first] |= of_state == SHOWN  # some paths were learned after the loop asked for them
+            shown[index - first] |= of_state == SHOWN  # includes paths that were learned after the loop ran
             row = self.row(index)
             for predicate in np.flatnonzero((of_state == 0) & wanted).tolist():
                 shown[index - first, predicate] = self.learner.shows(tables.instances + predicate, row)
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
-        """Call the step predicates on the steps of a block for which their paths are unknown."""
+        """Call the predicates on those steps of a block for which the result is not known from the tables."""
         tables, packing = self.tables, self.store.packing
         for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
             shown = buffers.shown[part, :filled]
@@ -379,14 +403,14 @@ class Expander(Generic[S]):
         return self.store.packing
 
     def repack(self) -> None:
-        """Pack all states again, because a slot has more values than its bits can hold; see `Holder`."""
+        """Pack all states again, with more bits for slots that have more values than their bits can hold."""
         members = len(self.layout.members)
         packing = Packing(self.sizes(), spare=members and 16 + members // 2)
         self.watch.need(8 * packing.words * self.store.count)
         self.store.repack(packing)
 
     def _make_room(self, coming: int) -> None:
-        """Make room for more states, if there is memory for them."""
+        """Make room in the store for more states. Raises StopSearch if there is not enough memory."""
         self.watch.need(self.store.bytes_to_grow(coming))
         if self.store.count + coming > self.store.room:
             raise StopSearch(self.no_room())
@@ -394,7 +418,7 @@ class Expander(Generic[S]):
             self.store.grow(coming)
 
     def no_room(self) -> Stop:
-        """The reason to stop when the store has no room."""
+        """Return the reason to stop a search when the store has no room for more states."""
         if self.store.room >= MOST_STATES:
             return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the most that one search can have")
         return self.watch.budget.memory_failed()

@@ -1,7 +1,7 @@
-"""Forecasts from the first seconds of a search whether learning will be faster than direct calls.
+"""Forecasts whether learning transition tables will be faster than direct calls of the spec's functions.
 
-The levels of a breadth-first search usually grow more and more slowly, and then shrink faster and faster: the ratio of
-each level to the previous one falls. The first levels therefore show the approximate number of states.
+In a breadth-first search, the ratio of the size of each level to the size of the previous level usually falls from
+level to level. The number of states of the whole state space is therefore estimated from the first levels.
 """
 
 from __future__ import annotations
@@ -16,39 +16,41 @@ from leadline.checker.result import Statistics
 from leadline.checker.settings import DEFAULT, Tuning
 
 LAST_LOOK = 4.0
-"""The seconds after which a search is no longer given up, because more would be lost than gained."""
+"""The number of seconds after which a search with transition tables is no longer stopped in favor of direct calls."""
 
 HOPELESS = 0.5
-"""If learning makes at least this fraction of the oracle's calls, it cannot be much faster than direct calls."""
+"""If learning makes more than this fraction of the calls that the oracle would make, it is not much faster."""
 
 SHARE, FEWEST = 0.4, 3
-"""The fraction of the known levels that a forecast uses (the last ones), and the minimum number of ratios it needs."""
+"""The fraction of the known levels that a forecast uses, counted from the last, and the minimum number of ratios."""
 
 SHRINKING = -1.0
-"""If the natural logarithm of the ratio of the last level to the first is below this, one ratio is enough."""
+"""If the natural logarithm of the last level's size divided by the first's is at most this, one ratio is enough."""
 
 LEAST_FALL = 0.06
-"""The minimum fall of the natural logarithm of the ratio from one level to the next that is assumed."""
+"""The minimum decrease of the logarithm of the ratio per level. A smaller decrease is replaced by this one."""
 
 MOST_LEVELS, MOST_GROWTH = 200, 50.0
-"""The number of levels that a forecast looks ahead, and their maximum growth as a natural logarithm."""
+"""The number of further levels that a forecast covers, and the maximum natural logarithm of their growth."""
 
 
 def forecast(levels: Sequence[int]) -> float:
-    """Return the approximate number of states beyond the known levels of a search.
+    """Estimate the number of states in the levels that a search has not reached yet.
 
     Parameters:
-        levels: the number of states of each level.
+        levels: the number of states of each known level.
 
     Returns:
-        The number of states, which can be wrong by a factor of two or more; infinite if too few levels are known.
+        The estimated number of states, which can be wrong by a factor of two or more. It is infinite if too few levels
+        are known.
     """
     growth = [math.log(after / before) for before, after in itertools.pairwise(levels)]
     if len(growth) < FEWEST and sum(growth) > SHRINKING:
         return math.inf
     growth = growth[-max(FEWEST, int(SHARE * len(levels))) :]
     places = [place - (len(growth) - 1) / 2 for place in range(len(growth))]
-    rise = sum(place * ratio for place, ratio in zip(places, growth, strict=True))  # of the best-fitting line
+    # the slope of the least-squares line through the ratios is `rise` divided by the sum of the squared places
+    rise = sum(place * ratio for place, ratio in zip(places, growth, strict=True))
     fall = max(-rise / (sum(place**2 for place in places) or 1), LEAST_FALL)
     ratio = sum(growth) / len(growth) - fall * places[-1]
     sizes = itertools.accumulate(ratio - step * fall for step in range(1, MOST_LEVELS))
@@ -56,10 +58,10 @@ def forecast(levels: Sequence[int]) -> float:
 
 
 def expected_states(now: Statistics) -> float:
-    """Return the approximate number of states of a space; infinite if it is too early to estimate.
+    """Estimate the number of states of a state space. The estimate is infinite if too few levels are known.
 
     Parameters:
-        now: the counts of a search that has expanded some of its states.
+        now: the current statistics of a search that has expanded some of its states.
     """
     known, found = now.levels[: now.depth], sum(now.levels[now.depth :])
     expanded = now.expanded - sum(known[:-1])
@@ -67,27 +69,27 @@ def expected_states(now: Statistics) -> float:
         following = max(round(found * known[-1] / expanded), 1)
         return sum(known) + following + forecast((*known, following))
     beyond = forecast(known)
-    if found and beyond < math.inf:  # the next level has at least the states found
+    if found and beyond < math.inf:  # the next level contains at least the states found
         beyond = max(beyond, found + forecast((*known, found)))
     return sum(known) + beyond
 
 
 def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
-    """Whether direct calls are faster than compiled loops, because there are many levels and all are small.
+    """Return whether direct calls are faster than compiled loops because there are many levels with few states each.
 
     Parameters:
-        now: the counts of a search so far.
-        rate: states that direct calls expand per second.
-        tuning: the minimum number of levels, and the time that the compiled loops take for a level.
+        now: the current statistics of a search.
+        rate: the number of states that direct calls expand per second.
+        tuning: the minimum number of levels, and the minimum time that the compiled loops take for a level.
     """
     return now.depth >= tuning.narrow_levels and now.expanded < tuning.level_seconds * rate * now.depth
 
 
 class SlowerThanCalling(Exception):
-    """Raised when learning is slower than direct calls.
+    """Raised when a search with transition tables is slower than a search with direct calls.
 
     Attributes:
-        statistics: the counts so far.
+        statistics: the statistics of the search at this time.
     """
 
     def __init__(self, statistics: Statistics) -> None:
@@ -97,25 +99,25 @@ class SlowerThanCalling(Exception):
 
 @attrs.frozen
 class Forecast:
-    """Decides whether to give up a search.
+    """Decides whether to stop a search with transition tables because direct calls are faster.
 
     Attributes:
-        rate: states that direct calls expand per second.
-        tuning: the times and speeds at which a search may be given up.
+        rate: the number of states that direct calls expand per second.
+        tuning: the times and the speeds at which a search may be stopped.
     """
 
     rate: float
     tuning: Tuning = DEFAULT
 
     def check(self, seconds: float, statistics: Callable[[], Statistics]) -> None:
-        """Check a search between two blocks.
+        """Check whether a search should be stopped. Call this between two blocks of states.
 
         Parameters:
-            seconds: seconds since the current attempt at the search began.
-            statistics: returns the counts so far.
+            seconds: the number of seconds since the search was last started or restarted.
+            statistics: a function that returns the current statistics.
 
         Raises:
-            SlowerThanCalling: the search should be given up.
+            SlowerThanCalling: the search is slower than direct calls.
         """
         if not self.tuning.first_look <= seconds <= LAST_LOOK:
             return

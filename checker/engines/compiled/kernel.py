@@ -1,13 +1,17 @@
-"""The compiled loops: they walk the decision trees for a block of states, and keep the set of packed states.
+"""The compiled loops, which expand a block of packed states and store the new states.
 
-A block of states is searched in three passes. `expand` generates the next states; each call processes a part of the
-block. `insert` finds the new ones among them; each worker uses its own region of the table. `append` counts and keeps
-the new states of a part, in the order in which plain breadth-first search finds them. So no count depends on the number
-of workers.
+A packed state consists of 64-bit words. A slot is a group of bits that contains the number of one value of the state.
+Each action instance and each predicate has a decision tree: each node reads a slot, and the leaf gives the result. If a
+path through a tree is unknown, because it has not been learned yet, the loop records the path, and the state waits
+until the function of the spec has been called.
 
-Loops take their arrays in named tuples (see `arrays`). Compared with separate arguments, this costs 5 to 10
-microseconds a call, where a part of a block takes milliseconds, and 2 % of the time to compile. `loop_cache.SOURCES`
-lists the files that the loops are compiled from.
+A block is processed in three passes. `expand` generates the next states of a part of the block. `insert` finds the new
+states; each worker uses its own region of the hash table. `append` counts and stores the new states of a part, in the
+order in which the oracle finds them, so the counts do not depend on the number of workers.
+
+The loops take their arrays in named tuples; see `arrays`. Compared with separate arguments, this adds 5 to 10
+microseconds to a call, which takes milliseconds, and 2 % to the time to compile. `loop_cache.SOURCES` lists the files
+from which the loops are compiled.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -30,35 +34,49 @@ from leadline.checker.engines.learning.trees import (
 from leadline.checker.observing.step_slots import SECOND
 
 INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
-"""The entries of a cursor, the position of a loop in a part of a block: the first unvisited state, the number of states
-before it that wait for unknown paths, the number of paths asked for, the filled entries of the buffer, and whether to
-continue when no more paths can be asked for. The last is the number of entries."""
+"""The entries of a cursor, which is the position of a loop in a part of a block.
+
+`INDEX` is the first state that has not been visited, `WAITING` the number of earlier states that wait for unknown
+paths, `ASKED` the number of recorded unknown paths, and `FILLED` the number of filled entries of the buffer. `PATIENT`
+is whether the loop continues when no more paths can be recorded. `PLACES` is the number of entries.
+"""
 
 TREE, NODE, NUMBER, WANTED, FIELDS = range(5)
-"""The fields of an unknown path: its tree, the node and the edge at which it ends, and how many states met it. The last
-is the number of fields."""
+"""The fields of an unknown path.
+
+`TREE` is the tree, `NODE` the last node that is known, `NUMBER` the number that the state has in the slot of this node,
+and `WANTED` the number of states that need the path. `FIELDS` is the number of fields.
+"""
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
-"""What `append` counts: states kept; states expanded; steps from the state at which a limit stopped it; deadlocks; the
-fewest and the most steps from a state, -1 if all states are outside of `Spec.within`. The last is the number of
-counters."""
+"""The counters that `append` sets.
+
+`STATES` is the number of stored states, `EXPANDED` the number of expanded states, `DEGREE` the number of steps from the
+state at which a limit stopped the loop, and `DEADLOCKS` the number of states without a next state. `FEWEST` and `MOST`
+are the minimum and the maximum number of steps from a state; without a state that satisfies `Spec.within`, they are -1
+and 0. `COUNTERS` is the number of counters.
+"""
 
 SHOWN_BY_STEP, NOT_KNOWN = 1, 2
-"""The result of a step predicate: it gives evidence; it must be called. 0: it gives no evidence."""
+"""The results of a predicate on a step, as stored in `SuccessorArrays.shown`.
+
+`SHOWN_BY_STEP` means that the step violates the property or satisfies the witness, `NOT_KNOWN` that the predicate must
+be called, and 0 that neither is the case.
+"""
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 
 BATCH = 64
-"""The number of table look-ups that are in progress at the same time."""
+"""The number of lookups in the hash table that are made at the same time."""
 
 RECENT = np.uint64(2**14)
-"""The number of next states that `insert` remembers: commuting steps often lead to the same state within a block."""
+"""The size of the cache of recent next states in `insert`. Often, several steps of a block lead to the same state."""
 
 
 @njit(inline="always")
 def _differ(states, index, others, other, bits, which):
-    """Whether two packed states differ in some bits."""
+    """Return whether two packed states differ in the bits that are set in row `which` of `bits`."""
     for cell in range(states.shape[1]):  # noqa: SIM110
         if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
             return True
@@ -67,7 +85,7 @@ def _differ(states, index, others, other, bits, which):
 
 @njit(inline="always")
 def _is_outside(outside, index):
-    """Whether a state is outside of `Spec.within`."""
+    """Return whether a state does not satisfy the constraint `Spec.within`."""
     return len(outside) > 0 and outside[index]
 
 
@@ -91,16 +109,16 @@ def _same(states, index, others, other):
 
 @njit(inline="always")
 def _first_place(mixed, places):
-    """The first entry to try for a hash, or its region, if there are `places` of them.
+    """Map a hash to a number below `places`: the first table entry to try, or the region of the table.
 
-    This depends on the upper half of the hash only; the lower half is stored in the entry.
+    Only the upper half of the hash is used, because the lower half is stored in the entry.
     """
     return np.int64(((mixed >> HALF) * np.uint64(places)) >> HALF)
 
 
 @njit()
 def _ask(pool, tree, row, cursor, unknown, rows):
-    """Note an unknown path, unless one with the same end is noted or there is no room."""
+    """Record an unknown path, if there is room. A path that is already recorded is counted once more."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -114,16 +132,15 @@ def _ask(pool, tree, row, cursor, unknown, rows):
     if noted < len(unknown):
         unknown[noted, TREE], unknown[noted, NODE], unknown[noted, NUMBER] = tree, node, number
         unknown[noted, WANTED] = 1
-        for slot in range(
-            len(row)
-        ):  # Numba takes seconds to compile an assignment to a slice, because of its error message
+        # not an assignment to a slice, which takes Numba seconds to compile
+        for slot in range(len(row)):
             rows[noted, slot] = row[slot]
         cursor[ASKED] += 1
 
 
 @njit(inline="always")
 def _taken_up(cursor):
-    """Begin or continue a part of a block. Returns the number of waiting states, which now come first."""
+    """Begin or continue the loop over a part. Return the number of waiting states, which are visited first."""
     waiting = cursor[WAITING]
     cursor[WAITING] = cursor[ASKED] = 0
     return waiting
@@ -131,7 +148,7 @@ def _taken_up(cursor):
 
 @njit(inline="always")
 def _has_next(cursor, last, turn, waited, waiting, unknown):
-    """Whether there is another state, and room to note that it waits and for which path."""
+    """Return whether there is another state to visit, and room to record that it waits for an unknown path."""
     if cursor[ASKED] == len(unknown) and not cursor[PATIENT]:
         return False
     return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
@@ -139,20 +156,20 @@ def _has_next(cursor, last, turn, waited, waiting, unknown):
 
 @njit(inline="always")
 def _next(cursor, turn, waited, waiting):
-    """The next state."""
+    """Return the next state to visit: a waiting state, or else the first state that has not been visited."""
     return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
 
 
 @njit(inline="always")
 def _wait(cursor, index, waiting):
-    """Note that a state waits for unknown paths."""
+    """Add a state to the states that wait for an unknown path."""
     waiting[cursor[WAITING]] = index
     cursor[WAITING] += 1
 
 
 @njit(inline="always")
 def _pause(cursor, last, turn, waited, waiting):
-    """Store the position. Returns whether all states were visited and none waits."""
+    """Store the position of the loop. Return whether all states of the part were visited and no state waits."""
     for rest in range(turn, waited):
         _wait(cursor, waiting[rest], waiting)
     cursor[INDEX] += max(turn - waited, 0)
@@ -163,15 +180,17 @@ def _pause(cursor, last, turn, waited, waiting):
 def expand(part, packed, answered, first, generated, wanted, guarding, first_step, reads, learned):
     """Generate the next states of the remaining states of a part, and write them to the buffer of the part.
 
-    Each next state has its hash, its parent and its action instance; and, for each step predicate that is wanted,
-    whether the step gives evidence. A state with an unknown path waits: its next states are generated when the loop is
-    called again.
+    For each next state, its hash, its parent, the action instance and the results of the predicates on the step are
+    also written. If a state meets an unknown path, its next states are generated in a later call.
 
     Parameters:
+        part, packed, generated, guarding, learned: the named tuples `Part`, `Packed`, `SuccessorArrays`, `Guarding`
+            and `Learned`.
+        answered: the results of direct calls on the waiting states.
         first: the first state of the part.
-        wanted: for each step predicate, whether to evaluate it.
-        first_step: the tree of the first step predicate.
-        reads: for each step predicate and word, the bits that its tree reads in either state.
+        wanted: for each predicate on steps, whether to evaluate it.
+        first_step: the index of the first tree that belongs to a predicate on steps.
+        reads: for each predicate on steps and each word, the bits that its tree reads in either state.
 
     Returns:
         Whether the buffer is full.
@@ -239,7 +258,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
                                 step = first_step + predicate
                                 verdict = leaf_of_step(pool, step, values, found, place, word, shift, mask)
                                 if not touched:
-                                    still[predicate] = verdict  # the same for all steps that change nothing it reads
+                                    still[predicate] = verdict  # shared by all steps that change none of these bits
                             shown[place, predicate] = SHOWN_BY_STEP if verdict == SHOWN else 0
                             if verdict == 0:
                                 shown[place, predicate] = NOT_KNOWN
@@ -270,7 +289,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
 
 @njit()
 def _route(first, last, begins, filled, parents, hashes, routes, regions):
-    """Sort the next states of a part by their region of the table, and by breadth-first order within each region."""
+    """Group the next states of a part by the region of the hash table, in breadth-first order within each region."""
     count = len(regions) - 1
     regions[:] = 0
     for place in range(filled):
@@ -289,15 +308,21 @@ def _route(first, last, begins, filled, parents, hashes, routes, regions):
 
 @njit(nogil=True)
 def insert(region, count, regions, routes, found, hashes, places, new, states, table):
-    """Enter the new ones among the next states that belong to one region of the table.
+    """Add the new states of a block to one region of the hash table.
 
     Parameters:
-        count: the number of states kept so far.
-        regions, routes: for each part of the block; see `expand`.
-        found: shape (parts * room, words): the next states.
-        places: for each next state, set to its entry in the table, or -1 if it was known. The entry holds the number
-            that the state would have if all were new; `append` corrects it.
-        new: for each region and part, set to the number of new states.
+        region: the region.
+        count: the number of states stored so far.
+        regions, routes: the next states of each region, for each part of the block; see `SuccessorArrays`.
+        found: the packed next states of all parts. The shape is (parts * room, words).
+        hashes: the hashes of the next states.
+        places: is set, for each next state, to the position of its table entry, or to -1 if the state is not new. The
+            entry contains a temporary number, which `append` replaces by the number of the state.
+        new: is set, for each region and part, to the number of new states.
+        states, table: the stored states and the hash table.
+
+    Returns:
+        A number without a meaning. It prevents the compiler from removing loads of memory.
     """
     size = len(table) // (regions.shape[1] - 1)
     low, high = region * size, (region + 1) * size
@@ -324,8 +349,8 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
                     batch[taken], places_seen[taken] = index, _first_place(mixed, len(table))
                     taken += 1
                 route += 1
-            # Memory is slow, but answers many requests at once: first load all entries, then all states. `touched`
-            # keeps the compiler from removing these loads.
+            # Memory is slow, but serves many requests at once: first load all entries, then all states. `touched`
+            # prevents the compiler from removing these loads.
             for number in range(taken):
                 entries[number] = table[places_seen[number]]
             for number in range(taken):
@@ -358,14 +383,15 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
 
 @njit(nogil=True)
 def append(part, count, first, last, filled, generated, max_states, kept, counted):
-    """Count the steps of a part of a block, and keep its new states in order, up to a limit.
+    """Count the steps of a part of a block, and store its new states in order, up to a limit.
 
     Parameters:
-        part: the part.
-        count: the number of states before its own.
-        first, last: the first state of the part, and its end.
+        part: the number of the part.
+        count: the number of states stored before the new states of this part.
+        first, last: the range of states of the part; `last` is excluded.
         filled: for each part, the number of filled entries of its buffer.
-        max_states: the maximum number of states to keep; -1: no limit.
+        generated, kept, counted: the named tuples `SuccessorArrays`, `Kept` and `CountArrays`.
+        max_states: the maximum number of states to store, or -1 if there is no limit.
 
     Returns:
         Whether the limit was reached.
@@ -422,7 +448,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
 
 @njit()
 def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
-    """Clear the entries of states that are not kept. They were entered last, so no other entry depends on them."""
+    """Remove the states after a limit from the hash table. They were added last, so no other entry depends on them."""
     for part in range(first_part, len(filled)):
         for place in range(filled[part]):
             parent = parents[part, place]
@@ -433,13 +459,18 @@ def _take_back(first_part, first_parent, first_place, filled, parents, places, t
 
 @njit(nogil=True)
 def rebuild(region, regions, first, last, states, table):
-    """Enter distinct states, from the first to the last, into one region of a table.
+    """Add a range of distinct states to one region of the hash table.
 
-    The region is cleared before state 0 is entered.
+    If `first` is 0, the region is cleared first.
+
+    Parameters:
+        region, regions: the region, and the number of regions.
+        first, last: the range of states; `last` is excluded.
+        states, table: the stored states and the hash table.
 
     Returns:
-        The first state that equals an earlier one, at which this stops, or -1; and a number without a meaning, for
-        which see `insert`.
+        The first state that is equal to an earlier state, at which the loop stops, or -1; and a number without a
+        meaning, which prevents the compiler from removing loads of memory.
     """
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
@@ -475,9 +506,10 @@ def rebuild(region, regions, first, last, states, table):
 
 @njit(nogil=True)
 def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
-    """The first state that cannot have been found as recorded; -1 if there is none.
+    """Return the first state that cannot have been reached by the recorded step, or -1 if there is no such state.
 
     Parameters:
+        first, last: the range of states to check; `last` is excluded.
         initials: the number of initial states, which have no parent.
         instances: the number of action instances.
         sizes: for each slot, the number of its values.
@@ -495,14 +527,15 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
 
 @njit(nogil=True)
 def note_holders(first, last, begins, states, word, shift, mask, holders):
-    """Note, for each number of each slot, the first state that has it.
+    """Find, for each number of each slot, the first state that contains it.
 
     Parameters:
-        begins: for each slot, the index of its number 0 in `holders`; at last, the length of `holders`.
-        holders: set to the first state; -1: none so far.
+        first, last: the range of states to search; `last` is excluded.
+        begins: for each slot, the position of its number 0 in `holders`, followed by the length of `holders`.
+        holders: is set to the first state for each number. It is -1 for a number that no state contained so far.
 
     Returns:
-        The first state with a number that its slot does not have; -1 if there is none.
+        The first state that contains a number outside the range of its slot, or -1 if there is no such state.
     """
     for index in range(first, last):
         for slot in range(len(word)):
@@ -516,14 +549,14 @@ def note_holders(first, last, begins, states, word, shift, mask, holders):
 
 @njit(nogil=True)
 def hash_all(states, hashes):
-    """Compute the hash of each state."""
+    """Write the hash of each packed state to `hashes`."""
     for index in range(len(states)):
         hashes[index] = _hash(states, index)
 
 
 @njit(nogil=True)
 def keep(count, new, found, places, states, table):
-    """Keep the states that `insert` entered, in order: like `append`, for a set that does not count steps."""
+    """Store the new states that `insert` has found, in order. Unlike `append`, this does not count steps."""
     for index in new:
         for cell in range(states.shape[1]):
             states[count, cell] = found[index, cell]
@@ -533,15 +566,21 @@ def keep(count, new, found, places, states, table):
 
 @njit(nogil=True)
 def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tree, pool):
-    """Evaluate state predicates on the remaining states of a part. States with unknown paths wait.
+    """Evaluate the predicates on states, for the remaining states of a part.
+
+    A state that meets an unknown path waits for it.
 
     Parameters:
+        part, packed: the named tuples `Part` and `Packed`.
         first: the first state of all parts.
-        inherit: for each predicate, whether no parent gives evidence; then a state that differs from its parent in
-            nothing that the predicate's tree reads does not either.
+        inherit: for each predicate, whether the result is known to be false for the parents of all these states. Then
+            it is also false for a state that equals its parent in all bits that the predicate reads.
         reads: for each predicate and word, the bits that its tree reads.
         wanted: for each predicate, whether to evaluate it.
-        shown: for each state and predicate, set to whether the state gives evidence.
+        shown: is set, for each state and predicate, to whether the state violates the property or satisfies the
+            witness.
+        first_tree: the index of the first tree that belongs to one of the predicates.
+        pool: the nodes of the trees.
     """
     cursor, last, waiting, unknown, rows = part
     states, _, word, shift, mask = packed
@@ -571,15 +610,17 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
 
 @njit(nogil=True)
 def steps_into(part, packed, targets, table, steps, instances, learned):
-    """Find the steps from the remaining states of a part into some target states.
-
-    Each step is written to ``steps`` as (state before, action instance, target).
+    """Find the steps that lead from the remaining states of a part to some target states.
 
     Parameters:
-        table: the hash table of the targets.
+        part, packed, learned: the named tuples `Part`, `Packed` and `Learned`.
+        targets, table: the packed target states, and their hash table.
+        steps: is filled with the steps. Each is written as the state before, the action instance, and the index of the
+            target.
+        instances: the number of action instances.
 
     Returns:
-        Whether there is no room for more steps.
+        Whether `steps` is full.
     """
     cursor, last, waiting, unknown, rows = part
     states, outside, word, shift, mask = packed

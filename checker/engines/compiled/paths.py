@@ -1,4 +1,4 @@
-"""Finds the paths from the ends of traces back to the initial states, using the steps that lead into each state."""
+"""Finds the shortest paths from the initial states to the states that a search reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Place(Hashable, Protocol):
-    """The identifier of a state in an engine: its number, or its level and its number in the level."""
+    """The type of the identifiers of states: a number, or a level and a number in the level."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 
@@ -27,18 +27,21 @@ class Place(Hashable, Protocol):
 P = TypeVar("P", bound=Place)
 
 Steps = list[tuple[int, int, int]]
-"""A list of steps: for each, the state before, the action instance, and the index of the state after in the targets."""
+"""A list of steps. Each is given as the index of the state before, the action instance, and the index of the target."""
 
 
 class Paths(Generic[S, P]):
-    """Shortest paths to some states.
+    """The shortest paths from the initial states to some target states.
+
+    States are identified by their places; see `Place`.
 
     Parameters:
         spec: the spec.
-        state_at: returns the state at a place.
-        level_of: returns the level of a place, from 1.
-        steps_into: returns the steps into states of one level from the previous level, in order: the place of the
-            state before, the action instance, and the place of the state after.
+        state_at: a function that returns the state at a place.
+        level_of: a function that returns the level of the state at a place. The level of the initial states is 1.
+        steps_into: a function that takes the places of states of one level, and returns the steps that lead to them
+            from the previous level, in order. Each step is given as the place of the state before, the action
+            instance, and the place of the state after.
     """
 
     def __init__(
@@ -52,17 +55,17 @@ class Paths(Generic[S, P]):
         self._states: dict[P, S] = {}
 
     def target(self, place: P) -> S:
-        """Return the state at a place, and add the state to the targets of paths."""
+        """Return the state at a place, and add it to the targets."""
         if place not in self._states:
             self._states[place] = self._state_at(place)
         return self._states[place]
 
     def know(self, place: P, state: S) -> None:
-        """Note the state at a place, so that it does not have to be read."""
+        """Store the state at a place, so that `state_at` is not called for it, and add it to the targets."""
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """Return the last steps of the shortest paths to the targets and to the states on these paths."""
+        """Map each target, and each state on a shortest path to a target, to the last steps of its shortest paths."""
         found: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         for level in range(max(map(self._level_of, self._states), default=0), 0, -1):
             places = sorted(place for place in self._states if self._level_of(place) == level)
@@ -73,15 +76,15 @@ class Paths(Generic[S, P]):
 
 
 def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> Steps:
-    """Find all steps into the target states. The search itself stores only one step into each state.
+    """Find all steps from a range of states to some target states. A search stores only one step to each state.
 
     Parameters:
-        expander: holds the states before the steps.
-        targets: returns the target states in the current packing.
-        first, last: the range of states before the steps; `last` is excluded.
+        expander: contains the states and the transition tables.
+        targets: a function that returns the packed target states, in the current packing.
+        first, last: the range of states in which the steps begin; `last` is excluded.
 
     Returns:
-        The steps, in the order of the states before.
+        The steps, in the order of the states in which they begin.
 
     Raises:
         StopSearch: the time or the memory is used up.
@@ -98,9 +101,8 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
             kernel.steps_into,
             [(parts.of(0), store.packed, packed, table, steps, tables.instances, tables.arrays)],
         )
-        for part in expander.learn(
-            parts, last
-        ):  # unknown paths: learned only by an earlier run, forgotten, or never learned
+        # some paths are unknown because only an earlier run learned them, or because they were forgotten or not learned
+        for part in expander.learn(parts, last):
             more += _called(expander, parts.that_wait(part).tolist(), packed)
             parts.cursors[part, kernel.WAITING] = 0
         steps = with_room(steps, len(steps) + tables.most_outcomes if full else 0)
@@ -109,12 +111,12 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
 
 
 def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint64]) -> Steps:
-    """Find the steps from some states into the targets, calling the action instances whose paths are unknown.
+    """Find all steps from some states to some target states. Action instances with unknown paths are called.
 
     Parameters:
-        expander: holds the states before the steps.
-        indices: the indices of these states.
-        targets: the target states in the current packing.
+        expander: contains the states and the transition tables.
+        indices: the indices of the states in which the steps begin.
+        targets: the packed target states, in the current packing.
     """
     wanted = {target.tobytes(): number for number, target in enumerate(targets)}
     tables, packing, found = expander.tables, expander.store.packing, Steps()

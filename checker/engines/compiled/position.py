@@ -1,4 +1,4 @@
-"""The position of a compiled search: the states searched so far, and the evidence found."""
+"""The position of a compiled search: the states searched so far, and the violations and witnesses found."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ S = TypeVar("S")
 
 @attrs.define
 class Position:
-    """The position of a search. Together with the states in a `Store`, it is enough to continue the search.
+    """The position of a search. Together with the states in a `Store`, it is sufficient to continue the search.
+
+    States are given as indices in the store.
 
     Attributes:
-        counts: shape (action instances, 2): the number of steps generated, and of new states among them.
-        seen: for each state predicate, the states that give evidence: they violate an invariant or satisfy a witness.
-        steps_seen: for each step predicate, the steps that give evidence: the state before, the action instance, and
-            the slot numbers of the state after.
-        dead: the first states that have no next state.
-        next: the first state that is not expanded.
-        checked: the first state on which the state predicates are not evaluated.
-        level_end: the end of the level that is being expanded.
-        levels: the first state of each level that was begun.
-        outside: for each level, the number of its states outside of `Spec.within`.
-        seconds: the wall-clock seconds of earlier runs.
+        counts: for each action instance, the number of generated steps, and the number of these that led to a new
+            state. The shape is (action instances, 2).
+        seen: for each predicate on states, the first states that violate the property or satisfy the witness.
+        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
+            step is given as the state before, the action instance, and the slot numbers of the state after.
+        dead: the first states without a next state.
+        next: the first state that has not been expanded.
+        checked: the first state on which the predicates have not been evaluated.
+        level_end: the end of the current level, which is excluded.
+        levels: the first state of each level up to the current one.
+        outside: for each level, the number of its states that do not satisfy the constraint `Spec.within`.
+        seconds: the number of wall-clock seconds used by earlier runs.
     """
 
     counts: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""A search problem: the spec, and the objects that all attempts at its search share."""
+"""A search problem, which all attempts at a search share. A search starts again when it has to change its tables."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ S = TypeVar("S")
 
 @attrs.frozen(kw_only=True)
 class Problem(Generic[S]):
-    """A search problem: the spec, the limits and the resources.
+    """A search problem: a spec, with the limits and the resources of its search.
 
     Attributes:
-        spec: the spec.
-        limits: what may stop the search early.
-        budget: the time and the memory of all attempts together.
+        spec: the spec to search.
+        limits: the limits of the search.
+        budget: the time and the memory that all attempts at the search may use together.
         workers: the threads and processes that share the work.
-        progress: called regularly with the counts so far.
-        tuning: sizes and limits.
-        checkpoint: the folder in which the search is saved regularly; None: it is not saved.
-        large: the minimum number of states of a level that is handed over to a different engine; None: no level is.
-        forecast: decides whether to give up the search; None: it is never given up.
+        progress: a function that is called regularly with the current statistics, or None.
+        tuning: internal sizes and times.
+        checkpoint: the folder in which the search is saved regularly, or None if it is not saved.
+        large: the number of states from which a level is left to a different engine, or None to search all levels.
+        forecast: decides whether the search stops because direct calls are faster, or None if it does not.
         purity: checks that the functions of the spec are pure.
     """
 

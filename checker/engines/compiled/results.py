@@ -1,4 +1,4 @@
-"""Converts the results of a search of packed states: counts, evidence of properties, and coverage."""
+"""Converts the results of a search of packed states: counts of actions, results of properties, and coverage."""
 
 from __future__ import annotations
 
@@ -21,21 +21,25 @@ from leadline.checker.state import is_component
 
 S = TypeVar("S")
 P = TypeVar("P")
-"""The identifier of a state in an engine: its number, or its level and its number in the level."""
+"""The type of the identifiers of states: a number, or a level and a number in the level."""
 
 StepsSeen = Sequence[Sequence[tuple[P, int, Sequence[int]]]]
-"""For each step predicate, a list of steps: the place of the state before, the action instance, the row after it."""
+"""For each predicate on steps, the steps that violate the property or satisfy the witness.
+
+Each step is given as the identifier of the state before, the action instance, and the slot numbers of the state after.
+"""
 
 BLOCK = 16_384
 """The number of states that are processed together."""
 
 
 def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionCount]:
-    """Return the counts of each action.
+    """Return the number of steps and of new states for each action, by name.
 
     Parameters:
         spec: the spec.
-        counts: shape (action instances, 2): the number of steps generated, and of new states among them.
+        counts: for each action instance, the number of generated steps, and the number of these that led to a new
+            state. The shape is (action instances, 2).
     """
     actions = {action.name: ActionCount() for action in spec.actions}
     for instance, (generated, distinct) in zip(spec.instances, counts.tolist(), strict=True):
@@ -45,12 +49,12 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
 
 
 def violated(tables: TransitionTables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSeen[P], dead: bool) -> bool:
-    """Whether a search found a violation.
+    """Return whether a search found a violation of a property.
 
     Parameters:
-        tables: the tables of the search.
-        seen: for each state predicate, the states that give evidence.
-        steps_seen: for each step predicate, the steps that give evidence; see `StepsSeen`.
+        tables: the transition tables of the search.
+        seen: for each predicate on states, the states that violate the property or satisfy the witness.
+        steps_seen: for each predicate on steps, the steps that violate the property or satisfy the witness.
         dead: whether a state without a next state was found.
     """
     checks = (*tables.state_checks, *tables.step_checks)
@@ -66,12 +70,12 @@ def sightings(
     dead: Sequence[P],
     target: Callable[[P], S],
 ) -> dict[Property, list[Sighting[S]]]:
-    """Return the evidence of each property.
+    """Return, for each property, the states and steps that violate it, or that satisfy it if it is a witness.
 
     Parameters:
         tables, seen, steps_seen: see `violated`.
         dead: the states without a next state.
-        target: returns the state at a place, as the end of a trace.
+        target: a function that takes the identifier of a state and returns the state.
     """
     spec = tables.spec
     found: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks_and_premises}
@@ -87,11 +91,12 @@ def sightings(
 
 
 def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
-    """Return, for each action instance, the number of states before `last` that enable it.
+    """Return, for each action instance, the number of states in which it is enabled.
 
     Parameters:
-        expander: holds the states.
-        last: the end of the counted states, which must all be expanded. States outside of `Spec.within` do not count.
+        expander: contains the states and the transition tables.
+        last: the end of the range of counted states, which must all have been expanded. States that do not satisfy
+            `Spec.within` are not counted.
     """
     tables = expander.tables
     found = np.zeros(tables.instances, np.int64)
@@ -99,17 +104,18 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
         indices = expander.indices_within(first, min(first + BLOCK, last))
         codes = expander.leaves(indices, 0, tables.instances)
         found += ((codes < 0) & (tables.leaf_count[np.maximum(-codes - 1, 0)] > 0)).sum(axis=0)
-        for place, tree in np.argwhere(codes == 0).tolist():  # the path was not learned, or was forgotten
+        # a path is unknown if it was not learned, or if it was forgotten
+        for place, tree in np.argwhere(codes == 0).tolist():
             found[tree] += expander.is_enabled(tree, int(indices[place]))
     return found
 
 
 def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
-    """Return the values of fields in the states before `last`, without states outside of `Spec.within`.
+    """Return the values of each field of the state that occur in a search.
 
     Parameters:
-        expander: holds the states.
-        last: the end of the inspected states.
+        expander: contains the states.
+        last: the end of the range of inspected states. States that do not satisfy `Spec.within` are left out.
     """
     store, layout = expander.store, expander.layout
     most, packing = expander.tuning.field_values, store.packing
@@ -136,7 +142,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
-    """Yield the parts of a state whose values are collected, each with its path and whether it is a component."""
+    """Yield the parts of a state whose values are collected, with their paths and whether they are components."""
     if isinstance(node, Struct):
         for field in attrs.fields(node.cls):
             if field.name in node.children:
@@ -149,7 +155,7 @@ def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, s
 
 
 def _slots(node: Node) -> Sequence[int]:
-    """Return the slots of a part."""
+    """Return the slots that hold the values of a part of the state."""
     if isinstance(node, Leaf):
         return [node.slot]
     if isinstance(node, Struct | Parts):

@@ -1,4 +1,4 @@
-"""Breadth-first search over packed states. Verdicts, counts and trace lengths are the same as the oracle's."""
+"""Breadth-first search over packed states. Its verdicts, counts and trace lengths equal those of the oracle."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ _log = logging.getLogger("leadline")
 
 
 class HandOver(Exception):
-    """Raised when the next level is so large that a different engine must expand it."""
+    """Raised when the next level is so large that a different engine is to expand it; see `Problem.large`."""
 
 
 class CompiledSearch(Generic[S]):
-    """One attempt at a search. `explore` is the function to call.
+    """One attempt at a search. Use `explore` to run a search, which can take several attempts.
 
     Parameters:
-        problem: what to search.
-        adjustments: facts about the spec that earlier attempts have discovered.
-        saved: the saved position of an earlier run, from which to continue.
+        problem: the spec to search, with the limits and the resources.
+        adjustments: facts about the spec that were found in earlier attempts.
+        saved: the checkpoint of an earlier run from which the search continues, or None.
 
     Attributes:
         at: the position of the search.
-        expander: expands blocks of states. It holds the states and the learned tables.
+        expander: expands blocks of states. It contains the states and the transition tables.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CompiledSearch(Generic[S]):
         self._began = time.monotonic()
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
-        self._is_cut_short = False  # between two steps of a state, from where a later run could not continue
+        self._is_cut_short = False  # if true, no checkpoint can be saved
         tables = self._new_tables(saved)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
@@ -91,7 +91,7 @@ class CompiledSearch(Generic[S]):
         self._saved_at = self._reported_at = time.monotonic()
 
     def _new_tables(self, saved: Snapshot | None) -> TransitionTables[S]:
-        """Return tables for this attempt, with the initial states as rows, or with the numbers of a saved search."""
+        """Return transition tables for this attempt: new tables, or tables for the values of a saved search."""
         problem, adjustments = self._problem, self._adjustments
         first = self._initials[: self.limits.max_states] if saved is None else []
         numbers = None if saved is None else Numbers(saved.values, saved.members)
@@ -119,7 +119,7 @@ class CompiledSearch(Generic[S]):
             raise Damaged(f"{self.checkpoint.folder} is damaged: {error}") from error
 
     def _save_if_possible(self) -> None:
-        """Write a checkpoint if checkpoints are enabled. If writing fails, the search continues."""
+        """Write a checkpoint if checkpoints are enabled. If this fails, log a warning and continue."""
         self._saved_at = time.monotonic()
         try:
             self.save()
@@ -131,7 +131,11 @@ class CompiledSearch(Generic[S]):
             self._unsaved = f"the last checkpoint was not saved: {error}"
 
     def save(self) -> None:
-        """Write a checkpoint if checkpoints are enabled. Raises LeadlineError if it cannot be written."""
+        """Write a checkpoint if checkpoints are enabled.
+
+        Raises:
+            LeadlineError: the checkpoint cannot be written.
+        """
         if self.checkpoint is None:
             return
         store, layout, tables = self.expander.store, self.expander.layout, self.expander.tables
@@ -154,10 +158,12 @@ class CompiledSearch(Generic[S]):
             self.checkpoint.save(saved, store.states, store.parents, store.arrivals)
 
     def run(self) -> Result:
-        """Search until the space is exhausted, a violation's level is complete, or a limit is reached.
+        """Search until no states are left to expand, a level with a violation is complete, or a limit is reached.
 
         Raises:
-            HandOver: the next level is large.
+            HandOver: the next level is so large that a different engine is to expand it.
+            SpecError: an action or a property raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind, Crowded: the search must start again; see `Adjustments`.
         """
         stop = attempt(self.budget, self._search, self._out_of_memory)
         stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
@@ -168,7 +174,7 @@ class CompiledSearch(Generic[S]):
         return self._result(stop)
 
     def _out_of_memory(self) -> Stop:
-        """Return the reason to stop after a failed allocation, which may have left a change incomplete."""
+        """Free memory after a failed allocation, and return the reason to stop. No checkpoint is saved from then on."""
         self._is_cut_short = True
         self.expander.free()
         return self.expander.no_room()
@@ -194,10 +200,10 @@ class CompiledSearch(Generic[S]):
         )
 
     def _covered(self, stop: Stop | None) -> CoverageCounts | None:
-        """Return the coverage of the search; None if counting was interrupted or there was not enough memory.
+        """Return the coverage of the search, or None if counting was interrupted or there was not enough memory.
 
         Parameters:
-            stop: the reason why the search stopped. Only a search that was not cut short can be restarted.
+            stop: the reason why the search stopped. If it stopped at a limit, it is not started again to count.
         """
         at, expander = self.at, self.expander
         shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
@@ -225,7 +231,7 @@ class CompiledSearch(Generic[S]):
         if expander.store.count < len(self._initials) or self._too_many(expander.store.count):
             raise self._cut_short()
         if not self._resumed:
-            self.save()  # so that the search fails immediately if values cannot be saved
+            self.save()  # fails now instead of later if values cannot be saved
         while True:
             if at.next == at.level_end:
                 if at.level_end == expander.store.count:
@@ -236,7 +242,7 @@ class CompiledSearch(Generic[S]):
                 if self._violated() and not self.limits.keep_going:
                     return FIRST_VIOLATION
                 if not expander.within(at.next, at.level_end):
-                    return None  # all states of the level are outside
+                    return None  # no state of the level satisfies `Spec.within`
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
                     return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
                 for index in np.linspace(at.next, at.level_end - 1, self.tuning.compared_states, dtype=int):
@@ -253,33 +259,33 @@ class CompiledSearch(Generic[S]):
             self._expand(min(at.next + self._block(), at.level_end))
 
     def _block(self) -> int:
-        """The number of states to expand next: fewer if states have many steps, so that the buffers stay small."""
+        """Return the number of states to expand next. States with many steps are expanded in smaller blocks."""
         most, expanded = self.tuning.block * self.workers.count, int(self.expander.store.counters[kernel.EXPANDED])
         steps = int(self.at.counts[:, 0].sum())
         fitting = STEPS_A_STATE * most * expanded // max(steps, 1)
         return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first states show the number of steps
 
     def _is_large(self, states: int) -> bool:
-        """Whether a level with this number of states is handed over."""
+        """Return whether a level with this number of states is left to a different engine."""
         return self._problem.large is not None and states >= self._problem.large
 
     def _too_many(self, states: int) -> bool:
-        """Whether a number of states exceeds the limit."""
+        """Return whether a number of states exceeds the limit `Limits.max_states`."""
         return self.limits.max_states is not None and states > self.limits.max_states
 
     def _report(self) -> None:
-        """Call the progress function, unless it was called recently."""
+        """Call the progress function if it was not called in the last `Tuning.progress_seconds`."""
         if self._problem.progress is not None and time.monotonic() - self._reported_at > self.tuning.progress_seconds:
             self._problem.progress(self._statistics())
             self._reported_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
-        """Expand the states up to `last`."""
+        """Expand the states from the current position up to `last`, which is excluded."""
         at, expander, traces = self.at, self.expander, self.limits.traces
         found = expander.find(at.next, last, [traces - len(steps) for steps in at.steps_seen])
         cut_short = self._too_many(expander.store.count + sum(found.new))
         if cut_short:
-            self._save_if_possible()  # after this block, a later run could not continue
+            self._save_if_possible()  # after this block, no checkpoint can be saved
         with interrupts_wait():
             result = expander.keep(found, traces - len(at.dead), self.limits.max_states if cut_short else None)
             at.counts += result.counts
@@ -292,9 +298,10 @@ class CompiledSearch(Generic[S]):
             raise self._cut_short()
 
     def _check_states(self) -> None:
-        """Evaluate the state predicates on the states that have not been checked yet."""
+        """Evaluate the predicates on all states on which they have not been evaluated yet."""
         at, store = self.at, self.expander.store
-        missing = [self.limits.traces - len(seen) for seen in at.seen]  # the constraint is evaluated on all states
+        # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
+        missing = [self.limits.traces - len(seen) for seen in at.seen]
         wanted = [1] * len(missing) if self.limits.coverage else missing
         if not any(wanted):
             at.checked = store.count
@@ -314,7 +321,7 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Note which states from `first` on are outside of `Spec.within`."""
+        """Record which states from `first` on do not satisfy `Spec.within`, and correct the counts."""
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):
@@ -323,7 +330,7 @@ class CompiledSearch(Generic[S]):
         at.outside[len(at.levels)] += int(outside.sum())
 
     def _cut_short(self) -> StopSearch:
-        """Return the exception that ends a search at its limit on states."""
+        """Return the exception that stops the search at the maximum number of states."""
         self._is_cut_short = True
         return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
@@ -335,11 +342,8 @@ class CompiledSearch(Generic[S]):
         at, expander = self.at, self.expander
         counters, count, tables = expander.store.counters.tolist(), expander.store.count, expander.tables
         steps = int(at.counts[:, 0].sum())
-        begins = [
-            *at.levels,
-            at.level_end if at.levels else 0,
-            count,
-        ]  # of each level, and of the states beyond the last
+        # the first state of each level, and of the states that were found beyond the last level
+        begins = [*at.levels, at.level_end if at.levels else 0, count]
         levels = [end - begin for begin, end in itertools.pairwise(begins)]
         levels = [size - outside for size, outside in itertools.zip_longest(levels, at.outside, fillvalue=0)]
         distinct, expanded = expander.within(0, count), expander.within(0, counters[kernel.EXPANDED])
@@ -368,13 +372,14 @@ class CompiledSearch(Generic[S]):
         )
 
     def _level_of(self, index: int) -> int:
-        """Return the level of a state, from 1."""
+        """Return the level of a state. The level of the initial states is 1."""
         return int(np.searchsorted([*self.at.levels, self.at.level_end], index, side="right"))
 
     def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return the steps into states of a level from the previous level.
+        """Return the steps that lead to some states of one level from the previous level.
 
-        If only one trace is wanted, or more steps cannot be found, return only the step by which each state was found.
+        If a single trace is wanted, or if the search for further steps is stopped, return only the step by which each
+        state was found.
         """
         at, store, level = self.at, self.expander.store, self._level_of(places[0])
         if self.limits.traces > 1:
@@ -383,7 +388,7 @@ class CompiledSearch(Generic[S]):
             try:
                 found = steps_into(self.expander, lambda: store.states[list(places)], first, last)
                 return [(before, tree, places[target]) for before, tree, target in found]
-            except (StopSearch, KeyboardInterrupt):  # after `--resume`, everything must be learned again
+            except (StopSearch, KeyboardInterrupt):  # can take long in a resumed search, which has to learn again
                 pass
         return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in places]
 
@@ -399,26 +404,27 @@ def explore(
     """Search a spec's states breadth-first, with learned transition tables.
 
     Parameters:
-        spec: what to search.
-        limits: what may stop the search early; by default the first violation, and most of the free memory.
-        progress: called regularly with the counts so far.
+        spec: the spec to search.
+        limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
+            is used.
+        progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
-        forecast: decides whether to give up the search; None: it is never given up.
-        spent: seconds that were spent before this call.
+        forecast: decides whether the search stops because direct calls are faster, or None if it does not.
+        spent: the number of seconds that were spent before this call.
 
     Returns:
         The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
 
     Raises:
-        SlowerThanCalling: learning turned out to be slower than calling.
-        SpecError: the spec misbehaved.
+        SlowerThanCalling: the search was stopped because direct calls of the spec's functions are faster.
+        SpecError: an action or a property raised an exception or is not a pure function.
         LeadlineError: the checkpoint folder cannot be written, is in use, belongs to a different search, or is damaged.
     """
     compiled_ahead(_search_once, kernel.expand)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     workers = Workers(settings.workers or usable_cores())
     if limits.coverage:
-        workers.end_helpers(for_good=True)  # calls are measured in this process only
+        workers.end_helpers(for_good=True)  # coverage is measured only in this process
     tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
     budget = Budget(limits, lambda: workers.processes, spent, tuning)
 
@@ -449,7 +455,7 @@ def explore(
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
 ) -> tuple[Checkpoint | None, Snapshot | None]:
-    """Open the checkpoint folder that the settings name. Return it with the search that an earlier run saved there."""
+    """Open the checkpoint folder in the settings. Return it, or None, and the search saved in it if it is resumed."""
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
         return None, None
@@ -461,13 +467,13 @@ def _opened(
 
 
 def _search_once(spec: Spec[S]) -> None:
-    """Call each compiled loop of a search, in this thread, on a small spec."""
+    """Search a small spec in this thread, so that every compiled loop of the engine is compiled."""
     limits, workers = Limits(traces=2, keep_going=True), Workers(1)
     try:
         search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))
-        search._search()  # computing a result would load the graph library, which takes a tenth of a second
+        search._search()  # a result would import networkx, which takes a tenth of a second
         search._steps_into([search.at.levels[1]])
-        search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # called only where calls are not worth learning
+        search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # used only for calls that are not learned
     finally:
         workers.close()
         make_ordinary()

@@ -1,4 +1,4 @@
-"""Stores the states found: their packed words, the step by which each was found, and a hash table."""
+"""Stores the states found by a search: the packed states, the step that led to each of them, and a hash table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.settings import DEFAULT, Tuning
 
 MOST_STATES = 2**32 - 2**27
-"""The maximum number of states. State numbers have 32 bits, also those of next states that turn out to be known."""
+"""The maximum number of states in a store.
+
+The number of a state has 32 bits. All next states of a block are numbered, even if they are not new.
+"""
 
 LARGEST_TABLE = 2**32 - 2**16
-"""The maximum number of entries of the table, as half of a hash selects the entry. Regions can be fuller than the
-average, but do not overflow."""
+"""The maximum number of entries of the hash table, because 32 bits of the hash select the entry.
+
+Even if all states are stored, enough entries are free that no region of the table overflows.
+"""
 
 SMALLEST_TABLE = 4096
-"""The number of entries per worker in the smallest table: regions fill at random and must not overflow."""
+"""The minimum number of table entries for each worker's region. A smaller region could overflow by chance."""
 
 SMALLEST_ROOM = 2**16
 FULLEST = 0.7
@@ -30,31 +35,33 @@ GROWTH = 1.5
 
 
 class NotASearch(ValueError):
-    """Raised when no search can have found the saved states by the saved steps."""
+    """Raised when saved states and steps are inconsistent, so they cannot be the result of a search."""
 
 
 class Store:
     """Stores states in the order of discovery.
 
-    Room for as many states as fit into memory is reserved at once, because the operating system allocates pages only
-    when they are written. So the arrays never have to be copied to grow.
+    The arrays are allocated once, with room for as many states as fit into memory, so they never have to be copied.
+    The operating system allocates pages only when they are written.
 
     Parameters:
         packing: the packing of the states.
         instances: the number of action instances.
-        memory: the number of bytes that may be used.
-        workers: the workers that fill the table.
+        memory: the number of bytes that the arrays may use.
+        workers: the threads that fill the hash table.
         first: the number of initial states.
-        constrained: whether the spec has `Spec.within`.
-        tuning: how often long loops are interrupted.
+        constrained: whether the spec has a constraint, `Spec.within`.
+        tuning: determines how often long loops can be interrupted.
 
     Attributes:
-        states: shape (room, words).
-        parents, arrivals: for each state, the state and the action instance that it was found by.
-        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have a constraint.
-        table: a hash table with open addressing. An entry holds half of a state's hash and the state's number, from 1.
-        counters: see `kernel.append`; they include the number of states.
-        packings: the number of earlier packings.
+        states: the packed states. The shape is (room, words).
+        parents, arrivals: the step by which each state was found, given as the state before and the action instance.
+        outside: for each state, whether it does not satisfy `Spec.within`. Empty if the spec has no constraint.
+        room: the number of states for which the arrays have room.
+        table: a hash table with open addressing. An entry consists of half of a state's hash and of the state's index
+            plus one; 0 is an empty entry.
+        counters: the counters of `kernel.append`, such as the number of states.
+        packings: the number of times that the states were packed again.
     """
 
     def __init__(
@@ -82,22 +89,22 @@ class Store:
 
     @property
     def count(self) -> int:
-        """The number of states."""
+        """The number of states in the store."""
         return int(self.counters[kernel.STATES])
 
     @property
     def packed(self) -> Packed:
-        """The states and their packing, for compiled loops."""
+        """The states and their packing, as an argument for compiled loops."""
         return Packed(self.states, self.outside, self.packing.word, self.packing.shift, self.packing.mask)
 
     @property
     def kept(self) -> Kept:
-        """The states and the steps that they were found by, for the compiled loop that adds states."""
+        """The states, the steps by which they were found, and the hash table, as an argument for compiled loops."""
         return Kept(self.states, self.parents, self.arrivals, self.outside, self.table)
 
     @property
     def bytes_used(self) -> int:
-        """The memory in bytes of the states, their steps and the table."""
+        """The number of bytes that the states, their steps and the hash table use."""
         return self.count * self._bytes_without_table + self.table.nbytes
 
     @property
@@ -105,7 +112,7 @@ class Store:
         return 8 * self.packing.words + 4 + self._arrival_type.itemsize
 
     def add(self, rows: Iterable[NDArray[np.uint64]]) -> None:
-        """Add states that are known to be distinct and new: the initial states."""
+        """Add packed states that are known to be distinct and not in the store, such as the initial states."""
         for row in rows:
             index = self.count
             self.states[index], self.parents[index], self.arrivals[index] = row, 0, 0
@@ -113,17 +120,17 @@ class Store:
         self.rebuild()
 
     def add_counters(self, more: NDArray[np.int64]) -> None:
-        """Add counters; see `kernel.append`."""
+        """Add the counters that `kernel.append` has set for one part of a block."""
         self.counters[kernel.STATES] = max(self.counters[kernel.STATES], more[kernel.STATES])
         self.counters[kernel.DEGREE] += more[kernel.DEGREE]
         add_expanded(self.counters, more)
 
     def bytes_to_grow(self, coming: int) -> int:
-        """Return the number of bytes by which the table must grow for `coming` more states; 0 if there is room."""
+        """Return the number of bytes by which the hash table must grow for `coming` more states."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
 
     def grow(self, coming: int) -> None:
-        """Make the table large enough for `coming` more states."""
+        """Make the hash table large enough for `coming` more states."""
         if self._table_size(coming) > len(self.table):
             self.rebuild(coming)
 
@@ -134,7 +141,7 @@ class Store:
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
     def rebuild(self, coming: int = 0) -> None:
-        """Fill the table again, or a larger table if `coming` more states need it.
+        """Rebuild the hash table, and enlarge it if it has no room for `coming` more states.
 
         Raises:
             NotASearch: two states are equal.
@@ -155,7 +162,7 @@ class Store:
                 raise NotASearch(f"state {equal} is equal to an earlier state")
 
     def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
-        """Check that a search can have found the saved states.
+        """Check that the states and the steps are consistent, after they were read from a checkpoint.
 
         Parameters:
             initials: the number of initial states.
@@ -163,7 +170,7 @@ class Store:
             instances: the number of action instances.
 
         Raises:
-            NotASearch: a state has a number that its slot does not have, or was not found from an earlier state.
+            NotASearch: a state contains a number outside the range of its slot, or its step is not possible.
         """
         packing = self.packing
         for first in range(0, self.count, self._slice):
@@ -181,7 +188,7 @@ class Store:
                 raise NotASearch(f"state {wrong} cannot be reached by the recorded step")
 
     def repack(self, packing: Packing) -> None:
-        """Pack all states with another packing."""
+        """Pack all states again, with another packing."""
         states, room = _reserve(self.room, np.uint64, packing.words)
         for first in range(0, self.count, 2**20):
             block = slice(first, min(first + 2**20, self.count))
@@ -192,7 +199,7 @@ class Store:
 
 
 def arrival_type(instances: int) -> np.dtype[Any]:
-    """Return the data type for the numbers of action instances.
+    """Return the smallest data type that can hold the number of every action instance.
 
     Parameters:
         instances: the number of action instances.
@@ -201,8 +208,8 @@ def arrival_type(instances: int) -> np.dtype[Any]:
 
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
-    """Add the counters of further expanded states; see `kernel.append`."""
-    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, no expanded state was within `Spec.within`
+    """Add counts of expanded states and deadlocks, and update the numbers of steps per state; see `kernel.STATES`."""
+    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, no expanded state satisfied `Spec.within`
         first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]
         counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
@@ -212,8 +219,8 @@ def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.i
 
 
 def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
-    """Reserve an array with as many entries as possible, up to `room`. Return the array and its number of entries."""
-    while True:  # an operating system allocates pages only when they are written
+    """Allocate an array with as many entries as possible, up to `room`. Return it with its number of entries."""
+    while True:  # this uses no memory yet: pages are allocated when they are written
         try:
             return np.empty((room, *shape), kind), room
         except MemoryError:
