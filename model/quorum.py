@@ -21,7 +21,7 @@ class Quorum:
         isr: the in-sync replicas.
         elr: the eligible leader replicas (KIP-966). Always empty in releases without an ELR.
         last_known_leader: the last member of the ISR before the ISR became empty (KIP-966), or None if the ISR has
-            members.
+            members or the release does not record this broker.
     """
 
     leader: int | None

@@ -1,9 +1,9 @@
-"""Replication with requests and responses in flight, as the articles describe it.
+"""The `kafka` family of specs: replication with requests and responses in flight, in releases and designs of Kafka.
 
-Read in this order: `bounds`, `messages`, `broker` and `state` define the state. `protocols` has the rules as
-functions, `rules` is the table of them with sources, and `releases` says which release has which. Then there is one
-file for each concern: `controller`, `leadership` (how a broker reacts to a new leader epoch), `produce`, `follower`
-(how it truncates and what it sends next), `fetch`, `truncation`, `epochs`, `isr`, `high_watermark`, `consume`,
-`crash`. `actions` lists every action. `readings` has disputed readings of the rules, `mistakes` wrong rules, and
-`drawing` describes states for views.
+Read in this order: `bounds`, `messages`, `broker` and `state` define the state; `protocols` defines the rules as
+functions, `rules` is the table of rules with their sources, and `releases` lists the rules of each release. Then there
+is one module for each concern: `controller`, `leadership` (reactions of brokers to a new leader epoch), `produce`,
+`follower` (truncation, and the next request), `fetch`, `truncation`, `epochs`, `isr`, `high_watermark`, `consume` and
+`crash`. `actions` lists every action, `readings` has disputed interpretations of the rules, `mistakes` defines
+deliberately wrong rules, and `drawing` describes states for diagrams and tables.
 """

@@ -55,11 +55,13 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     crash_after_append,
     crash_losing_tail,
 )
-"""Of several shortest traces, a search shows the first in this order, in which failures come as late as possible."""
+"""The actions in order of preference: among the shortest traces, a search returns the first one in this order.
+
+Failures are last, so that they happen as late as possible in a trace."""
 
 
 def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
-    """The actions that are possible under a protocol."""
+    """Return the actions that are possible under a protocol, in the order of `ACTIONS`."""
     asks = protocol.asks_about is not nothing
     possible = {
         handle_epoch_request: asks,

@@ -1,4 +1,7 @@
-"""The bounds of a search, and how many of the bounded perturbations have happened in a state."""
+"""The bounds of a search, and the number of times that each perturbation has happened in a state.
+
+A perturbation is a failure or another rare event, such as a crash or an expired session.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,28 @@ import attrs
 from leadline.checker.bounds import bound
 
 NO_LIMIT = -1
-"""The bound of a perturbation that can happen any number of times."""
+"""The value of a bound for a perturbation that can happen any number of times."""
 
 
 def perturbation(default: int, text: str) -> int:
-    """Declare the bound of a perturbation: how often it can happen, or `NO_LIMIT`."""
+    """Declare the bound of a perturbation that may be unlimited.
+
+    Parameters:
+        default: the default limit of how often it can happen, or `NO_LIMIT`.
+        text: a description of the perturbation for the help text.
+    """
     limit: int = bound(default, f"{text}; -1: no limit", at_least=NO_LIMIT, at_most=9)
     return limit
 
 
 @attrs.frozen
 class Bounds:
-    """The limits that make the state space finite, and the configuration under Kafka's names.
+    """The limits that make the state space finite, and configuration properties under Kafka's names.
 
-    Perturbations are bounded; recovery from them is not. Leader epochs are counted from 0, and `max_epoch` is the last
-    one. Epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one change of leader, which is enough
-    for the articles, or one removal of a failed follower by the controller, which begins an epoch in most releases.
+    The number of perturbations is limited, and recovery from them is not. Leader epochs are numbered from 0 to
+    `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one change of leader,
+    which is enough for the scenarios of the articles, or one removal of a failed follower by the controller, which
+    begins a leader epoch in most releases.
     """
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)
@@ -46,7 +55,10 @@ class Bounds:
 
 @attrs.frozen(cache_hash=True)
 class Spent:
-    """How often each perturbation of `Bounds` has happened; always 0 if it has no limit."""
+    """The number of times that each perturbation of `Bounds` has happened.
+
+    Always 0 for a perturbation without a limit.
+    """
 
     crashes: int = 0
     lossy_crashes: int = 0

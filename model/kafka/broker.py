@@ -1,4 +1,4 @@
-"""One broker: its replica, and its registration with the controller."""
+"""The state of one broker: its replica, and its registration with the controller."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ UNKNOWN_OFFSET = -1
 
 @attrs.frozen(cache_hash=True)
 class Replica:
-    """The replica of one broker: its log, and what the broker believes.
+    """The replica of one broker: its log on disk, and the broker's memory.
 
     Attributes:
-        log: the records, on disk. The leader epoch cache is derived from them (see `epochs`).
-        high_watermark: the offset below which it considers records committed; also on disk, as a checkpoint.
+        log: the log, which is on disk. The leader epoch cache is derived from it (see `epochs`).
+        high_watermark: the offset below which the broker considers records committed. A checkpoint is on disk.
         up: whether the broker is running.
-        epoch: the leader epoch of the last request that it obeyed since it started.
-        leader: the leader named by that request; None before the first request.
-        isr: a leader's committed ISR, as far as it knows; empty for a follower.
-        remote_leos: for a leader, the log end offset of each broker as far as it knows.
-        in_flight: a follower's request to its leader, or the response to it; None for other brokers.
-        proposal: the ISR that a leader has proposed to the controller; None if it awaits no response.
+        epoch: the leader epoch of the last request that the broker obeyed since it started.
+        leader: the leader that this request names, or None before the first request.
+        isr: for a leader, the committed ISR that it last learned. Empty for a follower.
+        remote_leos: for a leader, the log end offset that it keeps for each broker. Empty for a follower.
+        in_flight: a follower's request to its leader, or the response to the request. None for other brokers.
+        proposal: the ISR that a leader has proposed to the controller in an `AlterPartition` request, or None if the
+            leader can send another request.
         stopped_cleanly: whether a broker that is down has left a clean shutdown file (KIP-966).
     """
 
@@ -42,12 +43,15 @@ class Replica:
 
     @property
     def starts_own_epoch_at(self) -> int:
-        """The start offset of a leader's own epoch: the offset of its first record in it, or of the next record."""
+        """The start offset of the leader's epoch: the offset of its first record, or the log end offset without one."""
         return self.log.end_of_epoch(self.epoch - 1)
 
     @property
     def maximal_isr(self) -> frozenset[int]:
-        """The union of the ISR and the proposed one: it contains the committed ISR, whatever the response (KIP-497)."""
+        """The maximal ISR (KIP-497): the union of the ISR and the proposed ISR.
+
+        It contains the committed ISR, whether or not the controller accepts the proposal.
+        """
         return self.isr | self.proposal.isr if self.proposal is not None and self.proposal.awaited else self.isr
 
     @property
@@ -63,11 +67,12 @@ SHUTTING_DOWN = "shutting down"
 
 @attrs.frozen(cache_hash=True)
 class Registration:
-    """A running broker as the controller knows it.
+    """The registration of a broker with the controller.
 
     Attributes:
-        status: `ACTIVE`; `FENCED` (with ZooKeeper: its session has expired); or `SHUTTING_DOWN`. A broker that is down
-            is always `ACTIVE`: the quorum shows whether the controller has noticed its failure.
+        status: `ACTIVE`, `FENCED` (with ZooKeeper, the broker's session has expired) or `SHUTTING_DOWN`. The status has
+            a meaning only while the broker is running, and is `ACTIVE` otherwise. Whether the controller has noticed
+            the failure of a broker is visible in the quorum.
     """
 
     status: str = ACTIVE

@@ -1,8 +1,9 @@
-"""Consuming: which records can be read from a leader.
+"""Consuming: the records that consumers can read from a leader.
 
-Consumers are not part of the state, and reading is not a step: a record counts as read as soon as it can be read. A
-consumer that reads later could only find less. The consumer in properties has therefore read every record that could be
-read. Its position is the end of these records, and its epoch is that of the leader that exposed the last one.
+The state has no consumers, and reading is not a step. A record counts as read as soon as it can be read, because a
+consumer that reads later can only find fewer records. Properties therefore assume a consumer that has read every record
+that could be read. Its position is the end of these records, and its leader epoch is the epoch of the leader from which
+the last of them could be read.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ from leadline.model.kafka.state import Promise
 
 
 def readable(leader: Replica) -> range:
-    """The offsets that consumers can read from a leader, which are those below its high watermark."""
+    """Return the offsets that consumers can read from a leader, which are the offsets below its high watermark."""
     return range(leader.high_watermark)
 
 
 def exposed_by(leader: Replica, exposed: tuple[Promise, ...]) -> tuple[Promise, ...]:
-    """The records that consumers could ever read, given those so far: at each offset, the first one exposed."""
+    """Return the records that consumers could read in any state so far.
+
+    If different records could be read at an offset, the first of them is kept.
+
+    Parameters:
+        leader: a leader, whose high watermark may have advanced.
+        exposed: the records that consumers could read before.
+    """
     new = [Promise(leader.log[offset], offset, leader.epoch) for offset in readable(leader)[len(exposed) :]]
     return (*exposed, *new)

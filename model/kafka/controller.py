@@ -1,7 +1,7 @@
-"""The controller: it notices failures late, and elects leaders.
+"""The controller, which notices failures late and elects leaders.
 
-Its decisions depend on its own view: it does not consider a running broker alive if the broker's session has expired.
-When it elects a leader, it does not have to notice first that other brokers are down.
+Its decisions can be based on outdated information. It does not consider a running broker alive if the broker's session
+has expired. It can elect a leader before it notices that other brokers are down.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from leadline.model.quorum import Quorum, Request, brokers
 
 @action("the controller notices that broker {broker} is down", broker=brokers)
 def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partition]:
-    """The session of a broker that is down expires some time after the failure."""
+    """The session of a broker expires some time after the broker has failed, and the controller reacts."""
     matters = broker == state.quorum.leader or _isr_without(state, broker) != state.quorum.isr
     if matters and not state.replicas[broker].up:
         yield from leaving(state, broker)
@@ -26,27 +26,33 @@ def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partit
 
 @action("the controller loses contact with broker {broker}, which is up", broker=brokers)
 def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
-    """The session of a running broker expires after a long pause or a network failure; the broker does not know."""
+    """The session of a running broker expires after a long pause or a network failure.
+
+    The broker does not notice it.
+    """
     if state.may("session_expiries") and state.considers_alive(broker):
         yield from leaving(state.having("session_expiries").with_registration(broker, FENCED), broker)
 
 
 @action("the controller sees broker {broker} again", broker=brokers)
 def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker whose session expired starts a new one. It is elected if there is no leader and it is eligible."""
+    """A broker whose session has expired starts a new session.
+
+    It is elected if there is no leader and it is eligible.
+    """
     if state.registrations[broker].status == FENCED and state.replicas[broker].up:
         yield from led_again(state.with_registration(broker, ACTIVE))
 
 
 def leaving(state: Partition, broker: int) -> Iterator[Partition]:
-    """The states after the controller considers a broker failed or shutting down: it leaves the ISR and its leadership.
+    """Yield the states after the controller has removed a failed or stopping broker from leadership and from the ISR.
 
-    The failure of a leader does not begin an epoch; only the election that follows does. In most releases an epoch
-    begins when a follower leaves. (KRaft also begins one when there is no leader, and so tells brokers that there is
-    none. The model omits this.)
+    The failure of a leader does not begin a leader epoch, but the election that follows does. In most releases, an
+    epoch begins when a follower is removed from the ISR. (In KRaft, an epoch also begins when a partition loses its
+    leader, so that brokers learn that there is no leader. The model omits this.)
 
     Yields:
-        The states; the given one if the quorum does not change.
+        The next states, or the given state if the quorum does not change.
     """
     quorum = state.quorum
     isr = _isr_without(state, broker)
@@ -62,16 +68,16 @@ def leaving(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _isr_without(state: Partition, broker: int) -> frozenset[int]:
-    """The ISR after a broker has left it. Without an ELR, the last member stays."""
+    """Return the ISR after a broker has been removed. Without an ELR, the last member stays in the ISR."""
     isr = state.quorum.isr - {broker}
     return isr if isr or state.protocol.has_elr else state.quorum.isr
 
 
 @action("the controller elects broker {broker}", broker=brokers)
 def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
-    """A live member of the ISR is elected: any member if there is no leader, the preferred leader at any time.
-
-    With KIP-966, a live member of the ELR is elected if the ISR is empty, and the last known leader if both are.
+    """The controller elects a live member of the ISR if there is no leader, or the preferred leader at any time.
+    With KIP-966, a live member of the ELR is elected if the ISR is empty, and the last known leader if the ELR is empty
+    too.
     """
     if state.quorum.leader is None:
         yield from _elected(state, broker)
@@ -92,12 +98,16 @@ def _elected(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _may_lead_again(state: Partition, broker: int) -> bool:
-    """Whether the last known leader can be elected: only if the controller considers it alive, or at any time."""
+    """Return whether the last known leader can be elected.
+
+    Some releases require that the controller considers the broker alive. See the field `elects_last_known` of
+    `leadline.model.kafka.protocols.Protocol`.
+    """
     return state.protocol.elects_last_known == "fenced" or state.considers_alive(broker)
 
 
 def led_again(state: Partition) -> Iterator[Partition]:
-    """The states after an election in the same step, if there is no leader; else the given state."""
+    """Yield the states after an election in the same step. If there is no election, yield the given state."""
     elected = []
     if state.quorum.leader is None and state.protocol.elects_at_once:
         elected = [after for broker in brokers(state.bounds) for after in _elected(state, broker)]
@@ -106,7 +116,7 @@ def led_again(state: Partition) -> Iterator[Partition]:
 
 @action("the controller elects broker {broker}, which is not in the ISR", broker=brokers)
 def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
-    """With `unclean.leader.election.enable`, any live broker can be elected if no ISR or ELR member is alive."""
+    """With `unclean.leader.election.enable`, the controller elects any live broker if no ISR or ELR member is alive."""
     quorum = state.quorum
     candidates = quorum.isr or quorum.elr
     if not state.bounds.unclean_leader_election or quorum.leader is not None or broker in candidates:
@@ -124,7 +134,7 @@ def update_min_insync_replicas(state: Partition) -> Iterator[Partition]:
 
 
 def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
-    """The state with another ISR in the quorum, and with the ELR that results from it.
+    """Return a state in which the quorum has the given ISR, and the ELR that results from it.
 
     If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
     """
@@ -142,16 +152,16 @@ def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
 def new_epoch(
     state: Partition, leader: int, isr: frozenset[int], *, elected: bool = True, clean: bool = True
 ) -> Iterator[Partition]:
-    """Begin the next leader epoch and send it to the brokers.
+    """Begin the next leader epoch and announce it to the brokers.
 
     Parameters:
         state: the state before.
         leader, isr: the leader and ISR of the new epoch.
-        elected: whether it begins with an election; otherwise the leader stays and the ISR is smaller.
+        elected: whether the epoch begins with an election. Otherwise the leader stays and the ISR is smaller.
         clean: whether the leader was in the ISR or ELR.
 
     Yields:
-        The state; nothing if the bounds allow no further epoch.
+        The next state. Nothing if the bounds do not allow another epoch.
     """
     epoch = state.quorum.epoch + 1
     if epoch > state.bounds.max_epoch:

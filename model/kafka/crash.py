@@ -1,4 +1,4 @@
-"""Crash, shutdown and restart: a broker loses its memory and keeps its disk."""
+"""Crash, shutdown and restart of a broker, which loses its memory and keeps its disk."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from leadline.model.quorum import brokers
 
 
 def followers_first(bounds: Bounds) -> range:
-    """The brokers, with the preferred leader last: in the articles, a follower fails first."""
+    """Return the brokers in descending order, so that the preferred leader is last.
+
+    In the articles, a follower fails first.
+    """
     return range(bounds.brokers - 1, -1, -1)
 
 
 def offsets(bounds: Bounds) -> range:
-    """The offsets at which a log can have a record."""
+    """Return the offsets at which a log can have a record."""
     return range(bounds.records)
 
 
 @action("broker {broker} crashes", broker=followers_first)
 def crash(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker crashes. Its log is on disk, and so is its high watermark or an earlier one."""
+    """A broker crashes. Its log is on disk, and so is its high watermark or an earlier high watermark."""
     if state.may("crashes") and state.replicas[broker].up:
         yield from _crashed(state.having("crashes"), broker, state.replicas[broker].log)
 
@@ -43,7 +46,7 @@ def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("broker {broker} crashes and loses its log from offset {offset} onward", broker=followers_first, offset=offsets)
 def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
-    """A crash can lose the end of a log from any offset: it was only in the page cache, or the disk was replaced."""
+    """A broker crashes and loses the end of its log, which was only in the page cache or on a replaced disk."""
     if state.may("lossy_crashes") and state.replicas[broker].up and state.replicas[broker].log.has(offset):
         yield from _crashed(state.having("lossy_crashes"), broker, state.replicas[broker].log.truncate_to(offset))
 
@@ -55,20 +58,26 @@ def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
 
 
 def _down(state: Partition, broker: int, replica: Replica) -> Partition:
-    """The state after a broker has stopped. Its registration status then has no meaning."""
+    """Return the state after a broker has stopped.
+
+    Its registration status has no meaning then, and becomes `ACTIVE`.
+    """
     return state.with_replica(broker, replica).with_registration(broker, ACTIVE)
 
 
 @action("broker {broker} begins to shut down", broker=brokers)
 def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
-    """Controlled shutdown: the controller moves the leadership and removes the broker from the ISR. It still runs."""
+    """Controlled shutdown begins: the controller moves the leadership and removes the broker from the ISR.
+
+    The broker is still running.
+    """
     if state.may("shutdowns") and state.considers_alive(broker):
         yield from leaving(state.having("shutdowns").with_registration(broker, SHUTTING_DOWN), broker)
 
 
 @action("broker {broker} stops", broker=brokers)
 def stop(state: Partition, broker: int) -> Iterator[Partition]:
-    """The end of a controlled shutdown: log, high watermark and clean shutdown file are on disk (KIP-966)."""
+    """Controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]
     if state.registrations[broker].status == SHUTTING_DOWN:
         clean = state.protocol.has_elr
@@ -80,9 +89,10 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
 def restart(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker starts again and registers.
 
-    If the controller has not noticed that it was down, the broker is still in the ISR and may still lead, although it
-    may have lost records. The rule `bounce` says in which releases this is possible (KAFKA-1120, KAFKA-18106). In the
-    articles it is possible for followers only. Where it is impossible, a broker restarts only after it was noticed.
+    If the controller has not noticed that the broker was down, the broker is still in the ISR and may still lead,
+    although it may have lost records. The rule `bounce` says in which releases this is possible (KAFKA-1120,
+    KAFKA-18106). In the articles, this is possible only for followers. Where it is impossible, a broker restarts only
+    after the controller has noticed that it was down.
     """
     replica, quorum = state.replicas[broker], state.quorum
     if replica.up:
@@ -106,7 +116,10 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _was_noticed(state: Partition, broker: int) -> bool:
-    """Whether the controller may have noticed that a broker is down: it is outside the ISR, or the only member left."""
+    """Return whether the controller may have noticed that a broker is down.
+
+    In this case, the broker is outside the ISR, or it is the last member of the ISR of a partition without a leader.
+    """
     quorum = state.quorum
     if broker not in quorum.isr:
         return True
@@ -114,7 +127,7 @@ def _was_noticed(state: Partition, broker: int) -> bool:
 
 
 def _unclean(state: Partition, broker: int) -> Partition:
-    """The state after a broker registers after an unclean shutdown: it leaves the ELR (KIP-966)."""
+    """Return the state in which a broker has registered after an unclean shutdown and has left the ELR (KIP-966)."""
     quorum = state.quorum
     if broker not in quorum.elr:
         return state
@@ -122,7 +135,7 @@ def _unclean(state: Partition, broker: int) -> Partition:
 
 
 def _another_incarnation(state: Partition, broker: int) -> Partition:
-    """The state in which requests in flight have an old broker epoch of a broker."""
+    """Return a state in which requests in flight with the old broker epoch of a restarted broker are marked."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal
