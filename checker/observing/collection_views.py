@@ -15,9 +15,10 @@ from typing import Any, Self, TypeGuard, TypeVar
 from leadline.checker.bag import Bag
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.domains import StandIn
-from leadline.checker.observing.filters import Condition, Filter, filter_of, operator_at
+from leadline.checker.observing.filters import Condition, Filter, filter_of, may_intersect, operator_at
 from leadline.checker.observing.nodes import Collection
 from leadline.checker.observing.reader import Reader
+from leadline.checker.values import difference
 
 T = TypeVar("T")
 
@@ -64,8 +65,23 @@ class CollectionView(StandIn):
         return self._recorder.member(self._node, self._offset, member)
 
     def _changed(self, changes: Mapping[object, int]) -> Self:
+        """Return a stand-in with further changes, or the real collection with them if it holds an equal member."""
         made = {self._recorder.ordinary(member): count for member, count in changes.items()}
-        return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
+        if not any(map(self._is_held_otherwise, made)):
+            return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
+        counts = self._node.counts(self._value())
+        for member, count in made.items():
+            if not counts.get(member):
+                counts.pop(member, None)  # a set that contains 1 keeps it if True is added; any other set gets True
+            counts[member] = count
+        value: Self = self._node.of(counts)
+        return value
+
+    def _is_held_otherwise(self, member: object) -> bool:
+        """Whether a known member equals this one but is distinguishable from it, as ``1`` is from ``True``."""
+        if member in self._node.members:
+            return not self._recorder.is_known_as(self._node, member)
+        return member in self._changes and any(difference(known, member) for known in self._changes if known == member)
 
     def _candidates(self) -> list[object]:
         """All members known so far that the collection may contain."""
@@ -78,7 +94,10 @@ class CollectionView(StandIn):
         return self._node.of({member: self._count(member) for member in self._candidates()})
 
     def __iter__(self) -> Iterator[object]:
-        return _Members(self, filter_of(sys._getframe(1)))
+        frame = sys._getframe(1)
+        if frame.f_globals is not globals() and may_intersect(frame):
+            self._recorder.escaped = True  # of 1 and True, a set's method returns the one in the smaller of two sets
+        return _Members(self, filter_of(frame))
 
     def __len__(self) -> int:
         return len(self._value())
@@ -188,7 +207,7 @@ class SetView(CollectionView, Set[object]):
         return self._changed(dict.fromkeys(other, True)) if _is_set(other) else _OR(self._value(), other)
 
     def __ror__(self, other: object) -> Set[object]:
-        return self | other if _is_frozen(other) else self._after(other, _OR, _IOR)
+        return self | other if _is_frozen(other) else self._after(other, "|", _OR, _IOR)
 
     def __sub__(self, other: object) -> Set[object]:
         return self._changed(dict.fromkeys(other, False)) if _is_set(other) else _SUB(self._value(), other)
@@ -196,13 +215,13 @@ class SetView(CollectionView, Set[object]):
     def __rsub__(self, other: object) -> Set[object]:
         if _is_frozen(other):
             return frozenset(item for item in other if item not in self)
-        return self._after(other, _SUB, _ISUB)
+        return self._after(other, "-", _SUB, _ISUB)
 
     def __and__(self, other: object) -> Set[object]:
         return self._shared(other) if _is_set(other) else _AND(self._value(), other)
 
     def __rand__(self, other: object) -> Set[object]:
-        return self._shared(other) if _is_frozen(other) else self._after(other, _AND, _IAND)
+        return self._shared(other) if _is_frozen(other) else self._after(other, "&", _AND, _IAND)
 
     def __xor__(self, other: object) -> Set[object]:
         return (
@@ -210,18 +229,18 @@ class SetView(CollectionView, Set[object]):
         )
 
     def __rxor__(self, other: object) -> Set[object]:
-        return self ^ other if _is_frozen(other) else self._after(other, _XOR, _IXOR)
+        return self ^ other if _is_frozen(other) else self._after(other, "^", _XOR, _IXOR)
 
-    def _after(self, other: object, apply: Operator, apply_in_place: Operator) -> Set[object]:
+    def _after(self, other: object, symbol: str, apply: Operator, apply_in_place: Operator) -> Set[object]:
         """Apply an operator whose left side is not a frozenset and whose right side is this view.
 
         If both sides are sets, ``total |= members`` changes `total` in place. Python calls this method because the view
         is not a set, so the running instruction is read to find out which form of the operator was used.
         """
         used = operator_at(sys._getframe(2))
-        if not used:
+        if used not in (symbol, f"{symbol}="):
             self._recorder.escaped = True  # called from C, for example by `functools.reduce`: the form is unknown
-        return (apply_in_place if used.endswith("=") else apply)(other, self._value())
+        return (apply_in_place if used == f"{symbol}=" else apply)(other, self._value())
 
     def _shared(self, others: Iterable[object]) -> frozenset[object]:
         """The members that are also in `others`."""

@@ -18,6 +18,7 @@ import ast
 import builtins
 import dis
 import functools
+import inspect
 import itertools
 import linecache
 from collections.abc import Callable, Iterable, Iterator
@@ -149,6 +150,17 @@ def _operator_at(code: CodeType, place: int) -> str:
     return next((step.argrepr for step in steps), "")
 
 
+def may_intersect(frame: FrameType) -> bool:
+    """Whether a running function may be calling a method of a real set that returns some of the set's own members."""
+    names = frame.f_code.co_names
+    return ("intersection" in names or "intersection_update" in names) and _is_call(frame.f_code, frame.f_lasti)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_call(code: CodeType, place: int) -> bool:
+    return any(step.offset == place and step.opname.startswith("CALL") for step in dis.get_instructions(code))
+
+
 @functools.lru_cache(maxsize=4096)
 def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
     """The filter of a loop. It depends on the file and on the code, because two files can contain equal code."""
@@ -177,7 +189,8 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     except (SyntaxError, ValueError):
         return {}
     found: dict[Position, list[Filter]] = {}
-    shared = _declared(tree)
+    shared = _declared(tree) | _suspended(module)
+    bound = _bound_names(tree)
 
     def visit(node: ast.AST, parent: ast.AST, function: ast.AST) -> None:
         if isinstance(node, ast.For):
@@ -187,7 +200,7 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
             for place in (node, node.iter):
                 found.setdefault(_position(place), []).append(item)
         elif isinstance(node, _COMPREHENSIONS):
-            for clause, item in enumerate(_of_comprehension(node, parent, shared)):
+            for clause, item in enumerate(_of_comprehension(node, parent, shared, bound)):
                 found.setdefault(_position(node), []).append(item)
                 found.setdefault(_position(node.generators[clause].iter), []).append(item)
         for child in ast.iter_child_nodes(node):
@@ -203,6 +216,33 @@ def _declared(tree: ast.AST) -> frozenset[str]:
     return frozenset(name for node in declarations for name in node.names)
 
 
+def _suspended(module: CodeType) -> frozenset[str]:
+    """The variables of generators that functions defined in them use in loops.
+
+    A generator may assign such a variable while a loop runs: the loop's body, or a generator that it iterates over, can
+    resume the generator.
+    """
+    found = set[str]()
+    for code in _codes(module):
+        if code.co_flags & inspect.CO_GENERATOR:
+            steps = dis.get_instructions(code)
+            assigned = {step.argval for step in steps if step.opname in ("STORE_DEREF", "DELETE_DEREF")}
+            for inner in _codes(code):
+                is_function = inner is not code and (inner.co_name[0] != "<" or inner.co_name == "<lambda>")
+                if is_function and any(_has_loop(part) for part in _codes(inner)):
+                    found |= assigned.intersection(inner.co_freevars)
+    return frozenset(found)
+
+
+def _has_loop(code: CodeType) -> bool:
+    return any(step.opname == "GET_ITER" for step in dis.get_instructions(code))
+
+
+def _bound_names(tree: ast.AST) -> frozenset[str]:
+    """The names that some part of a file assigns, or that are parameters."""
+    return frozenset(_assigned(tree)).union(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+
+
 def _codes(code: CodeType) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:
@@ -215,11 +255,15 @@ def _position(node: Any) -> Position:
 
 
 def _of_comprehension(
-    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, parent: ast.AST, shared: frozenset[str]
+    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp,
+    parent: ast.AST,
+    shared: frozenset[str],
+    bound: frozenset[str],
 ) -> Iterator[Filter]:
     last, consumer = len(node.generators) - 1, ""
     if isinstance(node, ast.GeneratorExp):
         consumer = _consumer(parent, node)
+        consumer = "" if consumer in bound else consumer  # it may not be the built-in function
     assigned = shared.union(*(_assigned(inner) for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)))
     for clause, generator in enumerate(node.generators):
         tests = list(generator.ifs)
@@ -328,7 +372,8 @@ def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
         case ast.AugAssign(target=ast.Name(id=changed)) if changed == name:
             return True
         case ast.For() if node is loop or (name in _names(node.target) and not _holds(node.body, loop)):
-            parts = [node.iter, *node.orelse]  # in the body, the variable holds the current member
+            # in the body, the variable holds the current member; a target such as `found[v], v` reads it before
+            parts = [node.target, node.iter, *node.orelse]
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             if any(name in _names(clause.target) for clause in node.generators):
                 parts = [node.generators[0].iter]

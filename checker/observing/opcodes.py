@@ -169,7 +169,8 @@ class Code(NamedTuple):
         global_names: the global names that are used, each with the attributes that follow it, as in
             ``itertools.chain``.
         attributes: the names of all attributes that are used, and strings that may be names of attributes.
-        stored: the names of attributes that are assigned to.
+        stored: the names of attributes that are assigned to or deleted.
+        in_place: whether ``|=`` is used.
         remainders: the uses of ``%``.
         precision: how precisely reads can be recorded, judging by the instructions alone.
         because: the construct that lowers the precision; None if nothing does.
@@ -179,6 +180,7 @@ class Code(NamedTuple):
     global_names: frozenset[tuple[str, ...]]
     attributes: frozenset[str]
     stored: frozenset[str]
+    in_place: bool
     remainders: tuple[Remainder, ...]
     precision: Precision
     because: Construct | None
@@ -200,6 +202,7 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
     global_names: set[tuple[str, ...]] = set()
     attributes: set[str] = set()
     stored: set[str] = set()
+    in_place = False
     remainders: list[Remainder] = []
     tests: list[IdentityTest] = []
     instructions = list(_instructions(code))
@@ -210,9 +213,11 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
             global_names.add((argument, *(attribute for _, attribute in taken)))
         elif name in _ATTRIBUTES or name in _OTHER_ATTRIBUTES:
             attributes.add(argument)
-            stored.update([argument] if name == "STORE_ATTR" else [])
+            stored.update([argument] if name in ("STORE_ATTR", "DELETE_ATTR") else [])
         elif name == "BINARY_OP" and argument in ("%", "%="):
             remainders.append(Remainder(*_sides(before)))
+        elif name == "BINARY_OP":
+            in_place |= argument == "|="
         elif name == "IS_OP":
             begin = _operand(before)
             right = None if begin is None else tuple(before[begin:])
@@ -228,12 +233,13 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
             global_names |= inner.global_names
             attributes |= inner.attributes
             stored |= inner.stored
+            in_place |= inner.in_place
             remainders += inner.remainders
             tests += inner.identity_tests
             if inner.precision < precision:
                 precision, because = inner.precision, inner.because
     names = frozenset(global_names), frozenset(attributes), frozenset(stored)
-    return Code(*names, tuple(remainders), precision, because, tuple(tests))
+    return Code(*names, in_place, tuple(remainders), precision, because, tuple(tests))
 
 
 def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:

@@ -151,6 +151,7 @@ class Reach:
         self._computes_any = self._reenters = False
         self._stored: set[str] = set()
         self._global_names: set[str] = set()
+        self._in_place = self._or_is_passed = False
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
@@ -170,8 +171,12 @@ class Reach:
         for taken_by, told_apart in self._identity_tests:
             if taken_by is None or self._reenters or self._computes_any or not self._computed.isdisjoint(taken_by):
                 self.told_apart.add(told_apart)
-        for name in sorted(self._stored & self._global_names):
-            self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
+        if self._in_place and self._or_is_passed:  # a dictionary's ``|=`` can call it: see `SetView._after`
+            self._lower(Precision.FIELDS, "operator.or_ beside |=")
+        modules = [owner for owner in self._walk.owners.values() if is_a(owner, ModuleType)]
+        for name in sorted(self._stored):
+            if name in self._global_names or any(name in vars(module) for module in modules):
+                self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
 
     def _meet(self, *values: object) -> None:
         """Add values that the code can reach. If the action itself is among them, it may be called with any state."""
@@ -259,6 +264,7 @@ class Reach:
         if read.precision < self.precision:
             self.precision, self.because = read.precision, read.because
         self._stored |= read.stored
+        self._in_place |= read.in_place
         if not all(remainder.is_number(function.__globals__) for remainder in read.remainders):
             self._lower(Precision.FIELDS, "% that may format text", code, "%")
         for name, *attributes in read.global_names:
@@ -337,6 +343,7 @@ class Reach:
             allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), Precision.STATES)
         if name in _NAMES_AT_RUN_TIME.split():
             self._walk.any_name = True
+        self._or_is_passed |= full_name == "_operator.or_"
         self._lower(allows, full_name.removeprefix("builtins."), *self._named_in.get(id(value), ()))
 
 

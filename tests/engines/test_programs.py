@@ -17,6 +17,7 @@ from leadline.checker.observing.reach import Reach
 from tests.programs.__main__ import PROGRAMS, constructs
 from tests.programs.programs import source, spec_of
 from tests.programs.search import Counts, Different, compare
+from tests.programs.written import TEXTS
 
 SAMPLE, PART = 80, 20
 FIRST = 7 * PROGRAMS
@@ -48,6 +49,12 @@ def test_random_programs_are_searched_as_by_direct_calls(first: int) -> None:
     assert total.applied > total.learned
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_programs_written_by_hand_are_searched_as_by_direct_calls(name: str) -> None:
+    counts = compare(spec_of(TEXTS[name], f"written {name}"), randomly=False)
+    assert counts.states > 100  # it is not refused
+
+
 def test_a_seed_gives_the_same_program() -> None:
     assert source(FIRST) == source(FIRST)
     assert source(FIRST) != source(FIRST + 1)
@@ -63,7 +70,7 @@ def test_programs_are_made_of_all_constructs() -> None:
     assert {name: found[name] for name in wanted if found[name] < 2} == {}
 
 
-def in_place_as_pure(view: SetView, other: Any, apply: Callable[[Any, Any], Any], _: object) -> Any:
+def in_place_as_pure(view: SetView, other: Any, symbol: str, apply: Callable[[Any, Any], Any], _: object) -> Any:
     return apply(other, view._value())
 
 
