@@ -1,4 +1,4 @@
-"""How views draw the `kafka` family: the rows of a state, the messages between them, and the events of a trace."""
+"""Describe states and traces of the `kafka` family for diagrams and tables: rows, messages and events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ from leadline.model.rows import (
 
 
 def rows(state: Partition) -> dict[str, Row]:
-    """Rows for the controller, producers (acknowledged records), each broker, and consumers (readable records)."""
+    """Return the rows of a state by name, for the controller, producers, each broker, and consumers.
+
+    The row of producers has the acknowledged records, and the row of consumers the readable records.
+    """
     brokers = {broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))}
     producers, consumers = _clients("acknowledged", state.acked), _clients("visible", state.exposed)
     return {CONTROLLER: _controller(state), PRODUCERS: producers, **brokers, CONSUMERS: consumers}
@@ -85,7 +88,7 @@ def _broker(state: Partition, broker: int) -> Row:
 
 
 def _standing(state: Partition, broker: int) -> list[str]:
-    """What the controller knows about a broker."""
+    """Return badges (short texts) with the controller's information on a broker, such as whether it is in the ISR."""
     status = state.registrations[broker].status
     known = standing(broker, state.quorum)
     known += ["in the ELR"] if broker in state.quorum.elr else []
@@ -104,7 +107,7 @@ def _clients(badge: str, promises: tuple[Promise, ...]) -> Row:
 
 
 def messages(state: Partition) -> Iterator[Message]:
-    """The messages in flight: requests that brokers have yet to obey, and those between brokers and the controller."""
+    """Yield the messages in flight between the controller and brokers, and between followers and leaders."""
     for epoch, request in enumerate(state.requests):
         if request is not None:
             heard = [broker for broker in range(len(state.replicas)) if state.obeys(broker, epoch)]
@@ -116,7 +119,7 @@ def messages(state: Partition) -> Iterator[Message]:
 
 
 def _in_flight(state: Partition, follower: int) -> Iterator[Message]:
-    """A follower's request to its leader, or the response."""
+    """Yield a follower's request to its leader, or the response."""
     replica = state.replicas[follower]
     match replica.in_flight:
         case FetchRequest(leader=leader) | EpochRequest(leader=leader) as request:
@@ -129,21 +132,21 @@ def _in_flight(state: Partition, follower: int) -> Iterator[Message]:
 
 
 def _proposal(state: Partition, leader: int) -> Iterator[Message]:
-    """A leader's AlterPartition request to the controller."""
+    """Yield a leader's `AlterPartition` request to the controller if it is in flight."""
     proposal = state.replicas[leader].proposal
     if proposal is not None and proposal.sent:
         yield Message(broker_row(leader), CONTROLLER, f"AlterPartition, ISR {drawn_isr(proposal.isr)}")
 
 
 def _late(state: Partition, follower: int) -> Iterator[Message]:
-    """A fetch request that has outlived its connection."""
+    """Yield a follower's fetch request that is still in flight after its connection broke."""
     late = state.late[follower]
     if late is not None:
         yield Message(broker_row(follower), broker_row(late.request.leader), str(late))
 
 
 def arrivals(step: Step[Partition]) -> Iterator[Message]:
-    """The messages that arrive in a step."""
+    """Yield the messages that arrive in a step."""
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
@@ -172,7 +175,7 @@ def arrivals(step: Step[Partition]) -> Iterator[Message]:
 
 
 def _to_clients_and_controller(before: Partition, after: Partition) -> Iterator[Message]:
-    """Messages from leaders to clients and the controller: readable and acknowledged records, and a new ISR."""
+    """Yield messages from leaders to clients and the controller: readable and acknowledged records, and a new ISR."""
     for broker, leader in after.believed_leaders():
         row = broker_row(broker)
         written = not after.protocol.in_flight and leader.isr != before.replicas[broker].isr
@@ -187,7 +190,7 @@ def _to_clients_and_controller(before: Partition, after: Partition) -> Iterator[
 
 
 def commits(step: Step[Partition]) -> Iterator[Commit]:
-    """The records that a step promised to clients."""
+    """Yield the records that become readable or acknowledged in a step."""
     before, after = step.before, step.after
     for promise in after.exposed[len(before.exposed) :]:
         yield Commit(promise.offset, promise.record, "the high watermark is above it, and consumers can read it")
@@ -198,7 +201,7 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
 
 
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
-    """The truncations of a step, with the rule of the release that decides them."""
+    """Yield the truncation in a step, with the rule of the release that decides where to truncate."""
     before, after, protocol = step.before, step.after, step.before.protocol
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
@@ -225,7 +228,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def missed(step: Step[Partition]) -> Iterator[MissedWatermark]:
-    """The high watermarks in responses that a step dropped unhandled."""
+    """Yield the high watermarks in fetch responses that are lost in a step."""
     for broker, replica in enumerate(step.before.replicas):
         response, now = replica.in_flight, step.after.replicas[broker]
         if not isinstance(response, FetchResponse) or now.in_flight == response:
@@ -235,7 +238,7 @@ def missed(step: Step[Partition]) -> Iterator[MissedWatermark]:
 
 
 def counted(step: Step[Partition]) -> Iterator[FollowerEndOffset]:
-    """The remote log end offsets that a leader set in a step."""
+    """Yield the remote log end offsets that leaders change in a step."""
     for leader, replica in step.after.believed_leaders():
         before = step.before.replicas[leader].remote_leos
         for broker, end_offset in enumerate(replica.remote_leos):
@@ -244,7 +247,7 @@ def counted(step: Step[Partition]) -> Iterator[FollowerEndOffset]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """The followers that a leader considers caught up, with the rule that says so."""
+    """Yield the followers that leaders admit to the ISR in a step, with the rule that allows it."""
     before, after, protocol = step.before, step.after, step.before.protocol
     for leader, replica in after.believed_leaders():
         known = before.replicas[leader]

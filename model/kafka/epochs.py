@@ -1,7 +1,8 @@
-"""The leader epoch cache: where the leader epochs of a log start and end.
+"""The leader epoch cache: the offsets at which the leader epochs of a log start and end.
 
-Kafka stores it in a file. The model derives it from the records and, for a leader, from its own epoch. (Therefore an
-epoch in which a former leader wrote nothing is not in its cache, and the model cannot show KAFKA-10706.)
+Kafka stores the cache in a file. The model derives it from the records of the log and, for a leader, from its epoch.
+(Therefore the cache of a former leader does not contain an epoch in which it wrote nothing, and the model cannot show
+KAFKA-10706.)
 """
 
 from __future__ import annotations
@@ -24,24 +25,25 @@ class Entry:
 
 @attrs.frozen
 class EpochEnd:
-    """The largest known epoch that is not greater than the requested one, and its end offset."""
+    """The result of a lookup: the largest known epoch not greater than the requested epoch, and its end offset."""
 
     epoch: int
     end_offset: int
 
 
 def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> EpochEnd | None:
-    """0.11 to 2.0.0: an epoch is known once the log has a record of it, and the cache accepts only increasing epochs.
+    """Look up an epoch as in 0.11 to 2.0.0: the cache has an epoch once the log has a record of it.
 
-    There is no answer for an epoch smaller than all known ones (UNDEFINED_EPOCH_OFFSET).
+    The cache accepts only increasing epochs. An epoch smaller than all epochs in the cache has no known end
+    (UNDEFINED_EPOCH_OFFSET).
 
     Parameters:
         log: the log.
-        leads_in: the epoch in which its broker leads, which makes no difference here; None if the broker follows.
+        leads_in: the epoch in which the broker leads, or None if it follows. It is not used in these releases.
         wanted: the requested epoch.
 
     Returns:
-        The answer; None if there is none.
+        The end of the epoch, or None if it is unknown.
 
     Source: KAFKA-7415, which changed this.
     """
@@ -55,10 +57,11 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
 
 
 def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd | None:
-    """Since 2.0.1: a leader knows its own epoch from its election on; an entry that contradicts a later one is removed.
+    """Look up an epoch as since 2.0.1: the cache of a leader has its epoch from the election on.
 
-    An epoch smaller than all known ones ends where the first known epoch starts. There is no answer only for an epoch
-    greater than all known ones, which only a follower that knows of a later leader requests.
+    An entry that contradicts a later entry is removed from the cache. An epoch smaller than all epochs in the cache
+    ends at the start offset of the first of them. Only an epoch greater than all epochs in the cache has no known end,
+    and only a follower that has learned of a later leader requests it.
 
     See `known_from_first_append` for the parameters. Source: KAFKA-7415.
     """
@@ -71,7 +74,7 @@ def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd
 
 
 def _entries(log: Log) -> Iterable[Entry]:
-    """The epochs of the records, each with the offset at which it starts."""
+    """Yield each run of records with the same leader epoch as an entry: the epoch and the first offset."""
     before = None
     for offset, record in enumerate(log.records):
         if record.epoch != before:

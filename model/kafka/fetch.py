@@ -1,6 +1,6 @@
-"""Fetching: a follower's request, how the leader handles it, and the response.
+"""Fetching: a follower's fetch request, the leader that handles it, and the response.
 
-A follower always has a request or response in flight: it sends the next request when it handles a response.
+A follower always has one request or response in flight, because it sends the next request when it handles a response.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from leadline.model.quorum import brokers
 def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A leader reads its log, updates the remote log end offset, tries to advance its high watermark, and responds.
 
-    A response without records is one to a request that has waited long enough. The leader sends no response from which
-    the follower would learn nothing; the request then keeps waiting.
+    A response without records is sent when a request has waited in purgatory for long enough. If there are no records
+    and the follower would not learn a new high watermark, the leader sends no response, and the request keeps waiting.
     """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None:
@@ -63,7 +63,7 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     follower=brokers,
 )
 def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A request waits in purgatory if there are no records to send, but its fetch offset is used immediately."""
+    """A fetch request waits in purgatory if there are no records to send. The leader uses its offset immediately."""
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None or request.offset != state.replicas[leader].log.end_offset:
         return
@@ -77,8 +77,8 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
 def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower appends the records, adopts the leader's high watermark, and sends the next request.
 
-    After a diverging response it truncates (KIP-595). It also truncates if its fetch offset is beyond the leader's log;
-    up to 2.0 its broker exits instead, unless unclean leader election is enabled (KAFKA-7414).
+    It truncates if the response says that the logs diverge (KIP-595), or that its fetch offset is beyond the leader's
+    log. In the latter case, up to 2.0, the broker exits unless unclean leader election is enabled (KAFKA-7414).
     """
     replica, protocol = state.replicas[follower], state.protocol
     match replica.in_flight:
@@ -118,7 +118,10 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
 
 @action("broker {follower}'s connection breaks while its fetch request is in flight", follower=brokers)
 def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
-    """A fetch request outlives its connection. The follower may send it again, crash, or follow another leader."""
+    """A fetch request is still in flight after its connection broke.
+
+    The follower may send the request again, crash, or follow another leader.
+    """
     request = state.replicas[follower].in_flight
     if state.may("late_fetches") and isinstance(request, FetchRequest) and state.late[follower] is None:
         yield state.having("late_fetches").with_late(follower, LateFetch(request))
@@ -126,10 +129,11 @@ def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
 
 @action("broker {leader} handles a delayed fetch request from broker {follower}", leader=brokers, follower=brokers)
 def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A leader uses the fetch offset of the request; the response is lost.
+    """A leader uses the offset in a fetch request whose connection broke. The response is lost.
 
     In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
-    again. A fetch request in between makes it send the epoch of a new incarnation that it has not judged (KAFKA-15221).
+    again. If it handles a fetch request of a new incarnation in between, it sends the new broker epoch to the
+    controller, although its decision was based on the previous incarnation (KAFKA-15221).
     """
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)
@@ -147,7 +151,10 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
 
 
 def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
-    """The request, if it is a fetch request to this broker, the broker believes it leads, and it does not fence it."""
+    """Return the request if it is a fetch request that a leader accepts, or None.
+
+    The request must be sent to this broker, which must believe that it leads and must not fence the request's epoch.
+    """
     if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return None
     return request if state.protocol.accepts(state.replicas[leader].epoch, request.epoch) else None
@@ -162,7 +169,7 @@ def _looked_at(
     outdated: bool = False,
     seen: int | None = None,
 ) -> Partition:
-    """The state after a leader has learned the follower's log end offset from a fetch request.
+    """Return the state after a leader has learned the follower's log end offset from a fetch request.
 
     The follower may then join the ISR, and the high watermark may advance.
 
@@ -171,7 +178,8 @@ def _looked_at(
         leader, follower: the brokers that handled and sent the request.
         request: the request that decides whether the follower may join the ISR.
         outdated: whether the follower has restarted since it sent the request.
-        seen: the remote log end offset after the step, if another request arrived in between; None: that of `request`.
+        seen: the remote log end offset after the step, if the leader handled another fetch request in between. The
+            default is the offset of `request`.
     """
     replica = state.replicas[leader]
     joins = (

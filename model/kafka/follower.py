@@ -1,4 +1,4 @@
-"""A follower: how it truncates its log, and which request it sends to its leader next."""
+"""A follower: the truncation of its log, and the next request to its leader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leadline.model.kafka.protocols import Protocol
 
 
 def truncated(replica: Replica, offset: int) -> Replica:
-    """The replica with only the records below `offset`. The high watermark is at most `offset`."""
+    """Return the replica with only the records below `offset`, and with a high watermark of at most `offset`."""
     if offset >= replica.log.end_offset:
         return replica
     return attrs.evolve(
@@ -19,13 +19,12 @@ def truncated(replica: Replica, offset: int) -> Replica:
 
 
 def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchRequest | EpochRequest:
-    """The request that a follower sends to its leader next.
+    """Return the request that a follower sends to its leader next.
 
     Parameters:
-        protocol: the rules.
+        protocol: the rules of the release.
         follower: the follower's replica, which has a leader.
-        asks: whether it must ask where to truncate before it fetches, if its protocol requires that and its log has an
-            epoch to ask about.
+        asks: whether to ask where to truncate before fetching, if the protocol requires it and the log is not empty.
 
     Returns:
         An `OffsetsForLeaderEpoch` request, or a fetch request from the log end offset.

@@ -1,4 +1,4 @@
-"""The leader's high watermark: when it advances, and which clients learn of it."""
+"""The leader's high watermark: when it advances, and which records become readable or acknowledged."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
-    """The state with another replica of a leader, whose high watermark is advanced if possible.
+    """Return a state with a changed replica of a leader, whose high watermark is advanced if possible.
 
-    A leader tries this when it becomes leader, on produce and fetch requests, and when the ISR changes. Consumers can
-    read the records that are now below the high watermark, and producers that wait for it get their acknowledgement.
+    A leader tries to advance its high watermark when it becomes the leader, when it handles produce and fetch requests,
+    and when the ISR changes. Consumers can then read the records below the high watermark, and producers that use
+    acks=all receive their acknowledgements.
 
     Parameters:
         state: the state before.
         leader: a broker that believes it leads.
-        replica: its replica, whose log, ISR or remote log end offsets may have changed.
+        replica: the leader's replica, whose log, ISR or remote log end offsets may have changed.
     """
     if not state.protocol.may_raise(replica, state.bounds):
         return state.with_replica(leader, replica)
@@ -33,7 +34,10 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
 
 
 def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
-    """The smallest log end offset of the brokers that count towards the high watermark, including the leader."""
+    """Return the smallest log end offset of the brokers that count towards the high watermark, including the leader.
+
+    For brokers other than the leader, this is the log end offset that the leader keeps.
+    """
     return min(
         replica.log.end_offset if broker == leader else replica.remote_leos[broker]
         for broker in sorted(state.protocol.counts(replica) | {leader})
@@ -41,10 +45,15 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
 
 
 def _acknowledged(state: Partition, before: int, replica: Replica) -> tuple[Promise, ...]:
-    """The acknowledged records with acks=all, after a leader's high watermark has advanced.
+    """Return the records acknowledged with acks=all so far, after a leader's high watermark has advanced.
 
-    Records of an earlier epoch are not acknowledged: their producers got the error that the leader has changed. If the
-    ISR is too small, producers get the error that there are not enough replicas.
+    Records of an earlier epoch are not acknowledged, because their producers received the error that the leader has
+    changed. If the ISR is too small, producers receive the error that there are not enough replicas.
+
+    Parameters:
+        state: the state before.
+        before: the high watermark before it advanced.
+        replica: the leader's replica with the new high watermark.
     """
     if len(replica.maximal_isr) < state.bounds.min_insync_replicas:
         return state.acked
