@@ -1,10 +1,11 @@
-"""How a leader changes the ISR.
+"""Changes of the ISR by the leader.
 
-Up to 2.6 the leader writes it to ZooKeeper with compare-and-set, and waits. Since then it sends an `AlterPartition`
-request to the controller. Until the response, it uses the union of both ISRs, so that the high watermark cannot leave
-behind a member of the controller's ISR (KIP-497). The controller accepts the request if nothing has changed since it
-was sent. A leader has one request in flight, even if it has learned of another ISR since. Because only the leader adds
-members within a leader epoch, the leader epoch and the ISR together identify the partition epoch.
+Up to 2.6, the leader writes the ISR to ZooKeeper with compare-and-set, and waits for the result. Since 2.7, it sends an
+`AlterPartition` request to the controller. Until the response, it uses the union of the old and the proposed ISR, so
+that its high watermark cannot advance beyond the log of a member of the controller's ISR (KIP-497). The controller
+accepts the request if the ISR has not changed since it was sent. A leader has at most one request in flight, even after
+it has learned that the ISR has changed. Because only the leader adds members within a leader epoch, the leader epoch
+and the ISR together identify the partition epoch.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)
 def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
-    """A leader removes a member that has not fetched up to its log end for `replica.lag.time.max.ms`.
+    """A leader removes a follower that has not caught up to its log end offset for `replica.lag.time.max.ms`.
 
-    Time is abstract: this can happen to any member that the leader does not know to be at its log end. To a member that
-    fetches from this leader, it can happen as often as the bounds allow. Records that only this member lacked are then
-    committed.
+    The model has no clock: a leader can remove any follower whose remote log end offset is not the leader's own log end
+    offset. Followers that fetch from this leader can be removed as often as the bounds allow. Records that no other
+    member of the ISR lacks are then committed.
     """
     replica = state.replicas[leader]
     if member == leader or not state.is_true_leader(leader) or member not in replica.isr or replica.proposal:
@@ -50,14 +51,16 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
 
 
 def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, outdated: bool) -> Partition:
-    """The state after a leader adds a follower to the ISR, or asks the controller to, and tries to advance its HW.
+    """Return the state after a leader has added a follower to the ISR, or has asked the controller to add it.
+
+    The leader also tries to advance its high watermark.
 
     Parameters:
         state: the state before.
         leader: the true leader.
-        replica: its replica after the fetch request.
-        follower: the broker that joins.
-        outdated: whether the leader judged an earlier incarnation of the follower.
+        replica: the leader's replica after it has handled the fetch request.
+        follower: the broker that joins the ISR.
+        outdated: whether the fetch request came from an earlier incarnation of the follower.
     """
     isr = replica.isr | {follower}
     if state.protocol.in_flight:
@@ -67,16 +70,20 @@ def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, 
 
 
 def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[Partition, Replica]:
-    """The state and the true leader's replica with another ISR, in the same epoch. No request is sent to brokers."""
+    """Return the state and the true leader's replica with a changed ISR, in the same epoch.
+
+    Brokers receive no request.
+    """
     return with_quorum_isr(state, isr), attrs.evolve(replica, isr=isr)
 
 
 @action("the controller handles broker {leader}'s AlterPartition request", leader=brokers)
 def handle_alter_partition(state: Partition, leader: int) -> Iterator[Partition]:
-    """The controller accepts or refuses the ISR that a leader proposes.
+    """The controller accepts or rejects the ISR that a leader proposes.
 
-    It refuses a request from another leader or leader epoch, one that was sent before the ISR changed, and one with a
-    broker that may not join. With KRaft before 3.6, a smaller ISR begins a leader epoch (KAFKA-15021).
+    It rejects a request from a broker that is not the leader in the current leader epoch, a request that was sent
+    before the ISR changed, and a request with a broker that may not be in the ISR. In KRaft before 3.6, a smaller ISR
+    begins a leader epoch (KAFKA-15021).
     """
     replica = state.replicas[leader]
     proposal = replica.proposal

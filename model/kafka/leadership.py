@@ -1,4 +1,4 @@
-"""How a broker reacts when it learns of a new leader epoch from the controller."""
+"""The reaction of a broker to a new leader epoch, which it learns from the controller."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from leadline.model.quorum import brokers, epochs
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it as leader. It knows nothing about its followers yet, and keeps its log.
+    """A broker obeys a request that names it as leader. It keeps its log, and has no log end offsets of followers yet.
 
-    A broker that has just started gets the current ISR; others get the ISR with which the epoch began.
+    A broker that has just started receives the current ISR. Other brokers receive the ISR with which the epoch began.
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader != broker:
@@ -39,9 +39,9 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 @action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names another leader: it truncates, asks where to truncate, or just fetches.
+    """A broker obeys a request that names another broker as leader: it truncates, asks where to truncate, or fetches.
 
-    Up to 2.0 it continues as before if it already follows that leader (KAFKA-7164).
+    Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:
@@ -57,7 +57,10 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
-    """A follower that continues in another epoch. Its request in flight gets the new epoch, which no leader checks."""
+    """Return a follower that continues to fetch in a new epoch. Its request in flight changes to this epoch.
+
+    No leader checks the epoch of a request in releases in which followers continue.
+    """
     request = follower.in_flight
     if isinstance(request, FetchRequest | EpochRequest):
         request = attrs.evolve(request, epoch=epoch)
@@ -65,6 +68,6 @@ def _in_epoch(follower: Replica, epoch: int) -> Replica:
 
 
 def _heard(state: Partition, broker: int, epoch: int) -> Partition:
-    """The state after a broker receives a request, counted if it was sent before the broker's restart."""
+    """Return the state after a broker has received a request, which is counted if it is from before a restart."""
     late = state.replicas[broker].leader is None and not state.is_current(epoch)
     return state.having("late_requests") if late else state

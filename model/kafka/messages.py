@@ -1,7 +1,8 @@
-"""Messages in flight: one request or response between a follower and its leader, and an `AlterPartition` request.
+"""Messages in flight: a request or response between a follower and its leader, and an `AlterPartition` request.
 
 A request contains everything that the leader needs, so the leader never reads the follower's state. A message is lost
-when the follower crashes or obeys another leader epoch, except for one late fetch request if the bounds allow it.
+when the follower crashes or obeys the request of a new leader epoch, except for fetch requests that outlive their
+connection if the bounds allow it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from leadline.model.quorum import drawn_isr
 
 @attrs.frozen(cache_hash=True)
 class FetchRequest:
-    """A follower asks for records. The request can wait in the leader's purgatory while there are none.
+    """A fetch request of a follower, which can wait in the leader's purgatory while there are no records.
 
     Attributes:
-        leader: the receiver.
-        epoch: the follower's leader epoch; only leaders with KIP-320 check it.
+        leader: the broker to which the request is sent.
+        epoch: the leader epoch of the follower, which only leaders with KIP-320 check.
         offset: the fetch offset, which is the follower's log end offset.
-        last_epoch: the leader epoch of its last record (KIP-595); None in earlier releases and for an empty log.
+        last_epoch: the leader epoch of the follower's last record (KIP-595), or None in earlier releases and for an
+            empty log.
     """
 
     leader: int
@@ -34,7 +36,7 @@ class FetchRequest:
 
 @attrs.frozen(cache_hash=True)
 class FetchResponse:
-    """A leader sends at most one record, and its high watermark."""
+    """A fetch response, with at most one record and the leader's high watermark."""
 
     records: tuple[Record, ...]
     high_watermark: int
@@ -45,7 +47,7 @@ class FetchResponse:
 
 @attrs.frozen(cache_hash=True)
 class OffsetOutOfRange:
-    """The fetch offset is beyond the leader's log; the response has the leader's log end offset."""
+    """The fetch response to a fetch offset beyond the leader's log, with the leader's log end offset."""
 
     end_offset: int
 
@@ -58,9 +60,9 @@ class Diverging:
     """The fetch response to a follower whose log differs from its leader's (KIP-595).
 
     Attributes:
-        epoch: the largest epoch known to the leader that is not greater than that of the follower's last record.
-        end_offset: the end of that epoch in the leader's log.
-        high_watermark: the leader's, if followers adopt it before they truncate (KAFKA-14704); otherwise None.
+        epoch: the largest epoch in the leader's log that is not greater than the epoch of the follower's last record.
+        end_offset: the end offset of this epoch in the leader's log.
+        high_watermark: the leader's high watermark if followers adopt it before they truncate (KAFKA-14704), or None.
     """
 
     epoch: int
@@ -74,12 +76,12 @@ class Diverging:
 
 @attrs.frozen(cache_hash=True)
 class EpochRequest:
-    """`OffsetsForLeaderEpoch`: a follower asks where the epoch of its last record ends (KIP-101).
+    """An `OffsetsForLeaderEpoch` request of a follower for the end offset of the epoch of its last record (KIP-101).
 
     Attributes:
-        leader: the receiver.
-        epoch: the follower's leader epoch; only leaders with KIP-320 check it.
-        wanted: the leader epoch whose end is requested.
+        leader: the broker to which the request is sent.
+        epoch: the leader epoch of the follower, which only leaders with KIP-320 check.
+        wanted: the leader epoch whose end offset is requested.
     """
 
     leader: int
@@ -92,11 +94,11 @@ class EpochRequest:
 
 @attrs.frozen(cache_hash=True)
 class EpochResponse:
-    """The response to `OffsetsForLeaderEpoch`.
+    """The response to an `OffsetsForLeaderEpoch` request.
 
     Attributes:
-        epoch: the epoch that the response is about (KIP-279); in earlier releases, the requested one.
-        end_offset: the end of that epoch in the leader's log; None if the leader does not know it.
+        epoch: the epoch that the response is about (KIP-279). In earlier releases, this is the requested epoch.
+        end_offset: the end offset of this epoch in the leader's log, or None if it is unknown.
     """
 
     epoch: int
@@ -115,11 +117,12 @@ class Proposal:
 
     Attributes:
         isr: the proposed ISR.
-        known: the ISR that the leader knew when it sent the request; with the leader epoch, it stands for the partition
-            epoch.
-        sent: whether the request is in flight; otherwise the controller has handled it, and the leader does not know.
-        awaited: whether the leader still takes it into account; not if it has learned of another ISR since.
-        outdated: whether the request has an old broker epoch of a broker (KIP-903).
+        known: the ISR of the leader when it sent the request. Together with the leader epoch, it identifies the
+            partition epoch.
+        sent: whether the request is in flight. If not, the controller has handled it, but the leader has not received
+            the response.
+        awaited: whether the leader still uses the proposal. It does not after it has learned that the ISR has changed.
+        outdated: whether the request contains the broker epoch of an earlier incarnation of a broker (KIP-903).
     """
 
     isr: frozenset[int]
@@ -140,11 +143,11 @@ class Proposal:
 
 @attrs.frozen(cache_hash=True)
 class LateFetch:
-    """A fetch request that has outlived its connection.
+    """A fetch request that is still in flight after its connection broke.
 
     Attributes:
-        request: the request.
-        restarted: whether the sender has restarted since, with another broker epoch.
+        request: the fetch request.
+        restarted: whether the follower has restarted since it sent the request, and so has a new broker epoch.
     """
 
     request: FetchRequest

@@ -1,4 +1,4 @@
-"""The published releases of Kafka that `releases` describes, from 0.10.2.0 on."""
+"""The version numbers of the published releases of Kafka that `releases` describes, from 0.10.2.0 on."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ PUBLISHED = (
     *("3.7.0", "3.7.1", "3.7.2", "3.8.0", "3.8.1", "3.9.0", "3.9.1", "3.9.2"),
     *("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.2.1", "4.2.2", "4.3.0", "4.3.1", "4.4.0"),
 )
-"""The versions, oldest first. (3.3.0 was replaced by 3.3.1 before it was announced.)"""
+"""The published versions, oldest first. (3.3.0 was replaced by 3.3.1 before it was announced.)"""
 
 
 def between(first: str, last: str) -> tuple[str, ...]:
-    """The versions from `first` to `last`, inclusive."""
+    """Return the published versions from `first` to `last`, inclusive."""
     return PUBLISHED[PUBLISHED.index(first) : PUBLISHED.index(last) + 1]
 
 
 def minor(version: str) -> str:
-    """The minor version of a patch release: ``3.7`` for ``3.7.1``, ``0.11`` for ``0.11.0.3``."""
+    """Return the minor version of a patch release, such as ``3.7`` for ``3.7.1`` or ``0.11`` for ``0.11.0.3``."""
     parts = version.split(".")
     if parts[:2] == ["0", "11"]:
         return "0.11"
@@ -30,9 +30,9 @@ def minor(version: str) -> str:
 
 
 def known_like(version: str) -> tuple[str, ...]:
-    """The published patch releases of the minor version that a version belongs to; empty if there are none.
+    """Return the published versions with the same minor version as a version. The result is empty if there are none.
 
     Parameters:
-        version: a version, which need not be published: ``3.6.9`` or ``3.6``.
+        version: a version that may be unpublished or a minor version, such as ``3.6.9`` or ``3.6``.
     """
     return tuple(known for known in PUBLISHED if minor(known) == minor(version))

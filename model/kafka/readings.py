@@ -1,7 +1,7 @@
-"""Other readings of the rules that the articles and their readers dispute, as protocols.
+"""Disputed interpretations of rules, from the articles and the comments of their readers, as protocols.
 
-Each is the design of a KIP with a rule that is not in the table. They are not in the catalog, because they are wrong or
-make no difference.
+Each protocol is the design of a KIP with a rule that is not in the table of rules. The protocols are not in the
+catalog, because the interpretations are wrong or make no difference.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ def the_leaders(end_offset: int, told: int) -> int:
 
 
 def isr_members_that_are_caught_up(leader: Replica) -> frozenset[int]:
-    """The two conditions for being in sync, in the ISR and not lagging, combined with AND (seed 000, two comments)."""
+    """Brokers count if they are in the ISR and do not lag: the conditions joined by AND (seed 000, two comments)."""
     end = leader.log.end_offset
     return frozenset(broker for broker in leader.isr if leader.remote_leos[broker] == end)
 
 
 def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
-    """The two conditions combined with OR (seed 003); every follower that has fetched counts as not lagging."""
+    """Brokers count if they are in the ISR or do not lag: the conditions joined by OR (seed 003).
+    Every follower that has fetched counts as one that does not lag.
+    """
     return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
 
 
 def keep_all(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
-    """Nothing is truncated: records on disk are kept (seed 000, comments of 2020-01-19 and 2020-04-26)."""
+    """A follower does not truncate: it keeps all records on disk (seed 000, comments of 2020-01-19 and 2020-04-26)."""
     return Truncation(follower.log.end_offset)
 
 
@@ -49,7 +51,10 @@ def the_log_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> Epoc
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def fall_back_and_lead(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker without an answer truncates to its high watermark, and then leads (seed 003, comment 18)."""
+    """A new leader that is still waiting to learn where to truncate first truncates to its high watermark.
+
+    Source: seed 003, comment 18.
+    """
     replica = state.replicas[broker]
     if replica.truncating:
         state = state.with_replica(broker, truncated(replica, replica.high_watermark))

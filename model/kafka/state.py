@@ -1,8 +1,8 @@
-"""The state of one partition.
+"""The state of one partition, for the `kafka` family.
 
-The state is kept small. A follower has one request or response in flight. A field without a meaning always has the same
-value: a broker that is down has only its log and high watermark, a follower has no ISR and no remote log end offsets,
-and a concept that a release does not have (an ELR, an `AlterPartition` in flight) has one value in all its states.
+To keep the number of states small, a follower has at most one request or response in flight, and fields that have no
+meaning in a state always have the same value. For example, a broker that is down has only its log and high watermark, a
+follower has no ISR and no remote log end offsets, and the ELR is empty in releases without an ELR.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from leadline.model.log import Record
 from leadline.model.quorum import Quorum, Request
 
 PREFERRED = 0
-"""The preferred leader: the first replica of the partition. It leads in epoch 0."""
+"""The preferred leader, which is the first replica of the partition and leads in epoch 0."""
 
 
 @attrs.frozen(cache_hash=True)
 class Promise:
-    """A record that was promised to a client. This is ghost state, which no broker reads.
+    """A promise to a client: a record that consumers could read, or that was acknowledged to its producer.
+
+    Promises are recorded for properties. No broker reads them.
 
     Attributes:
         record: the record.
-        offset: its offset in the log.
-        epoch: the epoch of the leader that made the promise.
+        offset: the offset of the record.
+        epoch: the leader epoch of the leader that made the promise.
     """
 
     record: Record
@@ -40,26 +42,28 @@ class Promise:
 
     @property
     def teller(self) -> str:
-        """The leader that made the promise, as a phrase."""
+        """A phrase for the leader that made the promise."""
         return f"the leader of epoch {self.epoch}"
 
 
 @attrs.frozen(cache_hash=True)
 class Partition(Leadership[Replica]):
-    """The whole state: the quorum, the requests that the controller sent, the replicas, the promises to clients.
+    """A state of the partition: the quorum, the requests that the controller has sent, the replicas, and the promises.
 
     Attributes:
         next_value: the value of the next record that a producer writes.
         exposed: the records that consumers could read so far, by offset.
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
-        spent: how often each perturbation has happened.
-        quorum: the true leader, leader epoch and ISR; no leader if the controller knows that the last one has failed.
-        requests: the controller's announcement of each leader epoch (a `LeaderAndIsr` request; with KRaft, a record of
-            the metadata log); None if the epoch has not begun. It remains in the state: brokers may receive it late or
-            never.
+        spent: the number of times that each perturbation has happened.
+        quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed its failure.
+        requests: the controller's announcement of each leader epoch, or None if the epoch has not begun. With
+            ZooKeeper, this is a `LeaderAndIsr` request, and with KRaft a record of the metadata log. Announcements are
+            never removed, because brokers may receive them late or never.
         registrations: the registration of each broker with the controller.
-        late: for each follower, a fetch request that has outlived its connection; None if there is none.
-        replicas: one for each broker.
+        late: for each follower, a fetch request that is still in flight after its connection broke, or None.
+        replicas: the replica of each broker.
+        protocol: the rules of the release or design.
+        bounds: the limits of the state space, and the configuration.
     """
 
     next_value: int
@@ -75,14 +79,13 @@ class Partition(Leadership[Replica]):
     bounds: Bounds = constant()
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker's log may still differ from its leader's, because it has yet to truncate."""
+        """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet."""
         replica = self.replicas[broker]
         return replica.truncating or self._will_truncate(replica)
 
     def _will_truncate(self, follower: Replica) -> bool:
-        """Whether a follower's log may differ from its leader's, but no response has shown it yet (KIP-595).
-
-        True if its next fetch request would get a diverging response, provided that its leader leads in that epoch.
+        """Return whether a follower's fetch request shows that its log diverges from its leader's log (KIP-595).
+        True if the response is in flight, or if a leader in the follower's epoch would send such a response.
         """
         match follower.in_flight:
             case Diverging():
@@ -93,10 +96,10 @@ class Partition(Leadership[Replica]):
         return False
 
     def obeys(self, broker: int, epoch: int) -> bool:
-        """Whether a broker would obey the request of an epoch, which must be higher than its own.
+        """Return whether a broker would obey the request of an epoch, which must be higher than the broker's own epoch.
 
-        A broker that has just started has no epoch. The controller sends it the current leader. It obeys an earlier
-        request only if requests from before its restart are not refused (KIP-380).
+        A broker that has just started has no epoch, and the controller sends it the request of the current epoch. It
+        obeys an earlier request only in releases in which brokers accept requests from before a restart (KIP-380).
         """
         replica = self.replicas[broker]
         if not replica.up or epoch <= replica.epoch:
@@ -106,37 +109,40 @@ class Partition(Leadership[Replica]):
         return self.is_current(epoch) or (self.protocol.obeys_late_requests and self.may("late_requests"))
 
     def is_current(self, epoch: int) -> bool:
-        """Whether the controller would send the request of an epoch now."""
+        """Return whether an epoch is the current leader epoch and has a leader, so that the controller announces it."""
         return epoch == self.quorum.epoch and self.quorum.leader is not None
 
     def considers_alive(self, broker: int) -> bool:
-        """Whether a broker runs and the controller considers it alive, so that it can be elected."""
+        """Return whether a broker is running and the controller considers it alive, so that it can be elected."""
         return self.replicas[broker].up and self.registrations[broker].status == ACTIVE
 
     def may(self, perturbation: str) -> bool:
-        """Whether the bounds allow another perturbation of a kind."""
+        """Return whether the bounds allow another perturbation, given the name of its bound."""
         limit: int = getattr(self.bounds, perturbation)
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """The state in which a perturbation is counted, if it has a limit."""
+        """Return the state with a perturbation counted, given the name of its bound.
+
+        Without a limit, it is not counted.
+        """
         if getattr(self.bounds, perturbation) == NO_LIMIT:
             return self
         spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
         return attrs.evolve(self, spent=spent)
 
     def with_registration(self, broker: int, status: str) -> Partition:
-        """The state with another registration status of a broker."""
+        """Return a state in which the registration of a broker has the given status."""
         known = self.registrations
         return attrs.evolve(self, registrations=(*known[:broker], Registration(status), *known[broker + 1 :]))
 
     def with_late(self, broker: int, late: LateFetch | None) -> Partition:
-        """The state with another late fetch request of a broker, or none."""
+        """Return a state in which `late` is the late fetch request of a broker, or in which the broker has none."""
         return attrs.evolve(self, late=(*self.late[:broker], late, *self.late[broker + 1 :]))
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
-    """One state: broker 0 leads in epoch 0, all brokers know it, all logs are empty, and all followers are fetching."""
+    """Yield the initial state: all logs are empty, broker 0 leads in epoch 0, and all other brokers fetch from it."""
     everyone = frozenset(range(bounds.brokers))
     remote_leos = tuple(UNKNOWN_OFFSET if broker == PREFERRED else 0 for broker in range(bounds.brokers))
     leading = Replica(epoch=0, leader=PREFERRED, isr=everyone, remote_leos=remote_leos)

@@ -15,7 +15,10 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request", leader=brokers, follower=brokers)
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A broker that believes it leads reads its leader epoch cache; with KIP-320, only for the same epoch."""
+    """A broker that believes it leads responds with the end offset of an epoch from its leader epoch cache.
+
+    With KIP-320, it rejects a request from a follower in another leader epoch.
+    """
     target = state.replicas[follower]
     request = target.in_flight
     if not isinstance(request, EpochRequest) or request.leader != leader or not state.believes_to_lead(leader):
@@ -28,7 +31,7 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
 
 @action("broker {follower} learns where to truncate", follower=brokers)
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
-    """A follower truncates according to its protocol, and then fetches or asks again."""
+    """A follower truncates its log by the rule of its protocol, and then fetches or asks about an earlier epoch."""
     replica, protocol = state.replicas[follower], state.protocol
     if isinstance(replica.in_flight, EpochResponse):
         truncation = protocol.truncates_to(replica, replica.in_flight, protocol.end_of_epoch)
