@@ -1,7 +1,7 @@
-"""Stand-ins for sets and bags, which record reads of their members one by one.
+"""Objects that replace sets and bags while a call is recorded. They record which members are read.
 
-If the other operand is a frozenset or a set, an operator has the same result as for the real value. For all other types
-the operator is applied to the real value, which is read completely.
+An operator whose other operand is a set, a frozenset or another such object returns the same result as for the real
+collection. For any other operand, the operator is applied to the real collection, and all its members count as read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from leadline.checker.values import difference
 T = TypeVar("T")
 
 Operator = Callable[[object, object], Set[object]]
-"""An operator on sets. Other operands can have any result, as in Python."""
+"""A binary operator on sets. With operands of other classes, it can return any object."""
 
 _OR: Operator = operator.or_
 _SUB: Operator = operator.sub
@@ -37,13 +37,14 @@ _EQ: Callable[[object, object], bool] = operator.eq
 
 
 class CollectionView(StandIn):
-    """The base class of stand-ins for collections.
+    """The base class of the objects that replace collections.
 
     Parameters:
         recorder: the recorder of the call.
-        offset: selects the state that the collection belongs to; see `recording.Recorder.read`.
+        offset: 0 for the first state of the call, or `SECOND` for the second state.
         node: the node of the collection.
-        changes: the new count of each member whose count differs from the state's collection; a bool for sets.
+        changes: the members whose counts the code has changed, with the new counts. The count of a member of a
+            frozenset is a bool.
     """
 
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
@@ -58,45 +59,50 @@ class CollectionView(StandIn):
         return self._node.cls
 
     def _count(self, member: object) -> int:
-        """The number of times that a bag contains a member; for a set, whether it contains the member."""
+        """Return how often a bag contains a member. For a frozenset, return whether it contains the member."""
         member = self._recorder.ordinary(member)
         if member in self._changes:
             return self._changes[member]
         return self._recorder.member(self._node, self._offset, member)
 
     def _changed(self, changes: Mapping[object, int]) -> Self:
-        """Return a stand-in with further changes, or the real collection with them if it holds an equal member."""
+        """Return a view with changed counts.
+
+        If the collection contains a member that equals a changed member but is distinguishable from it, return the real
+        collection instead.
+        """
         made = {self._recorder.ordinary(member): count for member, count in changes.items()}
         if not any(map(self._is_held_otherwise, made)):
             return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
         counts = self._node.counts(self._value())
         for member, count in made.items():
             if not counts.get(member):
-                counts.pop(member, None)  # a set that contains 1 keeps it if True is added; any other set gets True
+                counts.pop(member, None)  # otherwise an absent 1 would remain the key for True
             counts[member] = count
         value: Self = self._node.of(counts)
         return value
 
     def _is_held_otherwise(self, member: object) -> bool:
-        """Whether a known member equals this one but is distinguishable from it, as ``1`` is from ``True``."""
+        """Return whether a known member equals a value but is distinguishable from it, such as ``True`` and ``1``."""
         if member in self._node.members:
             return not self._recorder.is_known_as(self._node, member)
         return member in self._changes and any(difference(known, member) for known in self._changes if known == member)
 
     def _candidates(self) -> list[object]:
-        """All members known so far that the collection may contain."""
+        """Return all known members, whether or not the collection contains them at present."""
         self._recorder.enumerated.add(self._node)
         known = self._node.members
         return [*known, *(member for member in self._changes if member not in known)]
 
     def _value(self) -> Any:
-        """Return the real value, which is read completely."""
+        """Return the real collection. All its members count as read."""
         return self._node.of({member: self._count(member) for member in self._candidates()})
 
     def __iter__(self) -> Iterator[object]:
         frame = sys._getframe(1)
         if frame.f_globals is not globals() and may_intersect(frame):
-            self._recorder.escaped = True  # of 1 and True, a set's method returns the one in the smaller of two sets
+            # `intersection` takes equal members, such as 1 and True, from the smaller set
+            self._recorder.escaped = True
         return _Members(self, filter_of(frame))
 
     def __len__(self) -> int:
@@ -129,11 +135,11 @@ def _itself(value: T) -> T:
 
 
 class _Members:
-    """Iterates over the members of a collection that a loop does not skip.
+    """An iterator over the members that a loop uses. Members that the loop skips do not count as read.
 
     Parameters:
         view: the collection.
-        filter: the filter of the loop; None if it has none.
+        filter: the filter of the loop, or None if there is no filter.
     """
 
     def __init__(self, view: CollectionView, filter: Filter | None) -> None:
@@ -162,7 +168,10 @@ class _Members:
         return self._in_order(conditions)
 
     def _deciding(self, conditions: list[Condition]) -> Iterator[object]:
-        """Yield the members for ``any`` or ``all``. Their order matters only if a condition cannot be evaluated."""
+        """Yield the members that can decide the result of ``any`` or ``all``.
+
+        The order of the members matters only if a condition cannot be evaluated.
+        """
         for member in self._view._candidates():
             concerns = self._concerns(conditions, member)
             if concerns is None:
@@ -172,7 +181,10 @@ class _Members:
                 yield member
 
     def _in_order(self, conditions: list[Condition]) -> Iterator[object]:
-        """Return the members in the order of the real value, so that next states are yielded in the usual order."""
+        """Return an iterator over the members in the order of the real collection.
+
+        The next states are then yielded in the same order as with the real collection.
+        """
         view = self._view
         concern = [member for member in view._candidates() if self._concerns(conditions, member) is not False]
         found = {member for member in concern if view._count(member)}
@@ -180,18 +192,22 @@ class _Members:
         return (member for member in members if member in found)
 
     def _concerns(self, conditions: list[Condition], member: object) -> bool | None:
-        """Whether the loop needs a member; None if a condition cannot be evaluated before the loop."""
+        """Return whether the loop uses a member, or None if a condition cannot be evaluated before the loop."""
         for number, condition in enumerate(conditions):
             try:
                 if not condition(member):
                     return False
             except Exception:
                 self._note(number)
-                return None  # the loop itself raises the exception, if the member is in the collection
+                return None  # if the collection contains the member, the loop itself raises the exception
         return True
 
     def _note(self, number: int) -> None:
-        """Note the condition that is not understood, because of which the loop reads more members."""
+        """Record that a condition is not understood and that the loop therefore reads more members.
+
+        Parameters:
+            number: the index of the condition in `Filter.asked`.
+        """
         assert self._filter is not None
         assert self._code is not None
         text, line = self._filter.asked[number]
@@ -199,7 +215,7 @@ class _Members:
 
 
 class SetView(CollectionView, Set[object]):
-    """Represents a frozenset."""
+    """Replaces a frozenset."""
 
     __slots__ = ()
 
@@ -232,23 +248,29 @@ class SetView(CollectionView, Set[object]):
         return self ^ other if _is_frozen(other) else self._after(other, "^", _XOR, _IXOR)
 
     def _after(self, other: object, symbol: str, apply: Operator, apply_in_place: Operator) -> Set[object]:
-        """Apply an operator whose left side is not a frozenset and whose right side is this view.
+        """Return the result of an operator whose left operand is not a frozenset and whose right operand is this view.
 
-        If both sides are sets, ``total |= members`` changes `total` in place. Python calls this method because the view
-        is not a set, so the running instruction is read to find out which form of the operator was used.
+        For two sets, ``total |= members`` changes `total` in place. Python calls this method for ``total | members``
+        and for ``total |= members``. The running instruction shows which of the two operators was used.
+
+        Parameters:
+            other: the left operand.
+            symbol: the symbol of the operator, for example ``|``.
+            apply: the operator.
+            apply_in_place: the operator that changes the left operand.
         """
         used = operator_at(sys._getframe(2))
         if used not in (symbol, f"{symbol}="):
-            self._recorder.escaped = True  # called from C, for example by `functools.reduce`: the form is unknown
+            self._recorder.escaped = True  # C code, such as `functools.reduce`, called it
         return (apply_in_place if used == f"{symbol}=" else apply)(other, self._value())
 
     def _shared(self, others: Iterable[object]) -> frozenset[object]:
-        """The members that are also in `others`."""
+        """Return the members that are also in `others`."""
         found = [item for item in others if item in self]
         if all(self._recorder.is_known_as(self._node, item) for item in found):
             return frozenset(found)
         value: frozenset[object] = self._value()
-        return value & frozenset(found)  # for equal members such as 1 and True, Python decides which to return
+        return value & frozenset(found)  # the real operator decides whether the result contains 1 or True
 
     def union(self, *others: Iterable[object]) -> Set[object]:
         return self._changed({item: True for other in others for item in other})
@@ -311,7 +333,7 @@ def _is_frozen(other: object) -> TypeGuard[Set[object]]:
 
 
 class BagView(CollectionView, Mapping[object, int]):
-    """Represents a `Bag`."""
+    """Replaces a `Bag`."""
 
     __slots__ = ()
 

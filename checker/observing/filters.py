@@ -1,15 +1,20 @@
-"""Filters: the conditions under which a loop skips members of a collection.
+"""Filters: the conditions under which a loop skips a member of a collection.
 
-``[m for m in state.msgs if m.kind == "vote"]`` depends only on the votes in the set. Messages of other kinds make no
-difference, because the loop skips them. The filter of a loop consists of the ``if`` clauses of a comprehension, an
-``if`` that is the only statement in the body of a ``for`` loop, ``if`` statements with ``continue`` at the beginning
-of the body, and the condition that ``any`` or ``all`` tests for each member. Filters are read from the source of the
-running function, provided that the source compiles to the same instructions that are running.
+The result of ``[m for m in state.msgs if m.kind == "vote"]`` depends only on the votes in the set. Messages of other
+kinds make no difference and need not be read, because the loop skips them. The filter of a loop consists of
 
-A filter is evaluated before the loop, so it must be a condition that `conditions` supports and that cannot change
-while the loop runs: the loop assigns none of its names, and a generator expression is consumed at once. The variable of
-a ``for`` loop must not be read after the loop, because it then holds the last member. If any of these requirements
-cannot be shown, the loop reads all members.
+- the ``if`` clauses of a comprehension,
+- an ``if`` statement that is the only statement in the body of a ``for`` loop,
+- ``if`` statements that contain only ``continue``, at the beginning of the body,
+- the condition that ``any`` or ``all`` tests for each member.
+
+Filters are read from the source code of the running function, if the source compiles to the same instructions that are
+running.
+
+A filter is evaluated before the loop starts. It must therefore be supported by `conditions`, and its result must not
+change while the loop runs: the loop must not assign to the names in it, and a generator expression must be consumed at
+once. The variable of a ``for`` loop must not be read after the loop, because it then contains the last member. If the
+analysis cannot prove these requirements, the loop reads all members.
 """
 
 from __future__ import annotations
@@ -30,28 +35,28 @@ from typing import Any, NamedTuple
 from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
 
 LONGEST = 60
-"""The maximum number of characters of a condition that are shown."""
+"""The maximum length of the text of a condition in reports."""
 
 _MEMBER = "__member"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
 _CONSUMERS = frozenset(("all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"))
-"""Built-in functions that no longer use a generator expression after they return."""
+"""The built-in functions that do not use a generator expression after they have returned."""
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 Condition = Callable[[object], bool]
-"""Returns whether the loop may need a member; if false, the loop skips the member."""
+"""A function that returns false for a member that the loop skips."""
 
 Position = tuple[int | None, int | None, int | None, int | None]
 
 
 class Asked(NamedTuple):
-    """Code that decides which members a loop needs: a condition, or a statement that ends the loop.
+    """Code that determines which members a loop uses: a condition, or a statement that ends the loop.
 
     Attributes:
         text: a description of the code.
-        line: the line of the code in the file.
+        line: the line number of the code in the file.
     """
 
     text: str
@@ -59,18 +64,19 @@ class Asked(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """The conditions under which a loop uses a member. The loop skips all other members.
+    """The filter of a loop, or of one ``for`` clause of a comprehension.
 
     Attributes:
-        target: the target that the loop assigns each member to.
-        conditions: the conditions that are all true for a member that is used, in the order of evaluation.
-        consumer: the built-in function that consumes the generator expression; empty for other loops.
-        asks: whether the last condition is the one that ``any`` or ``all`` tests, so that one member can decide the
-            result.
-        clause: the index of the ``for`` clause in a comprehension; -1 for a ``for`` statement.
-        suspends: whether other functions can run between two members, because the loop contains a ``yield``.
-        asked: all code that decides which members the loop needs, in order. It starts with the conditions. The rest is
-            not understood, so the loop reads every member for which the conditions are true.
+        target: the syntax tree of the target to which the loop assigns each member.
+        conditions: the conditions, in the order of evaluation. The loop skips a member if one of them is false.
+        consumer: the name of the built-in function that consumes a generator expression, or an empty string for other
+            loops.
+        asks: whether the last condition is the one that ``any`` or ``all`` tests. A single member can then determine
+            the result.
+        clause: the index of the ``for`` clause in a comprehension, or -1 for a ``for`` statement.
+        suspends: whether other functions can run between two members, because the loop contains ``yield`` or ``await``.
+        asked: all code that determines which members the loop uses, in order. It starts with the conditions. The
+            remaining code is not understood, so the loop reads every member for which the conditions are true.
     """
 
     target: ast.expr
@@ -82,7 +88,9 @@ class Filter(NamedTuple):
     asked: tuple[Asked, ...] = ()
 
     def bind(self, frame: FrameType) -> list[Condition]:
-        """Return the conditions with the current values of their names, up to the first that has an unknown name.
+        """Return functions that evaluate the conditions with the current values of the names in them.
+
+        They end before the first condition that contains a name whose value is unknown.
 
         Parameters:
             frame: the frame of the function that contains the loop.
@@ -112,7 +120,7 @@ _are_off = ContextVar("_are_off", default=False)
 
 @contextmanager
 def filters_off() -> Iterator[None]:
-    """Make loops read, and run for, all members, for a block of code."""
+    """Return a context manager that disables filters. In its block, loops run for all members and read all members."""
     token = _are_off.set(True)
     try:
         yield
@@ -124,10 +132,10 @@ def filter_of(frame: FrameType) -> Filter | None:
     """Return the filter of the loop that a running function is about to start.
 
     Parameters:
-        frame: the frame of the function, which is requesting an iterator.
+        frame: the frame of the function.
 
     Returns:
-        The filter; None if the loop has no filter, or the filter cannot be determined.
+        The filter, or None if the loop has no filter or the filter cannot be determined.
     """
     if _are_off.get():
         return None
@@ -140,7 +148,10 @@ def filter_of(frame: FrameType) -> Filter | None:
 
 
 def operator_at(frame: FrameType) -> str:
-    """The operator that a running function is currently applying, such as ``|=``; empty if it is not applying one."""
+    """Return the operator that a running function is applying, such as ``|=``.
+
+    If it is not applying an operator, return an empty string.
+    """
     return _operator_at(frame.f_code, frame.f_lasti)
 
 
@@ -151,7 +162,7 @@ def _operator_at(code: CodeType, place: int) -> str:
 
 
 def may_intersect(frame: FrameType) -> bool:
-    """Whether a running function may be calling a method of a real set that returns some of the set's own members."""
+    """Return whether a running function may be calling `intersection` or `intersection_update` of a real set."""
     names = frame.f_code.co_names
     return ("intersection" in names or "intersection_update" in names) and _is_call(frame.f_code, frame.f_lasti)
 
@@ -163,14 +174,17 @@ def _is_call(code: CodeType, place: int) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
-    """The filter of a loop. It depends on the file and on the code, because two files can contain equal code."""
+    """Return the filter of the loop at a position of some code, or None if there is no filter.
+
+    Two files can contain equal code, so the result also depends on the name of the file.
+    """
     instructions = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
     number = next((number for number, step in enumerate(instructions) if step.offset == place), None)
     if number is None or instructions[number].opname != "GET_ITER":
         return None
     position = next(itertools.islice(code.co_positions(), place // 2, None))
     found = _filters(filename).get(code, {}).get(position, [])
-    if len(found) > 1:  # clauses of one comprehension: the first is evaluated outside of the comprehension's function
+    if len(found) > 1:  # The iterable of the first clause is evaluated outside of the comprehension's function.
         following = instructions[number + 1].opname
         clauses = {"CALL": [0], "FOR_ITER": [clause for clause in range(1, 3) if len(found) == 2]}.get(following, [])
         found = [item for item in found if item.clause in clauses]
@@ -179,9 +193,11 @@ def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
 
 @functools.lru_cache(maxsize=256)
 def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
-    """Map each function in a file to the filters of the file's loops, keyed by the position at which each loop starts.
+    """Return the filters of all loops in a file.
 
-    All functions map to the same filters.
+    Returns:
+        For the code of each function, the filters by the position at which a loop starts. All functions have the same
+        dict.
     """
     source = "".join(linecache.getlines(filename))
     try:
@@ -211,16 +227,15 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
 
 
 def _declared(tree: ast.AST) -> frozenset[str]:
-    """The names that some function in a file declares as global or nonlocal, so that it may assign them."""
+    """Return the names that any function in a file declares as global or nonlocal."""
     declarations = (node for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal))
     return frozenset(name for node in declarations for name in node.names)
 
 
 def _suspended(module: CodeType) -> frozenset[str]:
-    """The variables of generators that functions defined in them use in loops.
+    """Return the variables that a generator assigns and that functions nested in it use in loops.
 
-    A generator may assign such a variable while a loop runs: the loop's body, or a generator that it iterates over, can
-    resume the generator.
+    The generator can assign such a variable while the loop runs, because the loop can resume the generator.
     """
     found = set[str]()
     for code in _codes(module):
@@ -239,7 +254,7 @@ def _has_loop(code: CodeType) -> bool:
 
 
 def _bound_names(tree: ast.AST) -> frozenset[str]:
-    """The names that some part of a file assigns, or that are parameters."""
+    """Return the names to which any part of a file assigns, and the names of all parameters."""
     return frozenset(_assigned(tree)).union(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
 
 
@@ -263,7 +278,7 @@ def _of_comprehension(
     last, consumer = len(node.generators) - 1, ""
     if isinstance(node, ast.GeneratorExp):
         consumer = _consumer(parent, node)
-        consumer = "" if consumer in bound else consumer  # it may not be the built-in function
+        consumer = "" if consumer in bound else consumer  # the name may refer to another function
     assigned = shared.union(*(_assigned(inner) for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)))
     for clause, generator in enumerate(node.generators):
         tests = list(generator.ifs)
@@ -278,7 +293,7 @@ def _of_comprehension(
 
 
 def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
-    """The name of the built-in function that consumes a generator expression at once; empty if there is none."""
+    """Return the name of the built-in function that consumes a generator expression at once, or an empty string."""
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.args == [generator]:
         return parent.func.id if parent.func.id in _CONSUMERS else ""
     return ""
@@ -287,13 +302,13 @@ def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
 def _of_statement(
     loop: ast.For, function: ast.AST, shared: frozenset[str]
 ) -> tuple[tuple[ast.expr, ...], tuple[Asked, ...]]:
-    """Return the supported conditions of a ``for`` statement, and all code that decides which members it needs."""
+    """Return the supported conditions of a ``for`` statement, and all code that determines which members it uses."""
     tests, names = _tests(loop), _names(loop.target)
     exits = [Asked(f"{type(node).__name__.lower()} in a loop", node.lineno) for node in _early_exits(loop.body)]
     asked = _asked(tests) if tests else tuple(exits[:1])
     if not isinstance(function, ast.FunctionDef) or not shared.isdisjoint(names):
         return (), asked
-    for name in sorted(names):  # the last member matters after the loop
+    for name in sorted(names):  # the variable may still be used after the loop
         if _is_kept(function, name) or _is_read_after(function, loop, name):
             return (), asked and (Asked(f"{name}, which is read outside of its loop", loop.lineno),)
     assigned = shared.union(*map(_assigned, [*loop.body, *loop.orelse]))
@@ -301,7 +316,7 @@ def _of_statement(
 
 
 def _tests(loop: ast.For) -> list[ast.expr]:
-    """The conditions under which the body of a ``for`` statement has an effect."""
+    """Return the conditions under which the body of a ``for`` statement has an effect."""
     tests: list[ast.expr] = []
     body = list(loop.body)
     while body and isinstance(body[0], ast.If) and not body[0].orelse and _is_continue(body[0].body):
@@ -319,10 +334,10 @@ def _tests(loop: ast.For) -> list[ast.expr]:
 
 
 def _early_exits(body: Iterable[ast.AST], *, is_inner: bool = False) -> Iterator[ast.Break | ast.Return]:
-    """The statements in the body of a loop that end it.
+    """Yield the ``break`` and ``return`` statements that end a loop.
 
     Parameters:
-        body: the statements.
+        body: the statements in the body of the loop.
         is_inner: whether the statements are in a nested loop, whose ``break`` does not end the outer loop.
     """
     for node in body:
@@ -342,7 +357,7 @@ def _shortened(text: str) -> str:
 
 
 def _is_kept(function: ast.FunctionDef, name: str) -> bool:
-    """Whether a nested function or generator expression reads a variable of a function, possibly later."""
+    """Return whether a nested function or generator expression reads a variable. It may do so after the loop."""
     for node in ast.walk(function):
         parts: list[ast.AST] = []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and node is not function:
@@ -358,10 +373,10 @@ def _is_kept(function: ast.FunctionDef, name: str) -> bool:
 
 
 def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
-    """Whether a part of a function reads a loop variable outside of the loop's body, without rebinding it first.
+    """Return whether a loop variable is read outside of the loop before another loop assigns to it.
 
     Parameters:
-        node: the part of the function.
+        node: the part of the function to search.
         loop: the loop.
         name: the name of the loop variable.
     """
@@ -372,7 +387,7 @@ def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
         case ast.AugAssign(target=ast.Name(id=changed)) if changed == name:
             return True
         case ast.For() if node is loop or (name in _names(node.target) and not _holds(node.body, loop)):
-            # in the body, the variable holds the current member; a target such as `found[v], v` reads it before
+            # In the body, the variable contains the current member. A target such as `found[v], v` reads it earlier.
             parts = [node.target, node.iter, *node.orelse]
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             if any(name in _names(clause.target) for clause in node.generators):
@@ -389,7 +404,7 @@ def _negated(test: ast.expr) -> ast.expr:
 
 
 def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """Split conditions joined by ``and`` into separate conditions."""
+    """Yield conditions. A condition whose parts are joined by ``and`` is split into these parts."""
     for test in tests:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             yield from _split(test.values)
@@ -398,7 +413,7 @@ def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]) -> tuple[ast.expr, ...]:
-    """The conditions up to the first that is not supported or that the loop may change."""
+    """Return the conditions before the first one that is not supported or whose result the loop may change."""
     found: list[ast.expr] = []
     if not isinstance(target, ast.Name) and not (
         isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts)
@@ -420,7 +435,7 @@ def _is_continue(body: list[ast.stmt]) -> bool:
 
 
 def _assigned(node: ast.AST) -> set[str]:
-    """The names that a statement binds, at any depth."""
+    """Return the names to which a statement and its parts assign."""
     found = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
@@ -442,15 +457,15 @@ def _names(node: ast.AST) -> set[str]:
 def _compiled(
     target: ast.expr, condition: ast.expr, running: CodeType
 ) -> tuple[CodeType, tuple[str, ...], tuple[str, ...]]:
-    """Compile a condition of a filter to a function of a member and of the values of the names that it uses.
+    """Compile a condition to a function whose arguments are a member and the values of the names in the condition.
 
     Parameters:
-        target: the target that the loop assigns each member to.
+        target: the target to which the loop assigns each member.
         condition: the condition.
-        running: the code of the function that contains the loop; it determines which names are local.
+        running: the code of the function that contains the loop. It determines which names are local.
 
     Returns:
-        The code of the function, the local names in the condition, and the global names in it.
+        The code of the function, the local names in the condition, and the global names in the condition.
     """
     local = {*running.co_varnames, *running.co_cellvars, *running.co_freevars}
     names = _names(condition) - _names(target) - CHECKS.keys()

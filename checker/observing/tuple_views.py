@@ -1,4 +1,8 @@
-"""Stand-ins for tuples, which record reads of their elements one by one, and for elements that are only copied."""
+"""Objects that replace tuples, and the elements of tuples, while a call is recorded.
+
+A `TupleView` records which elements of a tuple are read. An `Unread` object replaces an element that may only be
+copied.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +15,23 @@ from leadline.checker.observing.reader import Reader
 
 
 class LookedAt(BaseException):
-    """Raised when the value of a copied element is used.
+    """Raised if code uses the value of an element that it was expected only to copy.
 
-    It is not an `Exception`, so that few specs catch it. `Reader.looked_at` shows whether a spec did.
+    It is not a subclass of `Exception`, so that specs are unlikely to catch it. If a spec does, `Reader.looked_at` is
+    still true.
     """
 
 
 class Unread(StandIn):
-    """Represents an element of a component tuple that is copied and may never be used otherwise.
+    """Replaces an element of a tuple that code may only copy, as in ``(*values[:place], new, *values[place + 1 :])``.
 
-    ``(*values[:place], new, *values[place + 1 :])`` copies all elements of a tuple but one. The copies do not count as
-    read unless their values are used. Any use of this object raises `LookedAt`, and is noted in the recorder in case
-    the spec catches the exception. ``is``, `type` and a few other operations cannot be detected here; `opcodes` and
-    `reach` deal with them.
+    An element that is only copied does not count as read. Any use of this object sets `Reader.looked_at` and raises
+    `LookedAt`. A few operations, such as ``is`` and `type`, do not call a method of the object and cannot be detected
+    here. `opcodes` and `reach` handle them.
 
     Parameters:
         recorder: the recorder of the call.
-        slot: the slot that the element is copied from.
+        slot: the slot of the element.
     """
 
     __slots__ = ("recorder", "slot")
@@ -55,18 +59,19 @@ class Unread(StandIn):
     __get__ = __set_name__ = __instancecheck__ = __subclasscheck__ = __mro_entries__ = __buffer__ = _look
 
 
-_recorder, _slot = (vars(Unread)[name] for name in Unread.__slots__)  # `Unread` does not allow attribute access
+_recorder, _slot = (vars(Unread)[name] for name in Unread.__slots__)  # attributes of an `Unread` cannot be accessed
 recorder_of, slot_of = _recorder.__get__, _slot.__get__
 _set_recorder, _set_slot = _recorder.__set__, _slot.__set__
 
 
 class TupleView(StandIn, Sequence[object]):
-    """Represents a component tuple whose elements are read only when they are accessed.
+    """Replaces a tuple. An element counts as read only when the code accesses it.
 
     Parameters:
         recorder: the recorder of the call.
-        offset: selects the state that the nodes belong to; see `recording.Recorder.read`.
-        items: the elements. A node represents that part of the state; any other object is the element itself.
+        offset: 0 for the first state of the call, or `SECOND` for the second state.
+        items: the elements. An item is either the node of a part of the state or, after a change, the new element
+            itself.
     """
 
     __slots__ = ("_items", "_offset", "_recorder")
