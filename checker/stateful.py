@@ -6,8 +6,10 @@ Hypothesis shrinks the steps. It uses the settings of the user's test suite.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import attrs
@@ -17,6 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.engines.random.visited_states import VisitedStates
+from leadline.checker.engines.set_order import check_order
+from leadline.checker.errors import SpecError
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -116,9 +120,12 @@ class SpecMachine(RuleBasedStateMachine):
     _preferences: ClassVar[list[dict[ActionInstance[object], int]]]
     _checked: ClassVar[set[object]]
     _nearest_moves: ClassVar[dict[object, Moves]]
+    _refusal: ClassVar[Callable[[], str]]
 
     def __init__(self) -> None:
         super().__init__()
+        if refusal := type(self)._refusal():
+            raise SpecError(refusal)
         self.states: list[object] = []
         self.instances: list[ActionInstance[object]] = []
         self._least_distance = math.inf
@@ -211,6 +218,15 @@ class SpecMachine(RuleBasedStateMachine):
         raise PropertyViolated(trace)
 
 
+def _refusal(spec: Spec[S]) -> str:
+    """Return how a spec depends on the order of a set, or an empty string."""
+    try:
+        check_order(spec)
+    except SpecError as error:
+        return str(error)
+    return ""
+
+
 def state_machine(spec: Spec[S]) -> type[SpecMachine]:
     """Return a Hypothesis state machine for a spec.
 
@@ -235,5 +251,6 @@ def state_machine(spec: Spec[S]) -> type[SpecMachine]:
         "_preferences": [{instance: place for place, instance in enumerate(order)} for order in orders],
         "_checked": set(),
         "_nearest_moves": {},
+        "_refusal": staticmethod(functools.cache(functools.partial(_refusal, spec))),  # not while modules are imported
     }
     return type(name if name.isidentifier() else "Machine", (SpecMachine,), members)

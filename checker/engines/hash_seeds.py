@@ -34,7 +34,6 @@ import attrs
 from leadline.checker.content import content, digest, in_order
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.properties import Kind
-from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
@@ -103,28 +102,20 @@ class Row(TypedDict):
     found: dict[str, int]
 
 
-def with_seeds_compared(spec: Spec[S], modules: Iterable[ModuleType], search: Callable[[], Result]) -> Result:
-    """Search a spec, and check with other processes that it does not depend on the order of a set.
+def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
+    """Compare what processes with different hash seeds find in the first states of a spec.
 
     Parameters:
         spec: the spec.
-        modules: the modules that are searched first for the variable that holds the spec.
-        search: a function that searches the spec.
-
-    Returns:
-        The result of `search`. If the search was interrupted, the spec was not checked.
+        modules: the modules in which the spec is looked up first.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set, or the search raised this exception.
+        SpecError: an action or a property depends on the order of a set.
     """
     request = _request(spec, modules)
-    if request is None:
-        return search()
-    with _asked(request) as processes:
-        result = search()
-        if not result.interrupted:
+    if request is not None:
+        with _asked(request) as processes:
             _compare(spec, _answers(processes))
-        return result
 
 
 @contextmanager

@@ -31,10 +31,10 @@ from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.hash_seeds import (
     OF_STEPS,
     OF_VALUES,
+    compare_seeds,
     first_states,
     text_of,
     warn_unchecked,
-    with_seeds_compared,
 )
 from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.errors import LeadlineError, SpecError
@@ -82,21 +82,33 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
     Raises:
         SpecError: an action or a property depends on the order of a set, or the search raised this exception.
     """
-    modules = _modules(spec)
-    if not any(map(makes_sets, modules)):
-        return search()
     began = time.process_time()
     result = search()
-    if result.interrupted:
-        return result
-    seconds = max(LEAST_SECONDS, TIME_SHARE * (time.process_time() - began))
-    try:
-        stop = _checked(spec, modules, seconds)
-    except NotUnderstood:
-        return with_seeds_compared(spec, modules, lambda: result)
-    if stop is not None:
-        warn_unchecked(spec.name, stop.text)
+    if not result.interrupted:
+        check_order(spec, TIME_SHARE * (time.process_time() - began))
     return result
+
+
+def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
+    """Check whether a spec depends on the order of a set. If that cannot be checked, log a warning.
+
+    Parameters:
+        spec: the spec.
+        seconds: the seconds of processor time to spend; at least `LEAST_SECONDS` are spent.
+
+    Raises:
+        SpecError: an action or a property depends on the order of a set.
+    """
+    modules = _modules(spec)
+    if not any(map(makes_sets, modules)):
+        return
+    try:
+        stop = _checked(spec, modules, max(LEAST_SECONDS, seconds))
+    except NotUnderstood:
+        compare_seeds(spec, modules)
+    else:
+        if stop is not None:
+            warn_unchecked(spec.name, stop.text)
 
 
 def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:

@@ -19,6 +19,7 @@ import psutil
 from leadline.checker.action import action
 from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES, memory
+from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.changes import Mutation, NotMutated
 from leadline.checker.mutation.processes import GRACE_SECONDS, Answer, Call, answers
@@ -223,7 +224,8 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
         The results, by the text of the bounds.
 
     Raises:
-        SpecError: if the spec is invalid or failed during a search.
+        SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. Whether a mutant
+            depends on it is not checked.
         NotSearched: if a limit was reached before a search was complete.
         KeyboardInterrupt: if the user pressed Ctrl-C.
     """
@@ -279,7 +281,7 @@ def _outcome(mutation: Mutation, spec: Spec[S], answer: Answer[Outcome]) -> Outc
 
 
 def _original(spec: Spec[S], way: Way, _: int) -> Original:
-    result = way.search(spec, True, way.max_states)
+    result = with_order_checked(spec, lambda: way.search(spec, True, way.max_states))
     if not result.exhausted:
         raise NotSearched(
             f"{spec.name} was not searched completely: {result.reason}; "

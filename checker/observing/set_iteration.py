@@ -5,7 +5,8 @@ this, the spec's functions are compiled again from their source, with a call of 
 value or passes it to a function. The hooks are the methods of `Reordering`; they replace a set by its members in a
 different order. Within `Reordering.active`, the spec's functions have this code, so that all callers use it.
 
-Operations that the hooks do not support, such as converting a set to text, are noted in `Reordering.not_understood`.
+Text of a set shows its members in the different order. Operations that the hooks do not support, such as converting a
+value of a class to text if one of its fields is a set, are noted in `Reordering.not_understood`.
 """
 
 from __future__ import annotations
@@ -97,6 +98,9 @@ class _OtherOrder(frozenset[object]):
     def __iter__(self) -> Iterator[object]:
         return iter(self.ordered)
 
+    def __repr__(self) -> str:
+        return f"frozenset({{{', '.join(map(repr, self.ordered))}}})"
+
 
 class _OtherOrderOfSet(set[object]):
     """A copy of a set that iterates in a different order, for functions without hooks."""
@@ -105,6 +109,9 @@ class _OtherOrderOfSet(set[object]):
 
     def __iter__(self) -> Iterator[object]:
         return iter(self.ordered)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(repr, self.ordered))}}}"
 
 
 class Reordering:
@@ -177,9 +184,19 @@ class Reordering:
         return (self.unpacked(item, pattern) for item in cast(Iterable[object], self.each(value)))
 
     def shown(self, value: object) -> object:
-        """Return a value that is converted to text, and note if it contains a set."""
-        if _holds_set(value):
-            self.not_understood = "text of a set"
+        """Return the object that is converted to text instead of a value. Note if a set in it keeps its order."""
+        if not _holds_set(value):
+            return value
+        kind: type = type(value)
+        if kind in (set, frozenset):
+            made = (_OtherOrderOfSet if kind is set else _OtherOrder)(cast(set[object], value))
+            made.ordered = list(map(self.shown, self._ordered(value)))
+            return made
+        if kind in (tuple, list):
+            return kind(map(self.shown, cast(Iterable[object], value)))
+        if kind is dict:
+            return {self.shown(key): self.shown(inner) for key, inner in cast(dict[object, object], value).items()}
+        self.not_understood = f"text of a {kind.__name__} that contains a set"
         return value
 
     def remainder(self, left: object, right: object) -> object:
@@ -240,9 +257,7 @@ class Reordering:
         """Wrap a function that converts its arguments to text."""
 
         def call(*args: object, **named: object) -> object:
-            for value in (*args, *named.values()):
-                self.shown(value)
-            return function(*args, **named)
+            return function(*map(self.shown, args), **{name: self.shown(value) for name, value in named.items()})
 
         return call
 

@@ -18,6 +18,7 @@ from leadline.checker.engines import ENGINES, hash_seeds, set_order
 from leadline.checker.engines.hash_seeds import SEEDS
 from leadline.checker.engines.set_order import makes_sets, with_order_checked
 from leadline.checker.result import Result
+from leadline.checker.stateful import state_machine
 from leadline.reports.loading import load_spec
 from leadline.reports.testing import assert_holds, assert_not_violated, assert_violated
 from tests.suite.command import STAIRS, run_leadline, write
@@ -153,6 +154,31 @@ DEPENDING = [
     *("Counter(s).most_common(1)[0][0]", "deque(s)[0]", "heapq.nsmallest(1, s, key=len)[0]", "next(filter(len, s))"),
     *("random.Random(0).choice(list(s))", "json.dumps(list(s))", "kept(frozenset(s))", "next(iter(Walked(s)))"),
     *(
+        "str(s)",
+        "repr(s)",
+        "ascii(s)",
+        "format(s)",
+        "f'{s}'",
+        "f'{s!r:>40}'",
+        "'%s' % s",
+        "'%s' % (s,)",
+        "'{}'.format(s)",
+    ),
+    *(
+        "str([s])",
+        "repr((1, frozenset(s)))",
+        "f'{ {1: s} }'",
+        "'{a}'.format(a=s)",
+        "''.join(map(str, [s]))",
+        "repr({frozenset(s)})",
+    ),
+    *(
+        "operator.mod('%s', s)",
+        "sorted(s, key=lambda x: str(s).index(x))[0]",
+        "repr({'k': [(s,)]})",
+        "ascii([{(1, frozenset(s)): 2}])",
+    ),
+    *(
         "next(iter(Bag(s)))",
         "list(s | {'e'})[0]",
         "(lambda: (yield from s))().__next__()",
@@ -169,6 +195,7 @@ DEPENDING_STATEMENTS = [
     "l = []\n    l.extend(s)\n    return l[0]",
     "for i, x in enumerate(s):\n        if i == 1: return x",
     "for a in zip(*[s]): return a",
+    "t = '%s'\n    t %= s\n    return t",
 ]
 INDEPENDENT = [
     *("len(s)", "sorted(s)[0]", "min(s)", "max(s)", "frozenset(s)", "any(x == 'a' for x in s)", "all(x for x in s)"),
@@ -181,6 +208,14 @@ INDEPENDENT = [
         "len([x for x in s if x > 'b'])",
     ),
     *("Counter(s) == Counter(sorted(s))", "isinstance(s, set)", "{x: 1 for x in s} == dict.fromkeys(s, 1)"),
+    *(
+        "len(str(s))",
+        "sorted(repr(s))[0]",
+        "f'{sorted(s)}'",
+        "'%d' % len(s)",
+        "str(frozenset(sorted(s)[:1]))",
+        "print(s)",
+    ),
     *("frozenset(itertools.chain.from_iterable([s, s]))", "f'{len(s)}'", "{*s} == s", "sum(map(len, s))"),
 ]
 
@@ -210,11 +245,28 @@ def test_ways_to_use_a_set_that_do_not_depend_on_its_order_start_no_process(
     assert with_order_checked(spec, lambda: ENGINES["oracle"](spec)).exhausted
 
 
-@pytest.mark.parametrize("value", ["str(s)", "f'{s}'", "'%s' % (s,)", "'{}'.format(s)", "hash('a') % 64"])
+@pytest.mark.parametrize(
+    "value", ["str(State(s))", "f'{State(s)}'", "repr([Bag(s)])", "s.__repr__()", "hash('a') % 64"]
+)
 def test_what_is_not_understood_is_run_under_other_hash_seeds(value: str, tmp_path: Path) -> None:
     spec = of_way(f"return {value}", tmp_path)
     with pytest.raises(SpecError, match=r"^action choose\(\) depends on the order of a set, in State"):
         with_order_checked(spec, lambda: ENGINES["oracle"](spec))
+
+
+def test_a_state_machine_is_refused_too(tmp_path: Path) -> None:
+    spec = load_spec(str(write(tmp_path, it=choice(MEMBERS["strings"])) / "it.py"))
+    machine = state_machine(spec)
+    with pytest.raises(SpecError) as refused:
+        machine.TestCase().runTest()
+    assert str(refused.value) == DEPENDS
+    state_machine(load_spec(str(write(tmp_path, each=choice(MEMBERS["strings"], EACH, "True")) / "each.py")))()
+
+
+def test_mutants_of_a_spec_that_is_refused_are_not_searched(tmp_path: Path) -> None:
+    write(tmp_path, it=choice(MEMBERS["strings"]))
+    run = run_leadline("mutate", "it.py", folder=tmp_path)
+    assert (run.code, run.complaint) == (2, DEPENDS)
 
 
 def test_functions_are_as_they_were_after_a_check(tmp_path: Path) -> None:
@@ -263,7 +315,7 @@ def test_a_spec_that_no_file_holds_is_checked_too(tmp_path: Path) -> None:
 def test_a_spec_that_no_file_holds_is_not_run_by_other_processes_and_a_warning_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    known = of_way("return len(str(s))", tmp_path)
+    known = of_way("return len(str(State(s)))", tmp_path)
     local = Spec(name="local", initial_states=lambda bounds: known.initials(), actions=known.actions)
     with caplog.at_level(logging.WARNING):
         assert_holds(local)
@@ -273,7 +325,7 @@ def test_a_spec_that_no_file_holds_is_not_run_by_other_processes_and_a_warning_s
 
 
 def test_a_file_that_cannot_be_imported_again_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    text = f"import os\nopen('once', 'x').close()\n{WAYS.format(made='return len(str(s))')}"
+    text = f"import os\nopen('once', 'x').close()\n{WAYS.format(made='return len(str(State(s)))')}"
     before = os.getcwd()
     os.chdir(tmp_path)
     try:

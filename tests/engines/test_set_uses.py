@@ -37,13 +37,7 @@ def test_a_use_that_the_order_does_not_matter_to_is_right(name: str) -> None:
         assert at_random in (None, direct[0])
 
 
-UNSEEN = pytest.mark.xfail(
-    strict=True, reason="that text is made of a set without iterating over it in Python is not noticed"
-)
-TEXTS = ("repr", "f-string")
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=UNSEEN if name in TEXTS else ()) for name in DEPENDS])
+@pytest.mark.parametrize("name", DEPENDS)
 def test_a_use_that_the_order_decides_is_refused(name: str) -> None:
     for checked, direct, compiled, at_random in (answers[name] for answers in said()):
         assert checked.startswith(("refused: action look() ", "refused: invariant never "))

@@ -4,7 +4,7 @@ A spec fills and empties a set of three members, and notes what a function finds
 order of the set must be right with every engine and every hash seed, and whatever does must be refused.
 """
 # The uses are meant as they are written.
-# ruff: noqa: RUF015, SIM110, B007, B905
+# ruff: noqa: RUF015, SIM110, B007, B905, UP031, UP032
 
 from __future__ import annotations
 
@@ -179,6 +179,10 @@ DEPENDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "join": (WORDS, lambda items: ",".join(items)),
     "repr": (WORDS, lambda items: repr(items)),
     "f-string": (WORDS, lambda items: f"{items}"),
+    "str": (WORDS, lambda items: str(items)),
+    "format": (WORDS, lambda items: "{}".format(items)),
+    "percent": (WORDS, lambda items: "%s" % (items,)),
+    "text of a list": (WORDS, lambda items: repr([items])),
     "enumerate": (WORDS, lambda items: frozenset(enumerate(items))),
     "zip": (WORDS, lambda items: frozenset(zip(items, range(2)))),
     "reduce of strings": (WORDS, lambda items: functools.reduce(operator.add, items, "")),
