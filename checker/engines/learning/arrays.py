@@ -1,4 +1,4 @@
-"""Named tuples of the arrays that are passed to compiled loops. Numba accepts no other classes."""
+"""Named tuples of arrays that are passed to compiled loops. Numba does not accept instances of ordinary classes."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
-"""An array of packed states or of hashes."""
+"""An array of 64-bit words: packed states, hashes or bits."""
 
 Numbers = NDArray[np.int64]
 """An array of counts, of positions or of the numbers of values."""
 
 Places = NDArray[np.uint32]
-"""An array of positions in another array, which has fewer than 2 ** 32 entries."""
+"""An array of positions in another array that has fewer than 2 ** 32 entries, or of small numbers."""
 
 Nodes = NDArray[np.int32]
-"""An array of tree nodes, or of data that the leaves of trees refer to; see `trees`."""
+"""An array of nodes of decision trees, or of data that their leaves refer to; see `trees`."""
 
 Flags = NDArray[np.bool_]
+"""An array of booleans."""
 
 
 class Part(NamedTuple):
-    """The progress of a loop in one part of a block; see `BlockParts`.
+    """The progress of a compiled loop in one part of a block of states. See `BlockParts`.
 
     Attributes:
-        cursor: see `kernel.INDEX`.
-        last: the position at which the part ends.
-        waiting: the states that wait for calls.
-        unknown, rows: filled with the unknown paths that the loop meets, and with the slot numbers of the states
-            concerned.
+        cursor: the position of the loop in the part; see `kernel.INDEX`.
+        last: the index after the last state of the part.
+        waiting: the indices of the states for which the result of a call is not known.
+        unknown: the loop writes the unknown paths that it finds to this array; see `kernel.TREE`.
+        rows: for each unknown path, the loop writes the state that needs it to this array, as the number of the value
+            in each slot. For a step predicate, it writes the states before and after the step.
     """
 
     cursor: Numbers
@@ -41,7 +43,13 @@ class Part(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The packed states, and the position of each slot's bits; see `Store` and `Packing`."""
+    """Packed states, and the position of each slot's bits.
+
+    Attributes:
+        states: the packed states.
+        outside: for each state, whether `Spec.within` is false. The array is empty if the spec does not define it.
+        word, shift, mask: see `Packing`.
+    """
 
     states: Words
     outside: Flags
@@ -51,7 +59,7 @@ class Packed(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What has been learned about the actions; see `Forest` and `TransitionTables`."""
+    """The learned results of action instances. For the attributes, see `Forest` and `TransitionTables`."""
 
     pool: Nodes
     leaf_start: Nodes
@@ -61,7 +69,7 @@ class Learned(NamedTuple):
 
 
 class Guarding(NamedTuple):
-    """The tables that show which action instances may be enabled in a state; see `EnabledIndex`."""
+    """The tables for looking up the action instances that may be enabled in a state. See `EnabledIndex`."""
 
     always: Words
     pairs: Numbers
@@ -69,26 +77,29 @@ class Guarding(NamedTuple):
 
 
 class AnswerArrays(NamedTuple):
-    """The results of calls on waiting states that were not learned; see `Answers`."""
+    """The results of calls that are used for only one state and not stored in decision trees. See `Answers`."""
 
     begins: Numbers
     trees: Numbers
     start: Numbers
-    count: Any  # which hides `tuple.count`
+    count: Any  # not `Numbers`, because the attribute hides the method `tuple.count`
     keep: Words
     put: Words
 
 
 class SuccessorArrays(NamedTuple):
-    """The next states found in one part of a block or in all parts; see `Buffers`.
+    """The next states of the states in one part of a block or in all parts. See `Buffers`.
 
     Attributes:
-        begins: for each state, the position of its first next state.
-        found, hashes, parents, trees: each next state, its hash, its parent, and the action instance that leads to it.
-        routes: the positions of the next states, grouped by the region of the table that they belong to.
+        begins: for each expanded state, the position of its first next state.
+        found: the next states.
+        hashes: for each next state, its hash.
+        parents: for each next state, the state before the step.
+        trees: for each next state, the number of the action instance that leads to it.
+        routes: the positions of the next states, grouped by the region of the hash table that they belong to.
         regions: the position in `routes` at which each region begins, and the position at which the last one ends.
-        places: for each next state, its position in the table, or -1 if the state was already known.
-        shown: a value for each next state and step predicate; see `kernel.SHOWN_BY_STEP`.
+        places: for each next state, its position in the hash table, or -1 if the state had been found before.
+        shown: for each next state and each step predicate, the result of the predicate; see `kernel.SHOWN_BY_STEP`.
     """
 
     begins: Places
@@ -103,7 +114,7 @@ class SuccessorArrays(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The states that the search has stored, and how it found them; see `Store`."""
+    """The states that the search has stored, and the steps by which it found them. For the attributes, see `Store`."""
 
     states: Words
     parents: Places
@@ -113,14 +124,15 @@ class Kept(NamedTuple):
 
 
 class CountArrays(NamedTuple):
-    """The counts that `kernel.append` makes, for each part of a block.
+    """The counts that `kernel.append` updates, separately for each part of a block.
 
     Attributes:
         counters: see `Store.counters`.
-        counts: the number of steps and of new states for each action instance.
-        dead: the first states that have no next state, up to the size of the array.
-        seen, seen_at: for each step predicate, the number of steps that show it, and the positions of these steps in
-            the buffer, up to the size of the array.
+        counts: for each action instance, the number of its steps and the number of new states.
+        dead: the first states without a next state, up to the size of the array.
+        seen: for each step predicate, the number of steps that violate the invariant or satisfy the witness.
+        seen_at: for each step predicate, the positions of the first of these steps in the buffer, up to the size of the
+            array.
     """
 
     counters: Numbers

@@ -1,6 +1,15 @@
-"""The format of a decision tree in the flat array, and the compiled functions that walk it.
+"""The format of decision trees in one flat array, and the compiled functions that walk them.
 
-`Forest` builds the trees. The loops of all engines walk them with these functions.
+`Forest` builds the trees. The loops of all engines walk them with the functions of this module, whose parameters have
+the same meaning everywhere:
+
+- `pool`: the array that contains all trees; see `Forest.pool`.
+- `tree`: the index of a tree.
+- `node`: the position of a node in `pool`.
+- `number`: the number of a slot's value.
+- `states`: packed states; shape (states, words).
+- `values`: a state, as the number of the value in each slot.
+- `word`, `shift`, `mask`: the position of each slot's bits in a packed state; see `Packing`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -14,18 +23,20 @@ from leadline.checker.observing.step_slots import SECOND
 ensure_cache()  # before anything is compiled
 
 SLOT, ROOM, EDGES = 0, 1, 2
-"""The layout of a node of a decision tree: the slot that it reads, its room, and its edges.
+"""The offsets of the entries of a node of a decision tree: the slot that it reads, its room, and its first edge.
 
-If the room is positive, the node has an edge for each number below the room. If the room is negative, the node has a
-hash table with -room pairs. Each pair holds a number plus one, or 0 if it is unused, and the code to which the edge
-leads.
+If the room is positive, the node has an array with an edge for each value number below the room. If the room is
+negative, the node has a hash table with -room pairs. Each pair consists of a value number plus one, or 0 if the pair is
+not used, and an edge. An edge holds a code: 0 if nothing is known, the position of a node, or a negative number for a
+leaf.
 """
 
 FACTOR, SHIFT = 0x9E3779B1, 15
 """The factor and the shift of the hash function for the hash tables in nodes."""
 
 NOT_SHOWN, SHOWN = -1, -2
-"""The leaves of a predicate's tree: it does not give evidence (a violation or a witness), or it does."""
+"""The codes of the leaves of a predicate's tree. `SHOWN` means that the state or step violates the invariant or
+satisfies the witness; `NOT_SHOWN` means that it does not."""
 
 ONE = np.uint64(1)
 
@@ -33,11 +44,13 @@ DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 LOWEST_BIT = np.zeros(64, np.int64)
 for _bit in range(64):
     LOWEST_BIT[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
+"""A table for finding the lowest set bit of a word. The product of the word's lowest set bit and the de Bruijn sequence
+`DE_BRUIJN` has different upper 6 bits for each of the 64 bits. They are the index in the table."""
 
 
 @njit()
 def _hashed(pool, node, number):
-    """Return the position of the edge for a number in a node with a hash table; 0 if there is no edge."""
+    """Return the position of a node's edge for a value number, or 0 if there is none. The node has a hash table."""
     mask = -np.int64(pool[node + ROOM]) - 1
     place = (number * FACTOR >> SHIFT) & mask
     while True:
@@ -51,7 +64,7 @@ def _hashed(pool, node, number):
 
 @njit(inline="always")
 def edge_of(pool, node, number):
-    """Return the position of the edge for a number in a node; 0 if there is no edge."""
+    """Return the position of a node's edge for a value number in the array of trees, or 0 if there is no such edge."""
     room = pool[node + ROOM]
     if room < 0:
         return _hashed(pool, node, number)
@@ -60,7 +73,7 @@ def edge_of(pool, node, number):
 
 @njit(inline="always")
 def leaf_of(pool, tree, values):
-    """Return the code of the leaf that the slot values reach in a tree; 0 if the path is not known."""
+    """Return the code of the leaf that a state reaches in a decision tree, or 0 if the path is not known."""
     code = pool[tree]
     while code > 0:
         edge = edge_of(pool, code, values[pool[code + SLOT]])
@@ -72,7 +85,13 @@ def leaf_of(pool, tree, values):
 
 @njit(inline="always")
 def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
-    """Return the code of the leaf that a step reaches in the tree of a step predicate; 0 if the path is not known."""
+    """Return the code of the leaf that a step reaches in the tree of a step predicate, or 0 if the path is not known.
+
+    Parameters:
+        values: the state before the step.
+        after: packed states, which contain the state after the step.
+        place: the index of this state in `after`.
+    """
     code = pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -90,21 +109,34 @@ def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
 
 @njit(inline="always")
 def unpack(states, index, values, word, shift, mask):
-    """Unpack a state: write the numbers of its slots to `values`."""
+    """Write the number of the value in each slot of a packed state to `values`.
+
+    Parameters:
+        index: the index of the state in `states`.
+    """
     for slot in range(len(word)):
         values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
 
 
 @njit()
 def led_to(pool, node, number):
-    """Return the code to which the edge of a node for a number leads; 0 if it is not known."""
+    """Return the code to which the edge for a value number leads from a node, or 0 if nothing is known."""
     edge = edge_of(pool, node, np.int64(number))
     return pool[edge] if edge else np.int32(0)
 
 
 @njit()
 def fill_index(pair, trees, first_values, pool, dead, words, table):
-    """Fill the table of one pair of slots; see `EnabledIndex`."""
+    """Fill the table for one pair of slots; see `EnabledIndex`.
+
+    Parameters:
+        pair: the entry of the pair in `EnabledIndex.pairs`.
+        trees: the action instances that are looked up in this table.
+        first_values: the number of values of the first slot.
+        dead: for each leaf, whether it has no outcomes, so that the action instance is not enabled.
+        words: the number of 64-bit words of an entry of the table.
+        table: `EnabledIndex.table`.
+    """
     _, stride, second, second_stride, base = pair
     for number in range(first_values):
         for other in range(stride):
@@ -119,13 +151,13 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
 
 @njit()
 def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
-    """Find the leaves that trees lead to from some states.
+    """Find the leaves that some states reach in consecutive decision trees.
 
     Parameters:
-        indices: the indices of the states.
-        first_tree: the first tree to walk.
-        codes: shape (states, trees): set to the code of the leaf for each state and each tree from `first_tree` on; 0
-            if the path is not known.
+        indices: the indices of the states in `states`.
+        first_tree: the index of the first tree.
+        codes: the output; shape (states, trees). It is set to the codes of the leaves, or 0 where the path is not
+            known.
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):
@@ -136,11 +168,12 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
 
 @njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
-    """Find the ends of the paths of some states.
+    """Find the last edges of the paths that some states take in the first decision trees.
 
     Parameters:
-        indices: the indices of the states.
-        ends: shape (states, trees): set to the position of the last edge of each path; -1 if the path is not known.
+        indices: the indices of the states in `states`.
+        ends: the output; shape (states, trees). It is set to the positions of the edges, or -1 where the path is not
+            known.
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):

@@ -1,4 +1,12 @@
-"""The arrays that the compiled loop of random walks works on, and what their entries mean."""
+"""The arrays that the compiled loop of a random search reads and writes, as named tuples.
+
+A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. A
+predicate gives evidence if a state or step violates its invariant or satisfies its witness. An action instance is
+identified by its number, which is also the index of its decision tree.
+
+A set of predicates or of action instances is represented by bits, 64 in a word. The hash of a state is computed from
+its content; see `SlotHashes`.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +23,42 @@ Flags = NDArray[np.bool_]
 N = TypeVar("N", bound=np.generic)
 
 ARRIVED, AT_REST, ENDED, FINISHED = range(4)
-"""The phases of a walker: its state must be checked; its next step must be chosen; its walk has ended, but its evidence
-is not collected yet; there are no more walks for it, or it has expanded its state."""
+"""The phases of a walker, a position in the state space that the loop moves:
+
+- `ARRIVED`: its state must be checked.
+- `AT_REST`: its state has been checked, and its next step must be chosen.
+- `ENDED`: its walk has ended, and its evidence must be collected before it begins another walk.
+- `FINISHED`: it has no more walks to take, or it has expanded its state.
+"""
 
 DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
-"""The reasons why a walk ended: there was no step to a different state; the walk had the maximum number of steps; its
-state was outside of `Spec.within`. The last constant is the number of reasons."""
+"""The reasons why a walk ended: there was no step to a different state; the walk had the maximum number of steps; it
+reached a state for which `Spec.within` is false. `REASONS` is the number of reasons."""
 
 WANTS = 64
-"""The number of unknown paths that a walker can note before they are learned."""
+"""The maximum number of unknown paths that are stored for a walker before the calls are made."""
 
 STEPS, BEGUN, EXPANDED, LOOKED, FILLED, COUNTERS = range(6)
-"""The counters of a thread: steps taken; walks begun; states expanded; next states inspected; states noted for the
-sample. The last constant is the number of counters."""
+"""The indices of the counters in `Sample.counters`: steps taken; walks begun; states expanded; next states checked;
+states added to the sample. `COUNTERS` is the number of counters."""
 
 CHILDREN = 2**11
-"""The number of next states that a thread has room for, unless a state has more."""
+"""The minimum number of next states for which `Scratch` has room."""
 
 SEEN = 2**14
-"""The number of noted states that a thread remembers."""
+"""The number of entries of `Sample.seen`."""
 
 
 class Learned(NamedTuple):
-    """Everything that has been learned about the spec.
+    """The learned results of a spec's actions and predicates, for the loop of a random search.
 
     Attributes:
         pool, leaf_start, leaf_count: see `Forest` and `TransitionTables`.
-        begins, slots, numbers: for each outcome, the position of its first change; for each change, slot and number.
-        always, pairs, guards: see `EnabledIndex`.
-        reads: for each slot, bits of the predicates that read it.
-        base, hashes: see `SlotHashes`.
+        begins: for each outcome (the changes of one step), the position of its first change in `slots` and `numbers`.
+        slots, numbers: for each change, the slot and the number of its new value.
+        always, pairs, guards: see `always`, `pairs` and `table` of `EnabledIndex`.
+        reads: for each slot, the set of predicates that have read it.
+        base, hashes: see `base` and `table` of `SlotHashes`.
     """
 
     pool: ShortNumbers
@@ -62,27 +76,30 @@ class Learned(NamedTuple):
 
 
 class Walkers(NamedTuple):
-    """The walkers. Each array has an entry or a row for each walker.
+    """The walkers of a random search. Each array has an entry or a row for each walker.
 
     Attributes:
-        values, after: the numbers of the slots' values, before the step that is being checked and after it.
-        hashes: the hash of the content of its state.
-        walk: the number of its walk; for a walker that expands states, its index among these.
-        step: the number of steps taken in the walk.
+        values: the state of the walker, as the number of the value in each slot.
+        after: the state after the step that is being checked, as the number of the value in each slot.
+        hashes: the hash of the walker's state.
+        walk: the number of the current walk; for a walker that expands states, its index among such walkers.
+        step: the number of steps from an initial state to the walker's state.
         phase: see `ARRIVED`.
-        left: the number of steps until all walkers meet again; 1 if the walker must expand a state.
-        calm: bits of the predicates that give no evidence for a state or step that changes nothing they read.
-        parked: whether the walker waits for unknown paths.
-        fresh: whether its answers are about the state it is in.
-        wanted, wants: the number of unknown paths that it waits for; and for each path the tree, the node and the
-            number at its end, the outcome of the step that it is about (-1: no step), and the hash of the state that it
-            is about or that the step leads to.
-        seen: for each predicate, the first step of this walk that gave evidence; -1: none did.
-        last_tree, last_hash: for each predicate, the action instance of that step and the hash of the state that it
-            leads to, if the walk only looked at the step; -1 if the walk took it.
-        by: the action instance that led to its state; -1 at an initial state.
-        trees, path: the action instance of each step of the walk, and the hash of each state; only for walkers that
-            walk.
+        left: the number of steps that the walker still takes in this round. Expanding a state counts as one step.
+        calm: the set of predicates that need not be evaluated on a step that changes nothing they read.
+        parked: whether the walker waits for the results of calls.
+        fresh: whether the walker's answers are for its current state; see `Answers`.
+        wanted: the number of unknown paths that the walker waits for.
+        wants: for each of these paths, the index of the tree; the node and the value number at the end of the path; the
+            number of the outcome that leads to the state that the predicate is called on, or -1 for the walker's state;
+            and the hash of the state on which the function is called, or of the state after the step.
+        seen: for each predicate, the number of steps of the walk up to the first evidence, or -1 if there is none.
+        last_tree: for each predicate, the action instance of the last of these steps if the walk did not take it but
+            only checked its next state. Otherwise, it is -1.
+        last_hash: for each predicate, the hash of the state after this last step.
+        by: the action instance that led to the walker's state, or -1 for an initial state.
+        trees: the action instance of each step of the walk. Walkers that expand states have no entry.
+        path: the hash of each state of the walk. Walkers that expand states have no entry.
     """
 
     values: Numbers
@@ -106,18 +123,20 @@ class Walkers(NamedTuple):
 
 
 ROWS = ("values", "after")
-"""The arrays of walkers that have a column for each slot."""
+"""The attributes of `Walkers` that have a column for each slot."""
 
 
 class Answers(NamedTuple):
-    """The results of calls made for single walkers, because the calls were not worth learning.
+    """The results of calls that are used only by one walker and not stored in decision trees.
 
     Attributes:
-        begins: the index of each walker's first answer; the last entry is the number of answers.
-        trees: the tree of each answer.
-        contents: for each answer, the hash of the state that it describes, or of the next state of the step.
-        start, counts: the outcomes of an action instance. For a predicate, `start` is `SHOWN` or `NOT_SHOWN`, and
-            `counts` is -1.
+        begins: for each walker, the index of its first answer. The last entry is the number of answers.
+        trees: for each answer, the index of the tree of the called function.
+        contents: for each answer, the hash of the state on which the function was called, or of the state after the
+            step.
+        start: for each answer, the number of the first outcome of the action instance. For a predicate, it is `SHOWN`
+            or `NOT_SHOWN`.
+        counts: for each answer, the number of outcomes of the action instance. For a predicate, it is -1.
     """
 
     begins: Numbers
@@ -128,17 +147,22 @@ class Answers(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The states that a thread notes, and its counts.
+    """The counts of some walkers, and the states that they visited and that may belong to the `StateSample`.
 
     Attributes:
         counters: see `STEPS`.
-        hashes, depths, by, degrees: for each state whose hash is below the limit, the hash, the number of steps to the
-            state, the action instance that led there, and the number of steps from it.
-        rows: the numbers of the slots' values of these states; without columns if they are not wanted.
-        taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
-        ends: for each reason and number of steps, the number of walks that ended in this way.
-        seen, seen_order: the hashes of recently noted states, and the depth and action instance noted with each. A
-            state is noted again only with a smaller depth and action instance.
+        hashes: for each sampled state, its mixed hash; see `kernel.mixed`.
+        depths: for each sampled state, the number of steps from an initial state.
+        by: for each sampled state, the action instance of the last of these steps, or -1 for an initial state.
+        degrees: for each sampled state, the number of steps from it.
+        rows: for each sampled state, the number of the value in each slot. There are no columns if states are not
+            needed.
+        taken: for each action instance, the number of times that it was taken.
+        enabled: for each action instance, the number of visited states in which it was enabled.
+        ends: the number of walks that ended, by reason and number of steps.
+        seen: a hash table of the mixed hashes of recently sampled states.
+        seen_order: for each entry of `seen`, a number that combines the depth and the action instance. A state is
+            sampled again only with a smaller number.
     """
 
     counters: Numbers
@@ -155,20 +179,17 @@ class Sample(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The task of the walkers.
+    """The parameters of a random search.
 
     Attributes:
-        numbers: the seed; the number of walks; the maximum number of steps of each; the trees of the first state
-            predicate and of the first step predicate; the number of predicates; whether the last state predicate is
-            `Spec.within`; whether to look for deadlocks; whether to look at all next states instead of the chosen one;
-            the number of walks out of 256 that begin in the frontier; and the number of walkers that walk, while the
-            rest expand states.
-        initials, initial_hashes: the initial states.
-        sought: bits of the predicates to evaluate.
-        of_states: bits of the state predicates.
-        limit: one entry: the largest hash in the sample.
-        starts, start_step, start_trees, start_path: states of the frontier at which walks may begin, and the steps to
-            them.
+        numbers: see `SEED`.
+        initials: the initial states, each as the number of the value in each slot.
+        initial_hashes: the hashes of the initial states.
+        sought: the set of predicates to evaluate.
+        of_states: the set of all state predicates.
+        limit: an array with one entry, the largest hash of a state in the sample.
+        starts: the states of the frontier at which walks may begin, each as the number of the value in each slot.
+        start_step, start_trees, start_path: the paths to these states; see `steps`, `trees` and `path` of `Starts`.
     """
 
     numbers: Numbers
@@ -184,16 +205,22 @@ class Plan(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """The working memory of a thread.
+    """The working memory of one call of the loop.
+
+    Candidates are the steps from the current state of a walker that change this state.
 
     Attributes:
-        left: bits of the action instances that may be enabled.
-        touched: bits of the predicates that read what a step changes.
-        outcomes, trees, hashes, outside: for each candidate for the next step, its outcome, its action instance, the
-            hash of the state that it leads to, and whether that state is outside of `Spec.within`.
-        filled, rows, found, by, of: the number of next states of expanded states; and for each of these, the numbers of
-            its slots' values, the hash of its content, the action instance that led there, and the walker that expands
-            the state before it.
+        left: the set of action instances that may be enabled in the current state.
+        touched: the set of predicates that have read a slot that the current step changes.
+        outcomes: for each candidate, the number of its outcome.
+        trees: for each candidate, its action instance.
+        hashes: for each candidate, the hash of the next state.
+        outside: for each candidate, whether `Spec.within` is false for the next state.
+        filled: an array with one entry, the number of stored next states of expanded states.
+        rows: for each stored next state, the number of the value in each slot.
+        found: for each stored next state, its hash.
+        by: for each stored next state, the action instance that leads to it.
+        of: for each stored next state, the index of the walker that expanded the state before it.
     """
 
     left: Bits
@@ -210,12 +237,12 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
-    """Allocate the working memory of a thread.
+    """Allocate the working memory for one call of the loop.
 
     Parameters:
-        groups: the number of 64-bit words of the action instances.
-        words: the number of 64-bit words of the predicates.
-        room: the number of candidates.
+        groups: the number of 64-bit words of a set of action instances.
+        words: the number of 64-bit words of a set of predicates.
+        room: the number of candidates for which to allocate room; see `Scratch`.
         slots: the number of slots of a state.
     """
     children = max(CHILDREN, room)
@@ -237,22 +264,41 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
 (
     SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, LOOKS, FROM_FRONTIER, WALKING, NUMBERS
 ) = range(12)  # fmt: skip
-"""The indices of the entries of `Plan.numbers`."""
+"""The indices of the entries of `Plan.numbers`:
+
+- `SEED`: the seed of the search.
+- `WALKS`, `LENGTH`: the number of walks, and the maximum number of steps of a walk.
+- `FIRST_CHECK`, `FIRST_STEP`: the index of the tree of the first state predicate, and of the first step predicate.
+- `CHECKS`: the number of predicates.
+- `CONSTRAINED`: whether the last state predicate is `Spec.within`.
+- `DEADLOCKS`: whether to look for deadlocks.
+- `LOOKS`: whether to check all next states before a step is chosen, instead of only the state after the chosen step.
+- `FROM_FRONTIER`: the number of walks out of 256 that begin at a state of the frontier.
+- `WALKING`: the number of walkers that take random walks. The other walkers expand states.
+
+`NUMBERS` is the number of entries.
+"""
 
 
 def widened(rows: NDArray[N], slots: int) -> NDArray[N]:
-    """Return the rows widened to the given number of slots. The new slots are 0."""
+    """Return a copy of the rows with columns of zeros for further slots.
+
+    Parameters:
+        rows: for each state, the number of the value in each slot.
+        slots: the number of columns of the copy.
+    """
     return np.pad(rows, ((0, 0), (0, slots - rows.shape[1])))
 
 
 def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: int, most: int) -> Walkers:
-    """Return walkers that have not begun.
+    """Allocate the arrays of walkers that have not begun their first walk.
 
     Parameters:
-        walking, expanding: the number of walkers that walk, and of walkers that expand states.
+        walking: the number of walkers that take random walks.
+        expanding: the number of walkers that expand states.
         slots: the number of slots of a state.
-        checks: the number of predicates plus one, for deadlock.
-        words: the number of 64-bit words of the predicates.
+        checks: the number of predicates, plus one for the absence of deadlocks.
+        words: the number of 64-bit words of a set of predicates.
         most: the maximum number of steps of a walk.
     """
     count = walking + expanding
@@ -279,13 +325,13 @@ def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: in
 
 
 def new_sample(notes: int, instances: int, longest: int, slots: int) -> Sample:
-    """Return an empty sample.
+    """Allocate the arrays of an empty sample.
 
     Parameters:
-        notes: the maximum number of states that the thread meets between two meetings.
+        notes: the maximum number of states that the walkers of the sample visit in a round.
         instances: the number of action instances.
         longest: the maximum number of steps of a walk.
-        slots: the number of slots of a state; 0 if states are not wanted.
+        slots: the number of slots of a state, or 0 if the rows of states are not needed.
     """
     return Sample(
         counters=np.zeros(COUNTERS, np.int64),

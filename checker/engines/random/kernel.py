@@ -1,8 +1,12 @@
-"""The compiled loop of a random search: it moves walkers and expands states by the learned trees.
+"""The compiled loop of a random search: it moves walkers and expands states with the results in decision trees.
 
-A walker is an unpacked row of slot numbers, because it changes with each step. Its next step must not depend on how
-values are numbered or on which thread moves it. Where an order matters, it is therefore that of the spec's action
-instances, and then that of the hashes of the contents of the next states.
+A walker is a position in the state space. Its state is not packed, because it changes with each step. The next step
+must not depend on the numbers of values or on the thread that moves the walker. So where the order of steps matters,
+they are ordered by the number of the action instance and then by the hash of the content of the next state.
+
+For the parameters `plan`, `learned`, `answers`, `walkers`, `sample` and `scratch` of these functions, see
+`leadline.checker.engines.random.arrays`. The parameter `walker` is the index of a walker, and `own` is
+`Sample.counters`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc,call-overload"
 
@@ -44,7 +48,10 @@ from leadline.checker.observing.step_slots import SECOND
 
 @njit(inline="always")
 def mixed(number):
-    """A number from 0 to 2 ** 64 - 1 that looks random: the finalizer of SplitMix64."""
+    """Return a pseudorandom number from 0 to 2 ** 64 - 1 that is determined by another one.
+
+    This is the finalizer of SplitMix64.
+    """
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return number ^ (number >> np.uint64(31))
@@ -52,30 +59,48 @@ def mixed(number):
 
 @njit(inline="always")
 def _random(seed, walk, step, use):
-    """A random number for one step of one walk, a different one for each use."""
+    """Return a pseudorandom number from 0 to 2 ** 64 - 1 for one step of one walk.
+
+    Parameters:
+        seed: the seed of the search.
+        walk: the number of the walk.
+        step: the number of the step.
+        use: distinguishes several random numbers for the same step.
+    """
     of_walk = mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
     return mixed(of_walk + np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(use))
 
 
 @njit(inline="always")
 def _below(random, bound):
-    """A random number below a bound, which has at most 32 bits."""
+    """Scale a random number from 0 to 2 ** 64 - 1 to a number from 0 to `bound` - 1.
+
+    Parameters:
+        random: the random number.
+        bound: a number of at most 32 bits.
+    """
     return np.int64(((random >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @njit(inline="always")
 def _lowest(bits):
-    """The index of the lowest bit that is set."""
+    """Return the index of the lowest set bit of a word that is not 0."""
     return LOWEST_BIT[((bits & (~bits + ONE)) * DE_BRUIJN) >> np.uint64(58)]
 
 
-# Functions that are called in each step take arrays, not tuples of arrays: to pass a tuple, Numba would count a
-# reference to each of its arrays.
+# Functions that are called in each step take single arrays instead of named tuples. If they took a tuple, each call
+# would increment and decrement the reference counts of all its arrays.
 
 
 @njit(inline="always")
 def _code(pool, tree, before, after):
-    """The code of the leaf that a tree leads to from a state, or from those before and after a step; 0: unknown."""
+    """Return the code of the leaf that a state or step reaches in a decision tree, or 0 if the path is not known.
+
+    Parameters:
+        pool: see `Forest`.
+        tree: the index of the tree.
+        before, after: the states before and after the step; for a single state, the same state twice.
+    """
     code = pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -86,11 +111,13 @@ def _code(pool, tree, before, after):
 
 @njit(nogil=True)
 def leaves(rows, tree, pool, codes):
-    """Find the leaves that a tree leads to from some states.
+    """Find the leaves that some states reach in a decision tree.
 
     Parameters:
-        rows: for each state, the numbers of the slots' values.
-        codes: for each state, set to the code of the leaf; 0 if the path is not known.
+        rows: for each state, the number of the value in each slot.
+        tree: the index of the tree.
+        pool: see `Forest`.
+        codes: the output. For each state, it is set to the code of the leaf, or 0 if the path is not known.
     """
     for place in range(len(rows)):
         codes[place] = _code(pool, tree, rows[place], rows[place])
@@ -98,11 +125,12 @@ def leaves(rows, tree, pool, codes):
 
 @njit()
 def _answered(answers_begin, trees, contents, walker, tree, content):
-    """The index of a walker's answer about a tree; -1 if there is none.
+    """Return the index of a walker's answer in `Answers`, or -1 if there is no such answer.
 
     Parameters:
-        trees, contents: see `Answers`.
-        content: the hash of the state that the answer is about, or that the step leads to.
+        answers_begin, trees, contents: see `begins`, `trees` and `contents` of `Answers`.
+        tree: the index of the tree of the called function.
+        content: the hash of the state on which the function was called, or of the state after the step.
     """
     first, last = answers_begin[walker], answers_begin[walker + 1]
     while first < last:
@@ -118,11 +146,15 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
 
 @njit()
 def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
-    """Note an unknown path of a tree, if there is room.
+    """Add an unknown path to the paths that a walker waits for. If it already waits for `WANTS` paths, do nothing.
 
     Parameters:
+        pool: see `Forest`.
+        tree: the index of the tree.
         content: see `_answered`.
-        outcome: the outcome of the step that the path is about; -1 if it is not about a step.
+        outcome: the number of the outcome of the step, or -1 if there is no step.
+        before, after: the states before and after the step; without a step, the same state twice.
+        wants, wanted: see `Walkers`.
     """
     noted = wanted[walker]
     if noted == WANTS:
@@ -141,11 +173,15 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
 
 @njit(inline="always")
 def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
-    """Whether a predicate gives evidence for a state or step: `SHOWN` or `NOT_SHOWN`; 0 if that is unknown.
+    """Return the result of a predicate on a state or step, or 0 if it is unknown.
 
-    If it is unknown, the path is noted.
+    If it is unknown, add the path to those that the walker waits for.
 
-    Parameters: see `_want`.
+    Parameters:
+        tree, content, outcome, before, after: see `_want`.
+
+    Returns:
+        `SHOWN` if the state or step violates the invariant or satisfies the witness, `NOT_SHOWN` if not, 0 if unknown.
     """
     code = _code(learned.pool, tree, before, after)
     if code == 0:
@@ -161,7 +197,7 @@ def _shown(learned, answers, walkers, walker, tree, content, outcome, before, af
 
 @njit()
 def _begin(plan, walkers, walker, own):
-    """Begin the walk with the walker's number."""
+    """Begin the walk whose number is `Walkers.walk`: place the walker on a random state at which walks may begin."""
     numbers = plan.numbers
     if walkers.walk[walker] >= numbers[WALKS]:
         walkers.phase[walker] = FINISHED
@@ -193,14 +229,15 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Note that a walk gives evidence of a property, unless it has given some before.
+    """Store evidence for a property: a violation or a state of a witness. Only the first evidence of a walk is stored.
 
-    If several next states of one action instance do, the one with the smallest hash counts.
+    If several next states of the same action instance give evidence, the one with the smallest hash is stored.
 
     Parameters:
-        step: the number of steps to the evidence.
-        tree, content: the action instance of the last step and the hash of the state that it leads to, if the walk only
-            looked at that step; otherwise -1 and any hash.
+        predicate: the position of the property in the arrays of `Walkers`.
+        step: the number of steps of the walk up to the evidence.
+        tree: the action instance of the last step if the walk does not take this step but only checks it; otherwise -1.
+        content: the hash of the state after this step. It is ignored if `tree` is -1.
     """
     seen, last_tree, last_hash = walkers.seen, walkers.last_tree, walkers.last_hash
     is_same = seen[walker, predicate] == step and last_tree[walker, predicate] == tree
@@ -211,17 +248,21 @@ def _see(walkers, walker, predicate, step, tree, content):
 
 @njit(inline="always")
 def _look(plan, learned, answers, walkers, walker, values, after, touched, outcome, tree_taken, content):
-    """Evaluate the predicates on a step and on the state that it leads to; or all state predicates on a state.
+    """Evaluate predicates on a step and on the next state, or all state predicates on a single state.
+
+    Evidence is stored with `_see`. The predicates in `Walkers.calm` are skipped unless they have read a slot that the
+    step changes.
 
     Parameters:
-        values, after: the rows before and after the step; the same row if the step changes nothing or does not exist.
-        touched: bits of the predicates that read what the step changes.
-        outcome: the outcome of the step; -1 if it changes nothing or does not exist.
-        tree_taken: its action instance; -1 if there is no step.
-        content: the hash of the state that it leads to.
+        values, after: the states before and after the step; the same state twice if there is no step or if it changes
+            nothing.
+        touched: the set of predicates that have read a slot that the step changes.
+        outcome: the number of the outcome of the step, or -1 if there is no step or if it changes nothing.
+        tree_taken: the action instance of the step, or -1 if there is no step.
+        content: the hash of the state after the step, or of the single state.
 
     Returns:
-        1 if the state is outside of `Spec.within`, 0 if not; -1 if a path is unknown.
+        1 if `Spec.within` is false for the state, 0 if it is true, or -1 if the result of a predicate is unknown.
     """
     numbers, known, outside = plan.numbers, True, 0
     for cell in range(len(plan.sought)):
@@ -252,7 +293,11 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
 
 @njit(inline="always")
 def _note(plan, walkers, walker, degree, own, sample):
-    """Note a state whose steps are all known, if it belongs to the sample."""
+    """Add the state of a walker to the sample of distinct states, unless its hash is too large or it was just added.
+
+    Parameters:
+        degree: the number of steps from the state.
+    """
     number = mixed(walkers.hashes[walker])
     if number > plan.limit[0]:
         return
@@ -274,7 +319,11 @@ def _note(plan, walkers, walker, degree, own, sample):
 
 @njit()
 def _end(plan, walkers, walker, reason, own, sample):
-    """End a walk. If it gave evidence, the walker waits until that is collected; otherwise it begins another walk."""
+    """End a walk. If there is evidence, the walker waits until it is collected. Otherwise, it begins another walk.
+
+    Parameters:
+        reason: why the walk ended; see `DEAD_END`.
+    """
     sample.ends[reason, walkers.step[walker]] += 1
     for predicate in range(walkers.seen.shape[1]):
         if walkers.seen[walker, predicate] >= 0:
@@ -287,9 +336,19 @@ def _end(plan, walkers, walker, reason, own, sample):
 
 @njit(inline="always")
 def _chosen(numbers, walk, step, count, trees, hashes, outside):
-    """The index of a random candidate that leads to a state inside of `Spec.within`; -1 if there is none.
+    """Choose the next step of a walk at random.
 
-    The choice does not depend on the order of the candidates: next states of one action instance may come in any order.
+    The choice does not depend on the order of the candidates, because the next states of an action instance may be in
+    any order.
+
+    Parameters:
+        numbers: see `Plan`.
+        walk, step: the number of the walk, and the number of steps taken so far.
+        count: the number of candidates.
+        trees, hashes, outside: see `Scratch`.
+
+    Returns:
+        The index of the chosen candidate, or -1 if `Spec.within` is false for all candidates or there are none.
     """
     random = _random(numbers[SEED], walk, step, 2)
     chosen, least = np.int64(-1), np.uint64(0)
@@ -303,9 +362,10 @@ def _chosen(numbers, walk, step, count, trees, hashes, outside):
 
 @njit()
 def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch):
-    """Note the next states of an expanded state, except those outside of `Spec.within`.
+    """Store the next states of an expanded state in `scratch`, except those for which `Spec.within` is false.
 
     Parameters:
+        values: the expanded state.
         count: the number of candidates.
         outcomes, trees, hashes, outside: see `Scratch`.
     """
@@ -321,18 +381,21 @@ def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside,
         scratch.filled[0] = child + 1
 
 
-# Without `_nrt`, Numba does not count references to arrays, which would take half of the time; so nothing may be
-# allocated here.
+# `_nrt=False` disables reference counting of arrays, which would take half of the time. In return, this function must
+# not allocate arrays.
 @njit(nogil=True, _nrt=False)
 def walk(first, last, plan, learned, answers, walkers, sample, scratch):
-    """Move walkers until each has taken its steps or expanded its state, waits for unknown paths, or has no room.
+    """Move a range of walkers.
+
+    Each walker moves until it has taken its steps in this round, has expanded its state, waits for the result of a
+    call, or there is no room for its next states in `scratch`.
 
     Parameters:
-        first, last: the first walker to move, and the end of these walkers.
+        first, last: the range of walkers to move; `last` is excluded.
         plan, learned, answers, walkers, sample, scratch: see `leadline.checker.engines.random.arrays`.
 
     Returns:
-        The number of candidates of a state for which there was no room; 0 if there was.
+        The number of candidates that `scratch` must have room for at least, or 0 if there was enough room.
     """
     numbers, words = plan.numbers, len(plan.sought)
     own = sample.counters
@@ -370,7 +433,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                     walkers.left[walker] -= 1
                     _end(plan, walkers, walker, OUTSIDE, own, sample)
                     continue
-            # find the action instances that may be enabled
+            # look up the action instances that may be enabled
             for cell in range(len(left)):
                 left[cell] = always[cell]
             for pair in range(len(pairs)):
@@ -378,7 +441,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                 entry = pairs[pair, 4] + number * len(left)
                 for cell in range(len(left)):
                     left[cell] |= guards[entry + cell]
-            # find the steps from here
+            # look up the steps of these action instances
             known, count, degree, idle, content = True, 0, 0, -1, walkers.hashes[walker]
             for group in range(len(left)):
                 bits = left[group]
@@ -401,7 +464,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                     if count + stop - start > room:
                         return count + stop - start
                     if start == stop:
-                        left[group] &= ~(ONE << np.uint64(tree % 64))  # the instances left in the end are enabled
+                        left[group] &= ~(ONE << np.uint64(tree % 64))  # at the end, `left` holds the enabled instances
                     degree += stop - start
                     for outcome in range(start, stop):
                         hashed, moves = content, False
@@ -458,11 +521,11 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                     inside -= 1
             if not known:
                 for predicate in range(walkers.seen.shape[1]):
-                    if walkers.seen[walker, predicate] > step:  # by a next state that may not be the first
+                    if walkers.seen[walker, predicate] > step:  # a step whose result is unknown may have priority
                         walkers.seen[walker, predicate] = -1
                 walkers.parked[walker] = True
                 break
-            # from here on, nothing is undone or repeated
+            # all results are known, so the statements below run once for each state
             if chosen >= 0:
                 own[LOOKED] += 1
                 if outside[chosen]:
