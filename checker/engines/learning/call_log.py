@@ -24,7 +24,7 @@ _FALSE, _TRUE = -1, -2
 """The integers for the results of a predicate. The result of an action begins with its number of steps instead."""
 
 _KEY_BYTES = 60
-"""The approximate number of bytes that Python uses for the key of a call."""
+"""The approximate number of bytes that Python uses for the key of a logged call."""
 
 
 @attrs.frozen

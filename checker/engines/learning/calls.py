@@ -37,7 +37,7 @@ Row = Sequence[int]
 """A state, represented by the number of the value in each of its slots."""
 
 Job = tuple[int, tuple[Row, ...]]
-"""A call to be made: the index of the function's tree, and the state, or for a step predicate the two states."""
+"""A call to be made: the index of the function's decision tree, and the state or the states before and after a step."""
 
 Changes = dict[int, int]
 """The changes that a step makes to a state: the number of the new value for each slot that it writes."""
@@ -92,10 +92,11 @@ class Call:
 
 
 class Caller(Generic[S]):
-    """Calls the spec's functions for one search.
+    """The component of a search that calls the spec's functions and records what they read.
 
-    The trees of the action instances come first, followed by those of the state predicates, those of the step
-    predicates, and the tree of the distance.
+    Each action instance, each predicate of a property, and `Spec.distance` has a decision tree that stores its results.
+    The trees are numbered: those of the action instances come first, followed by those of predicates on states, those
+    of predicates on steps, and that of the distance.
 
     Parameters:
         spec: the spec.
@@ -152,7 +153,11 @@ class Caller(Generic[S]):
         self._keep(spec.initials()[: tuning.made_again])
 
     def _reached(self) -> list[Reach]:
-        """Return, for each tree, the code that its function can call on states with the types found so far."""
+        """Return the code that each of the spec's functions can reach, given the types found in states so far.
+
+        Returns:
+            For each decision tree, the code that the function of the tree can reach.
+        """
         given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[object]] = {}
         for instance in self.spec.instances:
@@ -166,7 +171,7 @@ class Caller(Generic[S]):
         ]
 
     def _reach_more(self) -> None:
-        """Add the classes and functions that were newly found in states to the reachable code, and lower precisions."""
+        """Update the reachable code and the precisions after new classes and functions were found in states."""
         kinds = self.layout.kinds.take()
         for tree, reach in enumerate(self._reach):
             reach.extend(kinds)
@@ -177,22 +182,22 @@ class Caller(Generic[S]):
         self._looks_at_identity = self._may_look_at_identity()
 
     def _may_look_at_identity(self) -> list[bool]:
-        """Return, for each tree, whether its code may distinguish equal objects by identity, as ``is`` does."""
+        """Return, for each decision tree, whether its function may distinguish equal objects by identity."""
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Make later states reuse the objects in these states, if some code may distinguish equal objects."""
+        """Make later states reuse the objects in these states, if any function may distinguish objects by identity."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
 
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
-        """Call a function, and record the slots that it reads.
+        """Call a function, and record the slots of the state that it reads.
 
         If the call iterates over a collection, and members are found that have no slot yet, the call is repeated.
 
         Parameters:
-            tree: the index of the function's tree.
+            tree: the index of the function's decision tree.
             rows: the state, or the states before and after a step.
 
         Returns:
@@ -265,10 +270,10 @@ class Caller(Generic[S]):
         return Call(reads, recorder.copied, _paths(recorder.enumerated), changes, frozenset(recorder.constructs))
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
-        """Return the changes that each step of an action instance makes to a state, without recording its reads.
+        """Call an action instance without recording its reads, and return the changes that each step makes to a state.
 
         Parameters:
-            tree: the index of the action instance's tree.
+            tree: the index of the action instance's decision tree.
             row: the state.
         """
         state = self._state(row)
@@ -277,7 +282,12 @@ class Caller(Generic[S]):
         return [self.layout.changes(state, after, row) for after in successors]
 
     def _successors(self, tree: int, state: S) -> list[S]:
-        """Return the next states of an action instance. Repeat some calls on equal states to check the result."""
+        """Return the next states of an action instance in a state. Repeat some calls to check that the action is pure.
+
+        Parameters:
+            tree: the index of the action instance's decision tree.
+            state: the state.
+        """
         instance = self.spec.instances[tree]
         found = self.spec.take(instance, state)
         self._keep(found)
@@ -286,25 +296,32 @@ class Caller(Generic[S]):
         return found
 
     def check_of(self, tree: int) -> Property:
-        """Return the property whose predicate has the tree with this index."""
+        """Return the property whose predicate has the given decision tree.
+
+        Parameters:
+            tree: the index of the decision tree.
+        """
         return (*self.state_checks, *self.step_checks)[tree - self.instances]
 
     def shown_by(self, tree: int, states: Sequence[S]) -> bool:
         """Return whether a state or step violates an invariant or satisfies a witness.
 
         Parameters:
-            tree: the index of the tree of the predicate.
+            tree: the index of the decision tree of the predicate.
             states: the state, or the states before and after a step.
         """
         item = self.check_of(tree)
         return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
 
     def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Call a predicate or the distance. For the result, see `Call.gave`."""
+        """Call a predicate or `Spec.distance` on a state or on the two states of a step. Return the result.
+
+        For the result of a predicate, see `shown_by`.
+        """
         return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Call a predicate or the distance, and repeat some calls on equal states to check the result."""
+        """Call a predicate or `Spec.distance` like `_given_by`. Repeat some calls to check that it is pure."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
             what = "values" if tree == self.distance_tree else "verdicts"
@@ -312,14 +329,26 @@ class Caller(Generic[S]):
         return gave
 
     def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
-        """Return the construct. If its location is not known, set it to that of the function with this tree."""
+        """Return a construct with a known location. If its location is unknown, use that of the called function.
+
+        Parameters:
+            tree: the index of the decision tree of the called function.
+            construct: the construct, or None.
+
+        Returns:
+            The construct with its location, or None if `construct` is None.
+        """
         if construct is None or construct.file:
             return construct
         code = getattr(inspect.unwrap(self._function_of(tree)), "__code__", None)
         return construct if code is None else Construct.of(construct.text, code)
 
     def _function_of(self, tree: int) -> Callable[..., object]:
-        """Return the spec's function whose results this tree stores."""
+        """Return the spec's function that has the given decision tree.
+
+        Parameters:
+            tree: the index of the decision tree.
+        """
         if tree < self.instances:
             return self.spec.instances[tree].action.function
         if tree == self.distance_tree and self.spec.distance is not None:
@@ -327,7 +356,11 @@ class Caller(Generic[S]):
         return self.check_of(tree).function
 
     def name_of(self, tree: int) -> str:
-        """Return the name of the function with this tree for error messages."""
+        """Return the name of the action instance, predicate or distance that has the given tree, for error messages.
+
+        Parameters:
+            tree: the index of the decision tree.
+        """
         if tree < self.instances:
             return f"action {self.spec.instances[tree]}"
         if tree == self.distance_tree:
@@ -336,7 +369,7 @@ class Caller(Generic[S]):
         return f"{item.kind.value} {item.name}"
 
     def _is_made_again(self, tree: int) -> bool:
-        """Return whether to repeat the next call on an equal state that consists of different objects."""
+        """Return whether to repeat a call on an equal state that consists of different objects. Count such calls."""
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
@@ -346,20 +379,20 @@ class Caller(Generic[S]):
         """Return whether a state or step violates an invariant or satisfies a witness, without recording the reads.
 
         Parameters:
-            tree: the index of the tree of the predicate.
+            tree: the index of the decision tree of the predicate.
             rows: the state, or the states before and after a step.
         """
         return bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
 
     def distance_of(self, row: Row) -> float:
-        """Return the spec's distance for a state, without recording which slots the function reads."""
+        """Return `Spec.distance` of a state, without recording the slots that the function reads."""
         return float(self._given_again(self.distance_tree, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...], failure: Construct | None) -> Call:
         """Repeat a call with less precise recording. All later calls of the function are recorded in this way too.
 
         Parameters:
-            tree: the index of the function's tree.
+            tree: the index of the function's decision tree.
             rows: the state, or the states before and after a step.
             failure: the construct at which the recorded call failed, or None if the call returned a result but some of
                 its reads may be missing.
@@ -398,7 +431,7 @@ class Caller(Generic[S]):
         return numbers
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
-        """Call a predicate or the distance on a lazy state or on the two lazy states of a step.
+        """Call a predicate or `Spec.distance` on lazy states, and record the slots that it reads.
 
         One in `Tuning.compared_calls` calls is compared with a call on real states.
         """
@@ -416,7 +449,7 @@ class Caller(Generic[S]):
             finally:
                 recorder.end()
             if failure is not None or recorder.looked_at or recorder.escaped:
-                self._given_by(tree, [*map(self.layout.state, rows)])  # raises if the function does
+                self._given_by(tree, [*map(self.layout.state, rows)])  # raises the same exception as the function
                 return self._less_precisely(tree, rows, failure)
             self._compared += 1
             one_in = self.tuning.compared_calls
@@ -430,7 +463,7 @@ class Caller(Generic[S]):
 
 
 def _failing(failure: BaseException) -> Construct:
-    """Return the location in a spec's function where a recorded call raised this exception, as a construct."""
+    """Return the innermost location in the spec's code in the traceback of an exception, as a construct."""
     trace, own = failure.__traceback__, None
     while trace is not None:
         if origin(trace.tb_frame.f_globals.get("__name__")) is Origin.SPEC:

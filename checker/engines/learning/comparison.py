@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Comparison(Generic[S]):
-    """Compares the stored results of one search with calls.
+    """The component of a search that compares results in decision trees with calls of actions and properties.
 
     Parameters:
         tables: the results that the search has learned. Their attribute `compared` counts the comparisons.
@@ -37,7 +37,7 @@ class Comparison(Generic[S]):
         self._looked_at = tables.caller.tuning.compared_paths
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
-        """Compare those paths that some of the given states reach and that were not compared before.
+        """Compare paths of decision trees with calls: those that a state reaches and that were not compared before.
 
         Call this method before the states are expanded. At that time, every known result for these states was learned
         from other states.
@@ -48,7 +48,7 @@ class Comparison(Generic[S]):
             first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: a call gave a different result than the path.
+            NotRecorded: a call returned a result that differs from that of the path.
         """
         looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
@@ -71,7 +71,7 @@ class Comparison(Generic[S]):
             row: the state, as the number of the value in each slot.
 
         Raises:
-            NotRecorded: a call gave a different result than the known one.
+            NotRecorded: a call returned a result that differs from the known one.
         """
         state: S = self.layout.state(row)
         for tree in range(self.caller.first_step):
@@ -84,7 +84,7 @@ class Comparison(Generic[S]):
         """Compare the known result of an action instance or a state property on a state.
 
         Returns:
-            The known steps of the action instance; see `action`. The list is empty for a property.
+            The steps of the action instance that the tree contains; see `action`. The list is empty for a property.
         """
         if tree >= self.caller.instances:
             self.tables.compared += self.property(tree, (row,), (state,))
@@ -96,7 +96,7 @@ class Comparison(Generic[S]):
         """Compare the known steps of an action instance from a state with those that a call returns.
 
         Parameters:
-            tree: the index of the action instance's tree.
+            tree: the index of the action instance's decision tree.
             row, state: the state, as a row of value numbers and as an object.
 
         Returns:
@@ -120,7 +120,7 @@ class Comparison(Generic[S]):
         """Compare the known result of a property on a state or step with that of a call.
 
         Parameters:
-            tree: the index of the property's tree.
+            tree: the index of the decision tree of the property's predicate.
             rows, states: the state, or the states before and after the step, as rows of value numbers and as objects.
             found: whether the search found that the state or step violates an invariant or satisfies a witness. None
                 looks up the result in the tree.
@@ -129,7 +129,7 @@ class Comparison(Generic[S]):
             False if the tree does not contain a result, True otherwise.
 
         Raises:
-            NotRecorded: the call gave a different result.
+            NotRecorded: the call returned a different result.
         """
         if found is None:
             leaf = self.tables.forest.leaf(tree, *rows)
@@ -142,7 +142,7 @@ class Comparison(Generic[S]):
 
 
 def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]]) -> None:
-    """Raise an exception if calls on real states contradict a trace. This prevents that a wrong trace is reported.
+    """Raise an exception if calls on real states contradict a trace, so that no wrong trace is reported.
 
     Parameters:
         tables: the results that the search has learned.
@@ -163,7 +163,11 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Return each state with its trees, given flat indices into an array of shape (states, trees)."""
+    """Group flat indices into an array of shape (states, trees) by state.
+
+    Returns:
+        The index of each state, with the indices of its trees.
+    """
     found: dict[int, list[int]] = {}
     for place in places.tolist():
         found.setdefault(place // trees, []).append(place % trees)

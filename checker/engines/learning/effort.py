@@ -10,17 +10,17 @@ from __future__ import annotations
 from leadline.checker.settings import Tuning
 
 SELDOM = 60
-"""A function may be recorded once more each time that the search has found this number of states."""
+"""The number of states found for each further recorded call of the same function."""
 
 RETURN = 10
-"""A function may be recorded once more each time that its tree has replaced this number of calls."""
+"""The number of calls saved by a function's decision tree for each further recorded call of this function."""
 
 
 class Effort:
-    """Counts the recorded and the plain calls of each action instance, of each property and of the distance.
+    """The numbers of recorded and of plain calls of each action instance, of each property and of the distance.
 
     Parameters:
-        trees: the number of decision trees. There is one for each of these functions.
+        trees: the number of decision trees. There is one for each action instance, each property and the distance.
         tuning: sizes and limits.
 
     Attributes:
@@ -34,11 +34,11 @@ class Effort:
         self.called = [0] * trees
 
     def is_worthwhile(self, tree: int, wanted: int, states: int) -> bool:
-        """Return whether to record a call, so that its result is stored as a path in the tree.
+        """Return whether to record a call and store its result in a decision tree.
 
         Parameters:
-            tree: the index of the tree.
-            wanted: the number of states that currently need this path.
+            tree: the index of the called function's decision tree.
+            wanted: the number of states that currently need the result.
             states: the number of states found so far.
         """
         learned = self.learned[tree]

@@ -20,10 +20,11 @@ from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.engines.learning.trees import SLOT, fill_index
 
 OUTDATED = 1.05
-"""The index is rebuilt when the number of learned calls has grown by this factor."""
+"""The growth factor of the number of learned calls at which the index is rebuilt."""
 
 LARGEST = 2**13
-"""The maximum number of entries in the table of a pair of slots. If it would be larger, only the first slot is used."""
+"""The maximum number of entries in the table of a pair of slots. A larger table would be replaced by a table of the
+first slot."""
 
 
 class EnabledIndex:
@@ -73,12 +74,12 @@ class EnabledIndex:
 
     @property
     def is_outdated(self) -> bool:
-        """True if the number of learned calls has grown by more than `OUTDATED` since the index was built."""
+        """True if the number of learned calls has grown by more than the factor `OUTDATED` since the last build."""
         return self.calls * OUTDATED < self._tables.calls
 
 
 def _pair(forest: Forest, tree: int, packing: Packing) -> tuple[int, int] | None:
-    """Return the pair of slots that indexes an action instance, or None if its tree cannot be indexed.
+    """Return the pair of slots by which an action instance is looked up, or None if its tree cannot be used for this.
 
     The pair consists of the slot at the root of the tree and the most frequent slot below the root. If there is no such
     slot, or the table would be too large, the pair is the first slot twice.

@@ -24,7 +24,7 @@ Entry = TypeVar("Entry", bound=np.generic)
 UNKNOWN = 0
 
 ALWAYS_DENSE = 64
-"""Nodes whose value numbers are all below this one always store their edges in an array, which is the fastest way."""
+"""If all value numbers of a node are below this limit, the node stores its edges in an array, the fastest way."""
 
 LARGEST = 2**31 - 2**16
 """The maximum number of entries of the pool, because positions in it are 32-bit integers."""
@@ -55,11 +55,11 @@ class Forest:
         self.names = names
         self.pool = np.zeros(max(1024, 2 * len(names) + 2), np.int32)
         self.compared = np.zeros(len(self.pool), np.bool_)
-        self._used = len(names) + 1  # so that no node is at 0, which means unknown
+        self._used = len(names) + 1  # no node may be at position 0, because the code 0 means unknown
         self._free: dict[int, list[int]] = {}
 
     def learn(self, tree: int, reads: dict[int, int], leaf: int) -> None:
-        """Add a path to a tree.
+        """Add a path with the result of a call to a tree.
 
         Parameters:
             tree: the index of the tree.
@@ -71,7 +71,7 @@ class Forest:
             SpecError: the tree has a different path or result for these values, so the called function is not pure.
             TablesFull: there is no room for the path.
         """
-        place, pool = tree, self.pool.data  # much faster than the array for reading single numbers
+        place, pool = tree, self.pool.data  # reading single numbers is much faster than from the array
         for slot, number in reads.items():
             node = pool[place]
             if node < UNKNOWN or (node != UNKNOWN and pool[node + SLOT] != slot):
@@ -90,7 +90,7 @@ class Forest:
         pool[place] = leaf
 
     def leaf(self, tree: int, row: Sequence[int], after: Sequence[int] = ()) -> int | None:
-        """Return the number of the leaf at the end of the path of a state or step, or None if the path is not known.
+        """Return the number of the leaf that a state or step reaches in a tree, or None if the path is not known.
 
         Parameters:
             tree: the index of the tree.
@@ -120,10 +120,13 @@ class Forest:
         return known if code else known | reads
 
     def _walk(self, tree: int, row: Sequence[int], after: Sequence[int]) -> tuple[dict[int, int], int]:
-        """Return the slots on the path of a state or step, each with the number of its value, and the code at the end.
+        """Walk a tree from its root along the path of a state or step.
 
         Parameters:
             tree, row, after: see `leaf`.
+
+        Returns:
+            The slots on the path, each with the number of its value, and the code at the end of the path.
         """
         pool, code, reads = self.pool.data, self.pool.data[tree], {}
         while code > UNKNOWN:

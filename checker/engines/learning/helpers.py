@@ -169,7 +169,7 @@ class Helpers:
         self._busy = False
 
     def _is_outdated(self, tree: int, call: Call, asked_at: Sequence[Precision]) -> bool:
-        """Return whether the result of a helper's call must be discarded, because the search has learned something.
+        """Return whether the result of a helper's call is no longer valid, because precisions or slots have changed.
 
         Parameters:
             tree: the index of the decision tree of the called function.
@@ -207,12 +207,12 @@ class Helpers:
         return own + known[:first], [pair for pair in zip(self._running, others, strict=True) if pair[1]]
 
     def _is_known(self, job: Job) -> bool:
-        """Return whether helpers have all values in the states of a call, i.e. these were numbered before the fork."""
+        """Return whether all values in the states of a call were numbered before the helpers were forked."""
         _, rows = job
         return all(len(row) <= len(self._known) and all(map(operator.lt, row, self._known)) for row in rows)
 
     def _start(self) -> None:
-        with interrupts_wait(), suppress(OSError):  # no more processes can be started
+        with interrupts_wait(), suppress(OSError):  # the system may not be able to start more processes
             self._known = self.caller.layout.sizes()
             self._missed = 0
             while len(self._running) < self._count:
@@ -241,7 +241,7 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
         caller: calls the spec's functions.
     """
     for number in ENDING:
-        signal.signal(number, signal.SIG_IGN)  # the search handles them, and ends this process
+        signal.signal(number, signal.SIG_IGN)  # the search handles these signals, and kills this process
     gc.freeze()  # a garbage collection would write to the memory pages shared with the search, and so copy them
     for other in others:
         other.close()  # otherwise, `recv` would not raise EOFError after the search has ended
@@ -254,7 +254,7 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
                 jobs = request.jobs[first : first + ANSWERED_AT_ONCE]
                 pipe.send([_answer(caller, request.precision, known, *job) for job in jobs])
     finally:
-        os._exit(0)  # skips the cleanup that the search does at its end
+        os._exit(0)  # skip exit handlers, which must run only in the search process
 
 
 def _answer(

@@ -41,7 +41,9 @@ class Holder(Protocol):
 
 
 class Learner(Generic[S]):
-    """Calls a spec's functions for one search, and adds the results to the tables.
+    """The component of a search that calls the spec's functions and stores results in decision trees for reuse.
+
+    Each action instance, each predicate of a property, and `Spec.distance` has a decision tree.
 
     Parameters:
         tables: the results learned so far.
@@ -61,7 +63,7 @@ class Learner(Generic[S]):
         self._index: EnabledIndex | None = None
 
     def learn(self, asked: Sequence[tuple[Job, int]], states: int) -> int:
-        """Make those of the given calls whose results are likely to be reused, and store the results.
+        """Make the calls whose results are likely to be reused, and store the results in the tables.
 
         Parameters:
             asked: the calls, each with the number of states that need its result.
@@ -109,7 +111,7 @@ class Learner(Generic[S]):
         """Call a function without storing the result. Call `note_values` after one or more of these calls.
 
         Parameters:
-            tree: the index of the function's tree.
+            tree: the index of the function's decision tree.
             rows: the state, or the states before and after a step.
 
         Returns:
@@ -124,22 +126,35 @@ class Learner(Generic[S]):
         return self.tables.caller.distance_of(rows[0])
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
-        """Call an action instance without storing the result. Return the changes of each step; see `call`."""
+        """Call an action instance without storing the result. Return the changes that each step makes to the state.
+
+        Parameters:
+            tree: the index of the action instance's decision tree.
+            row: the state.
+        """
         self.tables.note_called(tree)
         return self.tables.caller.steps(tree, row)
 
     def shows(self, tree: int, *rows: Row) -> bool:
-        """Call a predicate without storing the result; see `call`."""
+        """Call a predicate without storing the result.
+
+        Parameters:
+            tree: the index of the predicate's decision tree.
+            rows: the state, or the states before and after a step.
+
+        Returns:
+            Whether the state or step violates an invariant or satisfies a witness.
+        """
         self.tables.note_called(tree)
         return self.tables.caller.shows(tree, *rows)
 
     def ask(self, tree: int, row: Row, states: int) -> list[Changes] | bool | float:
-        """Return the result of an action instance, a state predicate or the distance for a state.
+        """Return the result of an action instance, a predicate on states, or `Spec.distance` for a state.
 
         If the result is not in the tables, call the function, and store the result if it is likely to be reused.
 
         Parameters:
-            tree: the index of the function's tree.
+            tree: the index of the function's decision tree.
             row: the state.
             states: the number of states found so far.
 
@@ -160,7 +175,7 @@ class Learner(Generic[S]):
         return call.gave
 
     def note_values(self) -> None:
-        """Make sure that packed states have bits for all values and all members of collections found so far."""
+        """Add bits to packed states if there are not enough for all values and members of collections found so far."""
         self._note_members()
         if not self._holder.packing.fits(self.tables.layout.sizes()):
             self._fit()
@@ -172,16 +187,16 @@ class Learner(Generic[S]):
             self._index = None
 
     def _fit(self) -> None:
-        """Pack new outcomes. If a slot has more values than its bits can hold, repack all states and outcomes."""
+        """Pack the changes of newly learned steps. If a slot has too few bits for its values, repack all states too."""
         if self._holder.packing.fits(self.tables.layout.sizes()):
             self.tables.pack(self._holder.packing)
             return
-        with interrupts_wait():  # after an interrupt, states and outcomes might be packed in different ways
+        with interrupts_wait():  # an interrupt here would leave states and changes packed in different ways
             self._holder.repack()
             self.tables.pack(self._holder.packing)
 
     def enabled_index(self, *, renew: bool) -> EnabledIndex:
-        """Return the index of action instances that may be enabled, built for the current packing.
+        """Return the index for looking up the action instances that may be enabled in a state; build it if necessary.
 
         Parameters:
             renew: whether to rebuild the index if many calls were learned since it was built.
@@ -193,7 +208,7 @@ class Learner(Generic[S]):
         return index
 
     def forget_index(self) -> None:
-        """Discard the index of action instances that may be enabled. Call this after paths were deleted from trees."""
+        """Discard the index that `enabled_index` returns. Call this method after paths were deleted from trees."""
         self._index = None
 
     def compare(self, states: NDArray[np.uint64], first: int, last: int) -> None:
@@ -204,6 +219,6 @@ class Learner(Generic[S]):
             first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: a call gave a different result than the learned one.
+            NotRecorded: a call returned a result that differs from the learned one.
         """
         self.comparison.paths(states, self._holder.packing, first, last)

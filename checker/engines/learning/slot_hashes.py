@@ -27,7 +27,7 @@ class SlotHashes:
         packing: determines the number of entries to reserve for each slot.
 
     Attributes:
-        layout, packing: the arguments.
+        layout, packing: the layout and the packing for which the table was created.
         table: the hashes of the values of all slots, one slot after the other.
         base: for each slot, the position in `table` of its first value.
         offset: the part of the hash that is the same for all states. It is added to the sum of the hashes of the
@@ -68,7 +68,7 @@ class SlotHashes:
         self.offset = (content(type(state).__name__, state) - found) & ALL_BITS
 
     def of(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the hashes of states.
+        """Return the hashes of some states.
 
         Parameters:
             rows: for each state, the number of the value in each slot.

@@ -66,14 +66,17 @@ class Numbers:
     members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
-        """Assign the same numbers in a new layout."""
+        """Assign these numbers to the values and members in a new layout."""
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
             domain.restore(values)
 
 
 class TransitionTables(Generic[S]):
-    """The results of a spec's actions, predicates and distance that a search has learned. At first, there are none.
+    """The results of a spec's actions, predicates and distance that a search has learned. New tables are empty.
+
+    Each action instance, each predicate and the distance has a decision tree. An outcome is the set of changes that one
+    step makes to a state. A leaf in the tree of an action instance refers to one outcome for each step.
 
     Parameters:
         spec: the spec.
@@ -156,7 +159,7 @@ class TransitionTables(Generic[S]):
 
     @property
     def arrays(self) -> Learned:
-        """The results of actions, as arrays for the compiled loops."""
+        """The learned results of action instances, as arrays for the compiled loops."""
         return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put)
 
     @property
@@ -199,7 +202,7 @@ class TransitionTables(Generic[S]):
         )
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
-        """Return the code that cannot be analysed, so that more slots than necessary count as read.
+        """Return the code in the spec's functions that cannot be analysed, so that too many slots count as read.
 
         Returns:
             The code, sorted by descending number of calls.
@@ -226,20 +229,28 @@ class TransitionTables(Generic[S]):
         return tuple(sorted(reads, key=lambda read: (-read.calls, read.file, read.line, read.construct)))
 
     def _short_name(self, tree: int) -> str:
-        """Return the name of the action or property with this tree, or ``distance``."""
+        """Return the name of an action or property, or ``distance`` for the spec's distance.
+
+        Parameters:
+            tree: the index of the decision tree of the action instance, of the property's predicate, or of the
+                distance.
+        """
         if tree < self.instances:
             return self.spec.instances[tree].action.name
         return "distance" if tree == self.caller.distance_tree else self.caller.check_of(tree).name
 
     @property
     def most_outcomes(self) -> int:
-        """The largest number of next states in any learned call of an action instance."""
+        """The largest number of next states in a learned result of an action instance."""
         return int(self.leaf_count.max())
 
     def leaf_of(self, call: Call) -> int:
-        """Return the code of the leaf that stores a call's result. Create the leaf if it does not exist.
+        """Return the code of the leaf that stores the result of a call. Create the leaf if it does not exist.
 
-        The outcomes of a new leaf must be packed before a path leads to it.
+        The outcomes of a new leaf must be packed, with `pack`, before `learn` adds a path to the leaf.
+
+        Parameters:
+            call: the reads and the result of the call.
         """
         if isinstance(call.gave, bool):
             return SHOWN if call.gave else NOT_SHOWN
@@ -256,13 +267,13 @@ class TransitionTables(Generic[S]):
         return -self._leaves[written] - 1
 
     def note_members(self) -> bool:
-        """Update the tables after members of collections were found that had no slot before.
+        """Update the tables after new members of collections were found and added to the layout.
 
         A call that iterated over a collection may return a different result if the collection contains such a member,
         so the trees of these calls are cleared.
 
         Returns:
-            Whether any members were found since the last call of this method.
+            Whether any members were added since the last call of this method.
         """
         new = self.layout.members[self._members :]
         self._members = len(self.layout.members)
@@ -276,7 +287,7 @@ class TransitionTables(Generic[S]):
         return bool(new)
 
     def learn(self, tree: int, rows: tuple[Row, ...], call: Call, leaf: int) -> None:
-        """Add the path of a call to the tree of the called function.
+        """Store the result of a recorded call as a path in the decision tree of the called function.
 
         Parameters:
             tree: the index of the tree.
@@ -312,7 +323,7 @@ class TransitionTables(Generic[S]):
             self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
-        """Return `Caller.precision` and `Caller.told_apart` as one list of pairs."""
+        """Return the values of `Caller.precision` and `Caller.told_apart` as a list of pairs."""
         return list(zip(self.caller.precision, self.caller.told_apart, strict=True))
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
@@ -323,7 +334,11 @@ class TransitionTables(Generic[S]):
                 self.reads[predicate] = self._bits(noted)
 
     def note_called(self, tree: int) -> None:
-        """Count a call that was not recorded. If it was a call of a predicate, it may have read any slot."""
+        """Count a call that was not recorded. If a predicate was called, mark all slots as read by it.
+
+        Parameters:
+            tree: the index of the called function's decision tree.
+        """
         self.effort.called[tree] += 1
         predicate = tree - self.instances
         if tree in self.predicates and predicate not in self.reads_all:
@@ -358,7 +373,7 @@ class TransitionTables(Generic[S]):
 
     @property
     def all_packed(self) -> bool:
-        """True if all outcomes have been packed."""
+        """True if the outcomes of all leaves have been packed."""
         return self._packed == len(self.outcomes)
 
     def pack(self, packing: Packing) -> None:
@@ -382,7 +397,7 @@ class TransitionTables(Generic[S]):
         """Return the learned result of a function for a state, or None if it is not in the tables.
 
         Parameters:
-            tree: the index of the tree of an action instance, a state predicate or the distance.
+            tree: the index of the decision tree of an action instance, a predicate on states, or the distance.
             row: the state.
 
         Returns:
@@ -396,14 +411,22 @@ class TransitionTables(Generic[S]):
         return float(self.distances[leaf]) if tree == self.caller.distance_tree else -leaf - 1 == SHOWN
 
     def steps(self, tree: int, row: Row) -> list[Changes] | None:
-        """Return the changes of each step of an action instance from a state, or None if they are not in the tables."""
+        """Return the learned result of an action instance for a state, or None if it is not in the tables.
+
+        Parameters:
+            tree: the index of the action instance's decision tree.
+            row: the state.
+
+        Returns:
+            The changes that each step makes to the state.
+        """
         leaf = self.forest.leaf(tree, row)
         if leaf is None:
             return None
         return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
 
     def agree(self) -> None:
-        """Declare that the values numbered so far have the same numbers in all processes of the search."""
+        """Record that the values numbered so far have the same numbers in all processes of the search."""
         self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, object]]:
@@ -413,7 +436,7 @@ class TransitionTables(Generic[S]):
         return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
 
     def forget_news(self) -> bool:
-        """Remove the numbers that only this process has assigned since the last call of `agree`, and results with them.
+        """Remove the numbers that this process has assigned since the last call of `agree`, and all results with them.
 
         Returns:
             Whether there were such numbers.
@@ -428,7 +451,7 @@ class TransitionTables(Generic[S]):
         return True
 
     def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
-        """Clear some trees, and remove all outcomes that contain removed numbers.
+        """Delete all paths of some trees, and clear the outcomes that contain removed numbers.
 
         Parameters:
             trees: the trees that may lead to such outcomes or have edges for removed numbers.

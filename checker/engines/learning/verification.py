@@ -38,8 +38,8 @@ TIME_SHARE = 0.03
 """The fraction of the thread's CPU time that verification may take by default."""
 
 EVERY, ENOUGH, RARER = 1_250, 5_000, 0.4
-"""The numbers of mandatory draws, explained in the module's docstring. After `ENOUGH` draws, the number of mandatory
-draws is multiplied by `RARER`."""
+"""The numbers of mandatory draws, explained in the module's docstring. The number of mandatory draws
+beyond `ENOUGH` is multiplied by `RARER`."""
 
 GRANTED_SECONDS = 0.15
 """The time in seconds that other draws may always take, so that short searches check rare paths too."""
@@ -64,13 +64,15 @@ index of the state and the index of the property's tree."""
 
 
 class Verification(Generic[S]):
-    """Verifies the learned results that one search uses.
+    """The component of a search that compares a random sample of the learned results that it uses with calls.
+
+    An application is the use of a learned result for one state.
 
     Parameters:
-        comparison: compares single applications with calls.
+        comparison: compares learned results with calls.
 
     Attributes:
-        comparison: the argument.
+        comparison: compares learned results with calls.
         checked: the number of applications checked so far. All were correct, because a wrong one raises an exception.
         drawn: the number of checked applications that were drawn at random from all applications.
     """
@@ -87,7 +89,7 @@ class Verification(Generic[S]):
 
     @property
     def made(self) -> int:
-        """The number of applications so far. Calls that were made because no path was known are not included."""
+        """The number of uses of learned results so far. Calls that were made instead are not included."""
         called = sum(self._tables.effort.called) - self._called_before
         return max(self._uses - called, self.checked)
 
@@ -106,7 +108,7 @@ class Verification(Generic[S]):
             steps: the number of steps from the expanded states.
 
         Raises:
-            NotRecorded: a call gave a different result than the learned one.
+            NotRecorded: a call returned a result that differs from the learned one.
         """
         self._uses += steps * len(self._tables.step_checks)
         self._verify(states, packing, indices, range(self._tables.instances), None)
@@ -124,7 +126,7 @@ class Verification(Generic[S]):
                 (states, properties), beginning with state `first`.
 
         Raises:
-            NotRecorded: a call gave a different result than the learned one.
+            NotRecorded: a call returned a result that differs from the learned one.
         """
         begin = self._tables.instances
         trees = [begin + number for number, evaluated in enumerate(wanted) if evaluated]
@@ -132,7 +134,11 @@ class Verification(Generic[S]):
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
 
     def chosen(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a random choice of the given walkers of a random search. Pass their states to `rows`."""
+        """Choose walkers of a random search at random, so that their states can be passed to `rows`.
+
+        Parameters:
+            walkers: the indices of the walkers to choose from.
+        """
         if self._share is not None:
             return walkers if self._share else walkers[:0]
         if not len(walkers) or not self._has_time():
@@ -150,20 +156,20 @@ class Verification(Generic[S]):
             packing: a packing with enough bits for these numbers.
 
         Raises:
-            NotRecorded: a call gave a different result than the learned one.
+            NotRecorded: a call returned a result that differs from the learned one.
         """
         if len(rows):
             packed = np.array([packing.pack(row) for row in rows.tolist()])
             self._verify(packed, packing, np.arange(len(packed)), range(self._tables.first_step), None)
 
     def _has_time(self) -> bool:
-        """Return whether to draw applications of this block, even if no draws are mandatory."""
+        """Return whether there is time for checks of this block that are not mandatory."""
         if self._share is not None:
             return self._share > 0
         return self._left() >= LEAST_SECONDS
 
     def _left(self) -> float:
-        """Return the time in seconds that draws that are not mandatory may take now."""
+        """Return the time in seconds that checks that are not mandatory may take now."""
         share = TIME_SHARE * (time.thread_time() - self._began) - self._spent_on_due
         return max(GRANTED_SECONDS, share) - self._spent
 
@@ -175,7 +181,7 @@ class Verification(Generic[S]):
         trees: Sequence[int],
         verdict: Verdict | None,
     ) -> None:
-        """Draw applications in a block, and check them.
+        """Check a random sample of the learned results that a search uses for a block of states.
 
         Parameters:
             states, packing: see `actions`.
@@ -204,7 +210,7 @@ class Verification(Generic[S]):
         ends = self._ends(states, packing, some, trees)
         flat = ends.ravel()
         places = self._random.permutation(np.flatnonzero(flat >= 0) if verdict is None else len(flat))
-        for place in np.sort(places[:due]).tolist():  # one state after another
+        for place in np.sort(places[:due]).tolist():  # sorted, so that consecutive draws use the same state
             self.drawn += self._check(states, packing, some, trees, ends, place, verdict)
         now = time.thread_time()
         self._spent_on_due, began = self._spent_on_due + now - began, now
@@ -216,7 +222,7 @@ class Verification(Generic[S]):
         self._spent += time.thread_time() - began
 
     def _due(self) -> int:
-        """Return the number of mandatory draws that have not been made yet; 0 if `Tuning.verify` is set."""
+        """Return the number of mandatory checks that have not been made yet, or 0 if `Tuning.verify` is set."""
         if self._share is not None:
             return 0
         wanted = self._uses if self._uses <= EVERY else EVERY * (1 + math.log(self._uses / EVERY))
@@ -225,24 +231,27 @@ class Verification(Generic[S]):
     def _ends(
         self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], trees: Sequence[int]
     ) -> NDArray[np.int64]:
-        """Return, for each state and tree, the position of the last edge of the path, or -1 if the path is not known.
+        """Return the ends of the paths that states take in decision trees.
 
         Parameters:
             states, packing, indices, trees: see `_verify`.
+
+        Returns:
+            For each state and tree, the position of the last edge of the path, or -1 if the path is not known.
         """
         ends = np.empty((len(indices), max(trees) + 1), np.int64)
         path_ends(indices, states, self._tables.forest.pool, packing.word, packing.shift, packing.mask, ends)
         return np.ascontiguousarray(ends[:, list(trees)])
 
     def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Alternate between random applications and applications of the paths that were checked least often.
+        """Choose uses of learned results to be checked, alternately at random and by how rarely a path was checked.
 
         Parameters:
-            ends: for each application, the position of the last edge of its path.
-            places: the indices of the applications to choose from, in random order.
+            ends: for each use, the position of the last edge of its path.
+            places: the indices of the uses to choose from, in random order.
 
         Yields:
-            The index of an application, and whether it was chosen because its path was rarely checked.
+            The index of a use, and whether it was chosen because its path was rarely checked.
         """
         paths, first = np.unique(ends[places], return_index=True)
         seldom = sorted(range(len(paths)), key=lambda number: self._checks[int(paths[number])])
@@ -264,16 +273,16 @@ class Verification(Generic[S]):
         *,
         is_rare: bool = False,
     ) -> int:
-        """Check one application. For an action instance, also check the results of properties on its steps.
+        """Check one use of a learned result. For an action instance, also check the results of properties on its steps.
 
         Parameters:
             states, packing, indices, trees, verdict: see `_verify`.
             ends: see `_ends`.
-            place: the index of the application in the flattened array `ends`.
+            place: the index of the use in the flattened array `ends`.
             is_rare: whether to check the properties on only one of the steps.
 
         Returns:
-            The number of applications checked.
+            The number of uses checked, including those of the results of properties.
         """
         which, column = divmod(place, len(trees))
         index, tree = int(indices[which]), trees[column]

@@ -12,7 +12,7 @@ from leadline.checker.engines.learning.workers import Workers
 
 
 class Watch:
-    """Checks the time and memory limits of a search.
+    """The component of a search that checks its time and memory limits.
 
     Parameters:
         budget: the time and memory that the search may use.

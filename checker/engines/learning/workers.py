@@ -35,7 +35,7 @@ class Workers:
             including this process.
 
     Attributes:
-        count: the argument.
+        count: the maximum number of threads.
     """
 
     def __init__(self, count: int) -> None:

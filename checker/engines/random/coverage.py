@@ -24,7 +24,7 @@ S = TypeVar("S")
 
 
 class WalkCoverage(Generic[S]):
-    """Collects the coverage of a random search of one spec.
+    """The coverage of a random search of one spec.
 
     Parameters:
         spec: the spec.

@@ -98,7 +98,7 @@ def shortened(
 
 
 class _Shortening:
-    """Shortens the counterexamples of one result.
+    """The shortening of the counterexamples of one result.
 
     Parameters:
         result, limits, progress, workers, tuning: see `shortened`.
@@ -147,7 +147,7 @@ class _Shortening:
                 self._search_along(item, MOST_ALONG // len(longer))
         except StopSearch as ended:
             stop = ended.stop
-        except KeyboardInterrupt:  # between two stages
+        except KeyboardInterrupt:  # an interrupt between two stages
             stop = Stop(StopKind.INTERRUPT, "interrupted")
         return self._note(stop)
 

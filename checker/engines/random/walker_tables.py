@@ -142,7 +142,7 @@ class WalkerTables(Generic[S]):
         self._begins[self._outcomes_known] = last
 
     def _answered(self) -> Iterable[Changes]:
-        """Yield the changes of each step in all answers, in the order of the walkers."""
+        """Yield the changes of each step in all answers about action instances, in the order of the walkers."""
         for _, answers in sorted(self._answers.items()):
             for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
@@ -232,7 +232,7 @@ class WalkerTables(Generic[S]):
 
         Parameters:
             before: the state of the walker.
-            tree: the index of the tree of the action instance or predicate to call.
+            tree: the index of the decision tree of the action instance or predicate to call.
             outcome: the number of the outcome of a step from this state, or -1 if the call is not about a step.
 
         Returns:
@@ -273,7 +273,7 @@ class WalkerTables(Generic[S]):
             rows: the states, each as the number of the value in each slot.
 
         Raises:
-            NotRecorded: a call gave a different result than the learned one.
+            NotRecorded: a call returned a result that differs from the learned one.
         """
         packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
@@ -286,17 +286,21 @@ class WalkerTables(Generic[S]):
             rows: the states, each as the number of the value in each slot.
 
         Raises:
-            NotRecorded: a call gave a different result than the learned one.
+            NotRecorded: a call returned a result that differs from the learned one.
         """
         self.learner.verification.rows(rows, self.packing)
 
     def to_verify(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a random choice of the given walkers. Pass the states of these walkers to `verify`."""
+        """Choose walkers at random, so that their states can be passed to `verify`.
+
+        Parameters:
+            walkers: the indices of the walkers to choose from.
+        """
         return self.learner.verification.chosen(walkers)
 
     @property
     def verified(self) -> Verified:
-        """The number of uses of learned results that were compared with calls. Uses are not counted in total."""
+        """The number of uses of learned results that were compared with calls of the spec's functions."""
         verification = self.learner.verification
         return Verified(verification.checked, verification.drawn, None)
 

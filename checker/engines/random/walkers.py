@@ -53,17 +53,17 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 WALKERS = 512
-"""The maximum number of walkers that take random walks."""
+"""The maximum number of walkers that take random walks, while other walkers expand states."""
 
 PLACES = 2**22
-"""The maximum number of steps stored for all walks together. If walks are long, there are fewer walkers."""
+"""The maximum number of steps in memory for all current walks together. If walks are long, there are fewer walkers."""
 
 ROUND = 64
 """The maximum number of steps of each walker in a round."""
 
 FIRST, SHARE = 8, 16
-"""The minimum number of steps of all walkers together in a round, and the share of all steps so far that a round adds:
-one in 16. Because the first rounds are short, a violation that is found early stops the search early."""
+"""If n steps have been taken so far, the next round takes n / `SHARE` steps, but at least `FIRST`. The first rounds are
+short, so that a violation that is found early stops the search early."""
 
 FEWEST, STEPS_EACH = 2, 2
 """A round of n steps of random walks moves n / `STEPS_EACH` walkers, but at least `FEWEST`."""
@@ -99,7 +99,7 @@ class Walks(Generic[S]):
 
     Attributes:
         spec: the spec.
-        watch: the argument.
+        watch: checks the limits.
         workers: the threads and processes of the search.
         traces: for each violated property (for a witness, satisfied), a trace that shows this.
         sampled: a sample of the distinct states.
@@ -164,7 +164,7 @@ class Walks(Generic[S]):
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
     def _new_tables(self) -> WalkerTables[S]:
-        """Return new tables. If the initial states do not fit the adjustments, change the adjustments first."""
+        """Return new tables. If a state shows that the adjustments are wrong, change them and try again."""
         while True:
             try:
                 return WalkerTables(
@@ -176,7 +176,7 @@ class Walks(Generic[S]):
     # The walkers.
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Divide the walkers among calls of the loop. Return the first walker and the end of each range."""
+        """Divide the walkers among parallel calls of the loop. Return the first walker and the end of each range."""
         count = len(self._walkers.walk)
         parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
         return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
@@ -261,7 +261,7 @@ class Walks(Generic[S]):
             StopSearch, KeyboardInterrupt, MemoryError: the search was stopped before the end of the round.
             SpecError: an action or a property raised an exception or is not a pure function.
         """
-        self._join()  # in the first round, the initial states
+        self._join()  # in the first round, this adds the initial states
         steps = max(FIRST, self.steps // SHARE)
         walking, walkers = int(self._numbers[arrays.WALKING]), self._walkers
         if len(walkers.walk) > walking:
@@ -338,7 +338,7 @@ class Walks(Generic[S]):
         return distances
 
     def _move(self) -> None:
-        """Move the walkers as far as this round allows, and collect evidence and counts.
+        """Move the walkers until each has taken its steps in this round, and collect evidence and counts.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
@@ -348,7 +348,7 @@ class Walks(Generic[S]):
         self._look_at_sample()
 
     def _adjusting(self, do: Callable[[], T]) -> T:
-        """Call a function. If it raises one of `CHANGES`, change the adjustments, convert all states, and repeat.
+        """Call a function. If it raises one of `CHANGES`, change the adjustments and call it again.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
