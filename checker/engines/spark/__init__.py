@@ -1,19 +1,19 @@
 """The Spark engine, a breadth-first search over states that are divided into shards.
 
-A hash of its content assigns each state to a shard. A level is searched in two stages: `expand` tasks generate the next
-states of equal parts of the level, in the order of discovery; `keep` tasks, one for each shard, find which of them are
-new. Tasks exchange data through files in a shared directory, so a task is a function of files and can run twice or be
-lost without harm. The driver expands small levels itself.
+Each state is assigned to a shard by a hash of its slot numbers. A level is searched in two stages. First, each `expand`
+task generates the next states of a part of the level. Then, each `keep` task finds the new states of one shard. Tasks
+exchange data only through files in a shared directory, so Spark can repeat a task that fails. The driver expands small
+levels itself.
 
-States are numbered within their level, ordered by the part of the previous level that they were found from, and then by
-their position in what that part found. The numbers are therefore those of plain breadth-first search, for any number of
+The states of a level are numbered by the part of the previous level from which they were found, and then by their
+position among the states found from this part. So the order of the states is that of the oracle, for any number of
 shards.
 
-Read in this order: `storage` keeps columns in files; `levels` locates the states of a level; `sharding` assigns states
-to shards; `visited` is the set of states of a shard; `numbering` is what workers agree on; `shipping` sends a spec to
-workers; `worker` expands parts of levels there; `tasks` are the requests to a worker; `session` starts Spark, with the
-Java that `java` finds; `manifest` holds what a resumed search needs; `claims` reserve a directory for one search;
-`search` is the breadth-first search, and `launch` prepares and starts it.
+Read the modules in this order: `storage` writes columns to files; `levels` locates the states of a level; `sharding`
+assigns states to shards; `visited` stores the states of a shard; `numbering` defines the numbers of values for all
+workers; `shipping` sends a spec to workers; `worker` expands parts of levels; `tasks` defines the requests to a worker;
+`session` starts Spark, with the Java that `java` finds; `manifest` saves the data that is needed to resume a search;
+`claims` reserves a directory for one search; `search` is the breadth-first search, and `launch` prepares and starts it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ def explore(
     session: Session | None = None,
 ) -> Result:
     """Search a spec's states breadth-first on Spark. See `leadline.checker.engines.spark.launch.explore`.
+
+    Parameters:
+        spec, limits, progress, settings, session: see `leadline.checker.engines.spark.launch.explore`.
 
     Raises:
         LeadlineError: pyspark, pyarrow or Java is missing or too old.

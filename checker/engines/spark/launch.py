@@ -1,4 +1,4 @@
-"""The launch of a search on Spark: opens its work directory, starts its session, and restarts it where necessary."""
+"""Launches a search on Spark: opens the work directory, starts Spark, and restarts the search if necessary."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ def explore(
     """Search a spec's states breadth-first on Spark.
 
     Parameters:
-        spec: what to search.
-        limits: what may stop the search early; by default, the first violation. Once Spark has taken over, a search
-            that reaches a limit on states or seconds ends with a complete level.
-        progress: called regularly with the counts so far.
+        spec: the spec to search.
+        limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
+            is used. After Spark has started, a search that stops at a limit reports complete levels only.
+        progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
-        session: a session to use and to leave running. It determines the master and Spark's configuration.
+        session: a running session to use instead of the master and the configuration in the settings. It is not ended.
 
     Returns:
         The same result as `leadline.checker.engines.oracle.explore`. Its seconds do not include the start of Spark.
 
     Raises:
-        SpecError: the spec misbehaved.
-        LeadlineError: Spark does not start or fails; or the work directory cannot be written, belongs to another
+        SpecError: an action or a property raised an exception or is not a pure function.
+        LeadlineError: Spark does not start or fails, or the work directory cannot be written, belongs to another
             search, or is damaged.
     """
     limits, settings = limits or Limits(), settings or SparkSettings()
     if session is None:
-        check_environment(settings.master, settings.conf)  # report errors before the driver searches by itself
+        check_environment(settings.master, settings.conf)  # fails before time is spent on the first levels
     workers = Workers(usable_cores())
     tuning = _tuning(settings)
     budget = Budget(limits, lambda: workers.processes, tuning=tuning.compiled)
@@ -86,8 +86,10 @@ class _Folder:
     """The work directory of a search.
 
     Attributes:
-        storage, manifest, claim: its files, the record of its search, and the right to use it.
-        saved: the position of an earlier run; None if there was none, or it had not begun to use Spark.
+        storage: the files of the directory.
+        manifest: the saved data of the search.
+        claim: the right to use the directory.
+        saved: the position that an earlier run has saved, or None if no run has used Spark.
     """
 
     storage: Storage
@@ -96,23 +98,23 @@ class _Folder:
     saved: SearchPosition | None
 
     def left(self, result: Result, keep_files: bool) -> Result:
-        """Remove the files of a finished search unless they are to be kept; returns the result with notes on errors."""
+        """Remove the files of a finished search unless `keep_files` is true. If this fails, add a note to the result."""
         if self.claim.note:
             result = attrs.evolve(result, note=self.claim.note)
         if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
             try:
                 self.manifest.clear()
-            except LeadlineError as error:  # do not lose the result
+            except LeadlineError as error:  # an error here must not discard the result
                 result = attrs.evolve(result, note=f"files of the search are left: {error}")
         return result
 
 
 def _opened(stack: ExitStack, spec: Spec[S], limits: Limits, settings: SparkSettings) -> _Folder:
-    """Claim the work directory, for a new search or to resume one. Raises LeadlineError if it cannot be used."""
+    """Claim the work directory for a new or a resumed search. Raise LeadlineError if it cannot be used."""
     storage = Storage(settings.resume or settings.work_dir or str(stack.enter_context(private_folder()) / "work"))
     manifest = Manifest(storage)
     if settings.resume is not None:
-        manifest.find()  # before claiming the directory writes to it
+        manifest.find()  # before a claim, which writes to the directory
     claim = stack.enter_context(claimed(storage, settings.tuning))
     if settings.resume is None:
         manifest.begin(spec, limits)
@@ -125,7 +127,7 @@ def _opened(stack: ExitStack, spec: Spec[S], limits: Limits, settings: SparkSett
 
 
 def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None) -> Callable[[], Session]:
-    """A function that returns the session; its first call starts one if none is given."""
+    """Return a function that returns the session. If `session` is None, its first call starts a session."""
 
     def start() -> Session:
         nonlocal session
@@ -142,7 +144,7 @@ def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None)
 def _searched(
     problem: Problem[S], folder: _Folder, shards: int | None, start: Callable[[], Session], tuning: SparkTuning
 ) -> Result:
-    """Run the search; restart it with other adjustments where it turns out to need them."""
+    """Run the search, and restart it with different adjustments each time that they prove to be wrong."""
     saved = folder.saved
     adjustments = saved.adjustments if saved is not None else Adjustments()
     while True:
@@ -156,7 +158,7 @@ def _searched(
 
 
 def _tuning(settings: SparkSettings) -> SparkTuning:
-    """The sizes to search with, among them the share to verify."""
+    """Return the sizes and times of the search, with the fraction of results to verify from the settings."""
     tuning = settings.tuning
     if settings.verify is None:
         return tuning

@@ -1,4 +1,4 @@
-"""The levels of a search: the blocks that hold the states of a level, and the order of their discovery."""
+"""Levels of a search whose states are stored in files: the location and the order of the states."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from leadline.checker.support.durable import sealed_json, unsealed_json
 
 @attrs.frozen
 class Part:
-    """Consecutive states of a level that were all found from one part of the previous level.
+    """Consecutive states of a level that were found from the same part of the previous level.
 
     Attributes:
-        blocks: one for each shard. A row is a state, with its ``position`` among all states that the part found, its
-            ``parent`` in the part, and its ``arrival``, the action instance.
-        first, last: the range of states, ordered by position; `last` is excluded.
+        blocks: for each shard, a block with the states found from that part. Each row contains a state, its
+            ``position`` among all these states, the number of its ``parent`` in the part of the previous level, and
+            its ``arrival``, which is the action instance that leads from the parent to the state.
+        first, last: the range of these states that belong to this part, ordered by position; `last` is excluded.
     """
 
     blocks: list[Block]
@@ -34,11 +35,11 @@ class Part:
 
 @attrs.frozen
 class Level:
-    """The states of a level, in the order in which plain breadth-first search discovers them.
+    """The states of a level, in the order in which the oracle finds them.
 
     Attributes:
         bases: for each part of the previous level, the number of its first state in that level.
-        blocks: for each such part, and in it for each shard, the new states.
+        blocks: for each part of the previous level, one block for each shard, with the new states found from the part.
     """
 
     bases: list[int]
@@ -46,17 +47,17 @@ class Level:
 
     @functools.cached_property
     def starts(self) -> list[int]:
-        """The number of the first state that each part found; the last item is the number of states."""
+        """The number of the first state found from each part of the previous level, and the number of all states."""
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)
         return list(itertools.accumulate(rows, initial=0))
 
     @property
     def count(self) -> int:
-        """The number of states."""
+        """The number of states in the level."""
         return self.starts[-1]
 
     def parts(self, first: int, last: int) -> list[Part]:
-        """The parts that hold the states with the numbers from `first` up to, but not including, `last`, in order."""
+        """Return the parts that contain a range of states, in order. The state with the number `last` is excluded."""
         return [
             Part(self.blocks[source], max(first, start) - start, min(last, end) - start)
             for source, (start, end) in enumerate(itertools.pairwise(self.starts))
@@ -64,12 +65,12 @@ class Level:
         ]
 
     def dumped(self) -> bytes:
-        """The level as JSON, with a checksum."""
+        """Return the level as JSON with a checksum. It contains the locations of the states, not the states."""
         return sealed_json(attrs.asdict(self))
 
     @classmethod
     def loaded(cls, storage: Storage, name: str) -> Level:
-        """Read a level from a file. Raises Damaged if the file is missing or damaged."""
+        """Read a level from a file. Raise Damaged if the file is missing or damaged."""
         data = storage.read_bytes(name)
         try:
             found = unsealed_json(data, storage.path(name))
@@ -79,7 +80,7 @@ class Level:
 
 
 def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, NDArray[Any]]:
-    """The columns of a block, with its states repacked to the given packing if they were written with another."""
+    """Read the columns of a block. States that were written in another packing are converted to the given packing."""
     columns, sizes = storage.read(block)
     if sizes != packing.sizes:
         columns["state"] = Packing(sizes).repack(columns["state"], packing)
@@ -87,17 +88,17 @@ def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, N
 
 
 def read_part(storage: Storage, part: Part, packing: Packing) -> dict[str, NDArray[Any]]:
-    """The columns of a part, in the order of discovery."""
+    """Read the columns of a part, with its states in the order of discovery."""
     return in_order([read_states(storage, block, packing) for block in part.blocks if block.rows], part)
 
 
 def in_order(blocks: Sequence[dict[str, NDArray[Any]]], part: Part) -> dict[str, NDArray[Any]]:
-    """Merge the blocks of all shards by position, and select the rows of a part."""
+    """Merge the blocks of all shards in the order of the positions, and select the states of a part."""
     order = np.argsort(np.concatenate([block["position"] for block in blocks]), kind="stable")[part.first : part.last]
     return {name: np.concatenate([block[name] for block in blocks])[order] for name in blocks[0]}
 
 
 def split(count: int, parts: int) -> list[tuple[int, int]]:
-    """Divide `count` states into parts of equal size; returns the half-open range of each part."""
+    """Divide `count` states into parts of about equal size. Return the range of each part; its end is excluded."""
     ends = [count * part // parts for part in range(parts + 1)]
     return list(itertools.pairwise(ends))

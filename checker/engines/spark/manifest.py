@@ -1,8 +1,8 @@
-"""The manifest: the position of a search, saved in its work directory.
+"""The manifest of a work directory: the saved position of a search.
 
-Together with the files of the levels, it is all that is needed to resume the search. ``spec.json`` identifies the
-search. ``search.pickle`` is replaced atomically after all files of a level are written, so it always names the last
-complete level.
+The manifest and the files of the levels contain everything that is needed to resume the search. ``spec.json``
+identifies the search. ``search.pickle`` contains the position, including the last complete level. It is replaced
+atomically after all files of a level have been written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ S = TypeVar("S")
 _SPEC, _SEARCH = "spec.json", "search.pickle"
 
 Place = tuple[int, int]
-"""Identifies a state: its level, counted from 1, and its number in the level."""
+"""The identifier of a state: its level, which is 1 for initial states, and its number in the level."""
 
 
 @attrs.define
@@ -37,17 +37,18 @@ class SearchPosition:
     """The position of a search after a complete level.
 
     Attributes:
-        adjustments: what the search has learned about its spec; see `Adjustments`.
-        numbering: the numbers of slot values.
+        adjustments: facts about the spec that were found in earlier attempts at the search.
+        numbering: the numbers of the values of each slot.
         shards: the number of shards.
         level: the last complete level.
-        distinct: the number of states found so far, including those outside of `Spec.within`.
-        outside: for each level, the number of its states that are outside of `Spec.within`.
-        counts: shape (action instances, 2): steps generated, and new states among them.
-        counters: see `kernel.append`; the number of states is not among them.
-        seen: for each state predicate, states that satisfy it.
-        steps_seen: for each step predicate, steps that satisfy it: the state before, the action instance, and the
-            slot numbers of the state after.
+        distinct: the number of states found so far, including states that do not satisfy `Spec.within`.
+        outside: for each level, the number of its states that do not satisfy `Spec.within`.
+        counts: for each action instance, the number of generated steps, and the number of these that led to a new
+            state. The shape is (action instances, 2).
+        counters: the counters of `kernel.append`, except for the number of states.
+        seen: for each predicate on states, the first states that violate the property or satisfy the witness.
+        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
+            step is given as the state before, the action instance, and the slot numbers of the state after.
         dead: the first states without a next state.
         calls, compared, bytes, skew, spilled, seconds: see `Statistics`.
     """
@@ -72,7 +73,7 @@ class SearchPosition:
 
 
 class Manifest:
-    """The record of a search in its work directory.
+    """The files of a work directory that identify a search and contain its position.
 
     Parameters:
         storage: the work directory.
@@ -82,7 +83,7 @@ class Manifest:
         self._storage = storage
 
     def begin(self, spec: Spec[S], limits: Limits) -> None:
-        """Record a new search.
+        """Write the identity of a new search.
 
         Raises:
             LeadlineError: the directory already holds a search, or cannot be written.
@@ -93,16 +94,17 @@ class Manifest:
         self._storage.write_bytes(_SPEC, sealed_json(_identity(spec, limits)))
 
     def find(self) -> None:
-        """Raise LeadlineError if the directory does not hold a search."""
+        """Check that the directory contains a search. Raise LeadlineError if it does not."""
         if not self._storage.exists(_SPEC):
             raise LeadlineError(f"{self._storage.place} does not hold a search to resume")
 
     def load(self, spec: Spec[S], limits: Limits) -> SearchPosition | None:
-        """The position of the saved search; None if the search ended before Spark took over.
+        """Return the position of the saved search, or None if the search ended before it used Spark.
 
         Raises:
-            LeadlineError: the directory does not hold a search, or holds one with another identity; the message names
+            LeadlineError: the directory does not contain a search of this spec with these limits. The message names
                 the difference.
+            Damaged: a file is damaged.
         """
         place = self._storage.place
         written = self._storage.read_bytes(_SPEC)
@@ -131,12 +133,12 @@ class Manifest:
         self._storage.write_sealed(_SEARCH, data)
 
     def start_over(self) -> None:
-        """Discard the saved position and levels: from now on, states are divided into slots in another way."""
+        """Remove the saved position and levels, which are not valid for an attempt with different adjustments."""
         for name in (_SEARCH, LEVELS, FOUND):
             self._storage.remove(name)
 
     def clear(self) -> None:
-        """Remove everything that the search has written."""
+        """Remove all files that the search has written."""
         self.start_over()
         for name in ("run", _SPEC):
             self._storage.remove(name)

@@ -1,8 +1,8 @@
-"""Numbering: the numbers of slot values on which a driver and its workers agree.
+"""The numbering of values, which is the same in the driver and in all workers.
 
-The driver assigns the numbers. A worker that finds a value without a number completes its task, to find all such
-values, then discards the result and reports the values. The driver numbers them and repeats the task. Everything else
-that a worker learns stays on the worker.
+A slot of a packed state contains the number of a value. The driver assigns the numbers. A worker that finds values
+without a number completes its task, discards the result, and reports the values to the driver, which numbers them and
+repeats the task. Nothing else that a worker learns is sent to other processes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from leadline.checker.engines.learning.packing import Packing
 
 
 class NewValues(Exception):
-    """A worker found slot values that the driver has not numbered yet.
+    """Raised when a worker has found values to which the driver has not assigned numbers.
 
     Attributes:
-        values: pairs of a slot and a value.
+        values: the values, as pairs of a slot and a value.
     """
 
     def __init__(self, values: list[tuple[int, object]]) -> None:
@@ -26,11 +26,11 @@ class NewValues(Exception):
 
 @attrs.frozen
 class Numbering:
-    """What all workers must agree on before they can exchange states.
+    """The numbers of values and the packing, which must be the same in all processes that exchange states.
 
     Attributes:
-        values: the values of each slot, in the order of their numbers.
-        sizes: for each slot, the number of values that the packing has room for.
+        values: for each slot, its values in the order of their numbers.
+        sizes: for each slot, the number of values for which the packing has room.
     """
 
     values: list[list[object]]
@@ -38,12 +38,12 @@ class Numbering:
 
     @classmethod
     def of(cls, values: list[list[object]], packing: Packing | None = None) -> Numbering:
-        """The numbering of some values.
+        """Return the numbering of the given values.
 
         Parameters:
-            values: for each slot, its values.
-            packing: the current packing, which is kept if the values fit. Otherwise, the new packing has room for
-                twice as many values if that does not take more words.
+            values: for each slot, its values in the order of their numbers.
+            packing: the current packing. It is kept if it has room for the values. Otherwise, the new packing has room
+                for twice as many values, unless this would take more words.
         """
         sizes = [len(known) for known in values]
         if packing is not None and packing.fits(sizes):

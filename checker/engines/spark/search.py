@@ -1,4 +1,4 @@
-"""Breadth-first search on Spark, level by level. Verdicts, counts and trace lengths are the oracle's."""
+"""Breadth-first search on Spark, level by level. Its verdicts, counts and trace lengths equal those of the oracle."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ T = TypeVar("T")
 
 
 class SparkSearch(Generic[S]):
-    """One search. `explore` is the function to call.
+    """One attempt at a search. Use `launch.explore` to run a search, which can take several attempts.
 
     Parameters:
-        problem: what to search.
-        adjustments: what earlier attempts have found out about the spec.
+        problem: the spec to search, with the limits and the resources.
+        adjustments: facts about the spec that were found in earlier attempts.
         storage: the work directory.
-        claim: the right to use it.
-        shards: the number of shards; None for one per core.
-        spark: returns the session; the first call starts it.
-        tuning: sizes of levels and tasks.
+        claim: the right to use the work directory.
+        shards: the number of shards, or None for one shard per core.
+        spark: a function that returns the session. The first call starts Spark.
+        tuning: the sizes of levels and tasks.
     """
 
     def __init__(
@@ -88,10 +88,14 @@ class SparkSearch(Generic[S]):
         self._tuning = tuning
         self._levels: dict[int, Level] = {}
         self._revision = 0
-        self._verified = np.zeros(3, np.int64)  # by this run; see `Verification.counts`
+        self._verified = np.zeros(3, np.int64)  # the counts of this run; see `Verification.counts`
 
     def run(self, saved: SearchPosition | None) -> Result:
-        """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
+        """Search until no states are left to expand, a level with a violation is complete, or a limit is reached.
+
+        Parameters:
+            saved: the position of an earlier run from which the search continues, or None.
+        """
         if saved is None:
             try:
                 result = self._search.run()
@@ -119,11 +123,11 @@ class SparkSearch(Generic[S]):
         )
 
     def _search_on_spark(self, saved: SearchPosition | None) -> Stop | None:
-        """Search the remaining levels, from the position of the driver or from the saved position."""
+        """Search the remaining levels on Spark, from the position of the driver or from a saved position."""
         try:
-            with interrupts_wait():  # nothing can be reported before the states are handed over
+            with interrupts_wait():  # there is no result to report before the states are written
                 began = time.monotonic()
-                # a forked helper would keep Java's input open, and Java exits only when that is closed
+                # a forked helper would keep the input of Java open, and Java exits only when its input is closed
                 self._search.workers.end_helpers(for_good=True)
                 session = self._spark()
                 self._at = saved or self._handed_over(self._shards or session.cores)
@@ -134,7 +138,7 @@ class SparkSearch(Generic[S]):
         return self._go_on()
 
     def _handed_over(self, shards: int) -> SearchPosition:
-        """Write the states that the driver found by itself to files, as levels that Spark continues from."""
+        """Write the states found by the driver to files, and return the position from which Spark continues."""
         searched, store = self._search.at, self._expander.store
         self._verified += self._expander.learner.verification.counts
         ends = [*searched.levels, searched.level_end]
@@ -188,14 +192,14 @@ class SparkSearch(Generic[S]):
         return self._expander.store.packing
 
     def _begin_run(self, session: Session) -> None:
-        """Start the workers and send them what they need."""
+        """Start the workers, and send them the spec, the tables and the numbers of values."""
         at = self._at
         place, limits = self._storage.place, self.limits
         self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
         crate = packed(self.spec, self._tables)
         self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
         self._tables.agree()
-        watch = Watch(self.budget, self._expander.workers)  # from now on, `_tick` reports the progress
+        watch = Watch(self.budget, self._expander.workers)  # without a progress function: `_tick` reports the progress
         self._expander.watch = watch
         self._worker = Worker(self._run, self._expander, self.budget)
         self._publish_numbers()
@@ -216,7 +220,7 @@ class SparkSearch(Generic[S]):
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
             if level.count == at.outside[at.level - 1]:
-                return None  # all states of the level are outside of `Spec.within`
+                return None  # no state of the level satisfies `Spec.within`
             if self.limits.depth is not None and at.level >= self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             if self.limits.max_states is not None and at.distinct > self.limits.max_states:
@@ -228,14 +232,14 @@ class SparkSearch(Generic[S]):
             self._tick()
 
     def _advance(self, level: Level) -> None:
-        """Find the states of the next level."""
+        """Expand a level on the driver or on Spark, and save the next level and the position."""
         at = self._at
         small, ends = self._cut(level)
         expanded = self._expand([level.parts(*part) for part in ends], small)
         kept = self._keep([done.blocks for done in expanded])
         bases = [first for first, _ in ends]
         following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
-        if stop := self.budget.swallowed:  # the level may be wrong: the spec caught an interrupt
+        if stop := self.budget.swallowed:  # the spec caught an interrupt, so the level may be wrong
             raise StopSearch(stop)
         self._claim.check()
         self._storage.write_bytes(level_file(at.level + 1), following.dumped())
@@ -249,13 +253,13 @@ class SparkSearch(Generic[S]):
             self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
-        """Whether the driver expands a level itself, and the half-open ranges of states in which it is expanded."""
+        """Return whether the driver expands a level itself, and the ranges of states that are expanded together."""
         if level.count < self._tuning.small:
             return True, [(0, level.count)]
         return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
 
     def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
-        """Expand the parts of a level, and number new values, until no part finds a new value."""
+        """Expand the parts of a level. If new values are found, number them and expand the same parts again."""
         at, done = self._at, dict[int, ExpandDone]()
         wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
         samples = -(-self._expander.tuning.compared_states // len(parts))
@@ -283,7 +287,7 @@ class SparkSearch(Generic[S]):
         return [done[number] for number in range(len(parts))]
 
     def _number(self, news: list[tuple[int, object]]) -> None:
-        """Number the new values that workers have found."""
+        """Assign numbers to values that workers have found, and publish the numbers."""
         forget_news(self._expander)
         domains = self._tables.layout.domains
         for slot, value in news:
@@ -293,7 +297,11 @@ class SparkSearch(Generic[S]):
         self._publish_numbers()
 
     def _keep(self, found: list[list[Block]]) -> list[KeepDone]:
-        """Find the new states among those that the parts found, in each shard."""
+        """Find the new states of each shard.
+
+        Parameters:
+            found: for each part of the level and each shard, a block of next states.
+        """
         at = self._at
         wanted = [self.limits.traces - len(seen) for seen in at.seen]
         work = [
@@ -334,7 +342,13 @@ class SparkSearch(Generic[S]):
         at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
 
     def _number_of(self, level: Level, source: int, position: int) -> int:
-        """The number in its level of a state, given the part that found it and its position there."""
+        """Return the number of a state in its level.
+
+        Parameters:
+            level: the level.
+            source: the part of the previous level from which the state was found.
+            position: the position of the state among the states found from this part.
+        """
         blocks = [self._storage.read(block)[0]["position"] for block in level.blocks[source]]
         return level.starts[source] + sum(int((positions < position).sum()) for positions in blocks)
 
@@ -348,7 +362,7 @@ class SparkSearch(Generic[S]):
         return violated(self._tables, at.seen, at.steps_seen, bool(at.dead))
 
     def _tick(self) -> Stop | None:
-        """Report the progress. Returns why the search must stop; None if it can continue."""
+        """Report the progress. Return the reason why the search must stop, or None if it can continue."""
         if self.progress is not None:
             self.progress(self._statistics())
         stop = self.budget.swallowed or self.budget.out_of_time() or self.budget.out_of_memory()
@@ -393,7 +407,7 @@ class SparkSearch(Generic[S]):
         return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
-        """How a state was found: the number of the state before, the action instance, and its slot numbers."""
+        """Return the number of the state before a state, the action instance that led to it, and its slot numbers."""
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1
         (part,) = level.parts(number, number + 1)
@@ -403,9 +417,9 @@ class SparkSearch(Generic[S]):
         return before, int(columns["arrival"][0]), self._packing.unpack(columns["state"][0])
 
     def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
-        """The steps into some states of a level from the previous level.
+        """Return the steps that lead to some states of one level from the previous level.
 
-        If only one trace is wanted, the step that the search found a state by is enough.
+        If a single trace is wanted, return only the step by which each state was found.
         """
         before = places[0][0] - 1
         if self.limits.traces == 1:
@@ -428,7 +442,7 @@ class SparkSearch(Generic[S]):
 
 
 def succeeded(answers: Sequence[T | Failure]) -> list[T]:
-    """The results of tasks, if none failed. Otherwise raises the error of the first that failed."""
+    """Return the results of tasks. If a task failed, raise its error."""
     done = []
     for answer in answers:
         if isinstance(answer, Failure):

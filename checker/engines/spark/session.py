@@ -1,4 +1,4 @@
-"""The session: starts Spark with the configuration that this engine needs, and runs its jobs."""
+"""Starts Spark with the configuration that this engine needs, and runs jobs on it."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ T = TypeVar("T")
 _launch_gateway: Callable[[SparkConf, Mapping[str, object]], object] = launch_gateway
 
 PATIENCE = 30
-"""Seconds to wait for Java to exit."""
+"""The maximum number of seconds to wait for Java to exit."""
 
 TICK = 0.25
-"""Seconds between two checks of a running job."""
+"""The number of seconds between two checks of a running job."""
 
 _log = logging.getLogger("leadline")
 
 
 class Session:
-    """A running Spark application. Use it in a ``with`` statement.
+    """A running Spark application. Use it in a ``with`` statement, which stops Spark at its end.
 
-    A separate thread makes all calls that wait for Java. Interrupts reach the main thread: there, they could cut off
-    an answer from Java in the middle. Spark's own interrupt handler, which Spark installs only in the main thread,
-    would send a request to Java while an answer is still arriving.
+    All calls to Java are made in a separate thread, because Python raises interrupts in the main thread, where they
+    could end a call while an answer of Java is being read. The interrupt handler of Spark, which is installed only in
+    the main thread, would also call Java at such a time.
 
     Parameters:
-        master: the URL of the master; None for that of `spark-submit`, or else this machine.
-        conf: Spark's configuration properties.
-        verbose: whether to show Spark's log and progress bar.
+        master: the URL of the master. None means the master given to `spark-submit`, or else this machine.
+        conf: configuration properties of Spark.
+        verbose: whether to show the log and the progress bar of Spark.
 
     Attributes:
         cores: the number of tasks that can run at the same time.
-        is_local: whether everything runs on this machine.
+        is_local: whether all tasks run on this machine.
 
     Raises:
-        LeadlineError: Spark does not start; the message says why.
+        LeadlineError: Spark does not start. The message states the reason.
     """
 
     def __init__(self, master: str | None, conf: Mapping[str, str], verbose: bool = False) -> None:
@@ -73,7 +73,7 @@ class Session:
         except BaseException:
             self._ends.close()
             raise
-        if not verbose:  # otherwise, pyspark prints several tracebacks if Java dies
+        if not verbose:  # pyspark would print several tracebacks if Java crashed
             logging.getLogger().addHandler(logging.NullHandler())
             vars(self._context._accumulatorServer)["handle_error"] = lambda *_: None
         self.is_local = self.master.startswith("local")
@@ -96,7 +96,7 @@ class Session:
         self._homes: dict[int, Any] = {}
 
     def _ship(self, packed: Path) -> None:
-        """Send leadline to executors, with its compiled functions."""
+        """Send the leadline package to the executors, including its compiled functions."""
         package = Path(checker.__file__).parents[1]
         if self.is_local:
             self._context.environment["PYTHONPATH"] = str(package.parent)
@@ -105,23 +105,24 @@ class Session:
         with tarfile.open(archive, "w:gz", compresslevel=1, dereference=True) as tar:  # folders may be symbolic links
             for path in package.iterdir():
                 tar.add(path, path.name)
-        self._context.addArchive(f"{archive}#leadline")  # it is unpacked to a folder on Python's path
+        self._context.addArchive(f"{archive}#leadline")  # Spark unpacks it to a folder on the path of Python
 
     @property
     def master(self) -> str:
-        """The URL of the master."""
+        """The URL of the Spark master."""
         return str(self._context.master)
 
     def run(
         self, task: Callable[[Any], T], tasks: Sequence[Any], tick: Callable[[], Stop | None], at_home: bool = False
     ) -> list[T]:
-        """Run tasks, and wait for all of them.
+        """Run tasks as one job of Spark, and return their results in order.
 
         Parameters:
-            task: a function that workers can import.
-            tasks: the arguments to call it with, one for each task.
-            tick: called regularly while the tasks run; if it returns a stop, the job is cancelled.
-            at_home: whether to prefer, for each task, the executor that ran the task with the same index before.
+            task: the function to call, which workers must be able to import.
+            tasks: the argument of the function for each task.
+            tick: a function that is called regularly while the tasks run. If it returns a reason to stop, the job is
+                cancelled.
+            at_home: whether each task should run on the executor that has run the task with the same index before.
 
         Raises:
             StopSearch: the job was cancelled.
@@ -130,11 +131,16 @@ class Session:
         return self.do(lambda context: self._collect(task, tasks, at_home), tick)
 
     def do(self, job_of: Callable[[SparkContext], T], tick: Callable[[], Stop | None]) -> T:
-        """Run any job, and wait for it. See `run`.
+        """Run a job of Spark, and return its result.
 
         Parameters:
-            job_of: runs the job with Spark's context, and returns its result.
-            tick: called regularly while the job runs; if it returns a stop, the job is cancelled.
+            job_of: a function that takes the Spark context, runs the job, and returns its result.
+            tick: a function that is called regularly while the job runs. If it returns a reason to stop, the job is
+                cancelled.
+
+        Raises:
+            StopSearch: the job was cancelled.
+            LeadlineError: Spark failed.
         """
         job = self._thread.submit(job_of, self._context)
         try:
@@ -142,7 +148,7 @@ class Session:
                 if stop := tick():
                     raise StopSearch(stop)
         finally:
-            while not job.done():  # repeated, because a job that has not begun yet is not cancelled
+            while not job.done():  # repeated, because a job that has not begun cannot be cancelled
                 with suppress(Exception):  # Java may have died
                     self._context.cancelAllJobs()
                 wait([job], TICK)
@@ -159,7 +165,7 @@ class Session:
         return answers
 
     def _at_home(self, places: int) -> Any:
-        """A cached RDD of numbers: Spark sends each task to the executor that caches its number."""
+        """Return a cached RDD of numbers. Spark prefers to run a task on the executor that caches its number."""
         if places not in self._homes:
             self._homes[places] = self._context.parallelize(range(places), places).map(int).cache()
         return self._homes[places]
@@ -186,10 +192,14 @@ class Session:
 
 
 def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
-    """Check that Java, Spark and the Python of local workers are where the environment says, and select a Java.
+    """Check that Java, Spark and the Python of local workers exist, and set ``JAVA_HOME`` if necessary.
+
+    Parameters:
+        master: the URL of the master; see `Session`.
+        conf: configuration properties of Spark.
 
     Raises:
-        LeadlineError: one of them is missing; the message names the variable.
+        LeadlineError: one of them does not exist. The message names the environment variable to change.
     """
     use_java()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # `spark-submit` has already started Spark
@@ -202,16 +212,16 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
 
 
 def _python(conf: Mapping[str, str]) -> str:
-    """The Python executable that Spark starts workers with."""
+    """Return the Python executable with which Spark starts workers."""
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder: Path) -> SparkContext:
-    """Start Spark, and return its context. Raises LeadlineError if it does not start."""
+    """Start Spark, and return its context. Raise LeadlineError if it does not start."""
     with tempfile.TemporaryFile() as log:
         try:
             at_start = SparkConf(loadDefaults=False).setAll(list(_at_start(master, conf, folder).items()))
-            # in its own session, Java does not receive the signals sent to this process, which shuts it down properly
+            # in a session of its own, Java is not stopped by Ctrl-C, so that `__exit__` can shut it down
             options = {"start_new_session": True} | ({} if verbose else {"stderr": log, "stdout": log})
             gateway = _launch_gateway(at_start, options)
             SparkContext._ensure_initialized(gateway=gateway)
@@ -225,14 +235,16 @@ def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder:
 
 
 def _at_start(master: str | None, given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The configuration that a driver must have when it starts, for example its memory.
+    """Return the configuration that must be set before the driver starts, such as its memory.
 
     Parameters:
-        folder: for the temporary files of Java and Spark.
+        master: the URL of the master, or None; see `Session`.
+        given: the configuration properties that the user has set, which take precedence.
+        folder: the folder for the temporary files of Java and Spark.
     """
     if master is not None and not master.startswith("local"):
         return dict(given)
-    # on one machine, Java's second-tier compiler takes more time from the search than it saves
+    # on one machine, the optimizing compiler of Java uses more processor time than it saves
     options = f'-XX:TieredStopAtLevel=1 "-Djava.io.tmpdir={folder}"'
     local = {} if "SPARK_LOCAL_DIRS" in os.environ else {"spark.local.dir": str(folder)}
     return {"spark.driver.extraJavaOptions": options, **local, **given}
@@ -265,13 +277,13 @@ _TELLING = (
     (r"PYTHON_VERSION_MISMATCH\]\s*([^.]*\.[^.]*\.[0-9]+)", "{}: executors need the Python of the driver"),
     (r"ModuleNotFoundError: No module named '([\w.]+)'", "the Python of executors lacks the package {}"),
 )
-"""Patterns of Spark's error messages, with their explanations."""
+"""Patterns of error messages of Spark, each with a message that says how to correct the error."""
 
 _HOW = " (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
 
 
 def _reason(error: Exception, log: str = "") -> str:
-    """The relevant part of an error from Spark, in one line."""
+    """Return the relevant part of an error of Spark, or of its log, as one line."""
     text = str(error) if not isinstance(error, PySparkException) else (error.getMessage() or str(error))
     for pattern, meaning in _TELLING:
         if found := re.search(pattern, text):

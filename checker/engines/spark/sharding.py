@@ -1,7 +1,7 @@
-"""Assigns each state to a shard.
+"""Assigns each state to a shard by a hash of its slot numbers.
 
-The hash is computed from the slot numbers, not from the packed words, so that a state stays in its shard when the
-packing is widened. Python's own `hash` is not used, because it is salted in each process.
+The hash does not depend on the packing, so a state stays in its shard when the packing changes. Python's `hash` is not
+used, because it differs between processes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -20,13 +20,17 @@ _HALF = np.uint64(32)
 
 
 def weights(slots: int) -> NDArray[np.uint64]:
-    """Return an odd factor for each slot, the same in every process (multiply-shift hashing, Dietzfelbinger 1996)."""
+    """Return a random odd factor for each slot, for multiply-shift hashing. The factors are the same in every process.
+
+    See Dietzfelbinger, "Universal hashing and k-wise independent random variables via integer arithmetic without
+    primes", 1996.
+    """
     drawn = np.random.Generator(np.random.PCG64(320)).integers(0, 2**63, slots, np.uint64)
     return drawn * np.uint64(2) + np.uint64(1)
 
 
 def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDArray[np.uint16]:
-    """Return the shard of each state."""
+    """Return the number of the shard to which each packed state belongs."""
     found: NDArray[np.uint16] = np.empty(len(states), np.uint16)
     factors = weights(len(packing.word))
     _shards_of(states, packing.word, packing.shift, packing.mask, factors, np.uint64(shards), found)
@@ -34,7 +38,7 @@ def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDAr
 
 
 def by_shard(columns: dict[str, NDArray[Any]], packing: Packing, shards: int) -> list[dict[str, NDArray[Any]]]:
-    """Group rows by the shard of their ``state``; the rows of a shard keep their order."""
+    """Divide the rows of columns by the shard of their ``state``. The order of the rows in a shard does not change."""
     owners = shards_of(columns["state"], packing, shards)
     order = np.argsort(owners, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=shards))])

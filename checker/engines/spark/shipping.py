@@ -1,8 +1,8 @@
-"""Sends a spec, and everything learned about it, to workers.
+"""Sends a spec and its learned transition tables to workers.
 
-Workers have leadline itself, from their own installation or from Spark. The other modules of a spec, such as the
-user's file and the modules beside it, are sent as source text and imported under the same names, so that pickled values
-have the same classes in all processes.
+The leadline package is not sent here: it is installed on the workers, or sent by `Session`. The other modules of a
+spec, such as the user's file and the modules that it imports, are sent as source text and imported under the same
+names, so that pickled values have the same classes in all processes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Crate:
     """The data that is sent to a worker.
 
     Attributes:
-        sources: the source text and the path of each module that is not part of leadline, by name.
-        content: the pickled tables, which include their spec.
+        sources: maps the name of each module that is sent to its source text and its path.
+        content: the pickled transition tables, which contain the spec.
     """
 
     sources: dict[str, tuple[str, str]]
@@ -46,7 +46,7 @@ def cloudpickled(value: object) -> bytes:
     """Pickle a value, including classes and functions that are defined inside a function.
 
     Raises:
-        LeadlineError: the value contains something that cannot be pickled.
+        LeadlineError: the value cannot be pickled.
     """
     try:
         return _dumps(value)
@@ -55,19 +55,19 @@ def cloudpickled(value: object) -> bytes:
 
 
 def packed(spec: Spec[S], tables: TransitionTables[S]) -> Crate:
-    """Pack a spec and its tables. Raises LeadlineError if they contain something that cannot be pickled."""
+    """Pickle a spec and its tables for workers. Raise LeadlineError if they cannot be pickled."""
     sources = {name: (path.read_text(encoding="utf-8"), str(path)) for name, path in own_modules(spec).items()}
     return Crate(sources, cloudpickled(tables))
 
 
 def unpacked(crate: Crate) -> TransitionTables[Any]:
-    """Load the tables, which include the spec, and make the modules of the spec importable."""
+    """Make the modules of a spec importable, and load the tables, which contain the spec."""
     sys.meta_path.insert(0, _Shipped(crate.sources))
     return _loads(crate.content)
 
 
 class _Shipped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports modules from source text, unless they are already imported."""
+    """An importer of modules whose source text was sent to a worker."""
 
     def __init__(self, sources: Mapping[str, tuple[str, str]]) -> None:
         self._sources = sources

@@ -1,8 +1,8 @@
-"""Storage: blocks of columns in Arrow files, on any file system that pyarrow knows.
+"""Stores blocks of columns in Arrow files, on any file system that pyarrow supports.
 
-A file holds several blocks, one for each shard or for each part of a level. The writer of a file reports the number of
-rows and the checksum of each block, and the reader checks them. A file that is missing, truncated or foreign is
-therefore an error, and is never mistaken for an empty one.
+A file contains several blocks, one for each shard or for each part of a level. The number of rows and the checksum of
+each block are recorded elsewhere, and are checked when the block is read. A file that is missing, truncated or replaced
+is therefore an error, and is never read as an empty file.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Block:
     """The location of a block, and its expected size and checksum.
 
     Attributes:
-        file: the path of the file, relative to the work directory.
+        file: the path of the file relative to the work directory.
         index: the index of the block in the file.
         rows: the number of rows.
-        checksum: CRC-32 of the columns, their names and types, and the sizes of the packing.
+        checksum: the CRC-32 of the columns, their names and types, and the sizes of the packing.
     """
 
     file: str
@@ -47,13 +47,18 @@ class Block:
 
 
 class Storage:
-    """A work directory.
+    """The files of a work directory, which the driver and all workers can access.
 
     Parameters:
         place: a local path, or a URI that pyarrow supports, such as ``hdfs://host/path`` or ``s3://bucket/path``.
 
+    Attributes:
+        place: the absolute path or the URI.
+        files, root: the file system of pyarrow, and the path of the directory in it.
+        is_local: whether the directory is on a local file system.
+
     Raises:
-        LeadlineError: there is no such file system, or the path does not name a folder.
+        LeadlineError: the file system does not exist, or the path does not name a folder.
     """
 
     def __init__(self, place: str) -> None:
@@ -67,11 +72,11 @@ class Storage:
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
-        """The full path of a file."""
+        """Return the full path of a file in the work directory."""
         return f"{self.root}/{name}"
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        """Write a small file atomically, replacing an existing one.
+        """Write a small file atomically. An existing file is replaced.
 
         Raises:
             LeadlineError: the file cannot be written.
@@ -83,7 +88,7 @@ class Storage:
             raise LeadlineError(f"cannot write {self.path(name)}: {_line(error)}") from error
 
     def read_bytes(self, name: str) -> bytes:
-        """The content of a small file. Raises Damaged if it is missing or cannot be read."""
+        """Return the content of a small file. Raise Damaged if the file does not exist or cannot be read."""
         try:
             with self.files.open_input_stream(self.path(name)) as stream:
                 return bytes(stream.read())
@@ -91,15 +96,15 @@ class Storage:
             raise Damaged(f"cannot read {self.path(name)}: {_line(error)}") from error
 
     def write_sealed(self, name: str, data: bytes) -> None:
-        """Write a small file with a checksum. See `write_bytes`."""
+        """Write a small file with a checksum of its content. See `write_bytes`."""
         self.write_bytes(name, sealed(data))
 
     def read_sealed(self, name: str) -> bytes:
-        """The content of a file from `write_sealed`. Raises Damaged if it is missing or its checksum does not match."""
+        """Return content written by `write_sealed`. Raise Damaged if the file is missing or has changed."""
         return unsealed(self.read_bytes(name), self.path(name))
 
     def exists(self, name: str) -> bool:
-        """Whether a file exists. Raises LeadlineError if the file system cannot be read."""
+        """Return whether a file exists. Raise LeadlineError if the file system cannot be read."""
         try:
             found: bool = self.files.get_file_info(self.path(name)).type == fs.FileType.File
         except TROUBLE as error:
@@ -107,7 +112,7 @@ class Storage:
         return found
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with its content, if it exists.
+        """Remove a file or a folder with its content. Do nothing if it does not exist.
 
         Raises:
             LeadlineError: the file or folder cannot be removed.
@@ -122,16 +127,19 @@ class Storage:
             raise LeadlineError(f"cannot remove {self.path(name)}: {_line(error)}") from error
 
     def write(self, folder: str, blocks: Iterable[Columns], sizes: Sequence[int]) -> list[Block]:
-        """Write blocks to a new file with a random name, so that attempts at the same task do not conflict.
+        """Write blocks to a new file. Its name is random, so that several attempts at a task do not conflict.
 
         Parameters:
-            folder: the folder of the file, relative to the work directory.
-            blocks: the columns of each block; at least one block, all with the same columns. The states are a column
-                of shape (rows, words).
+            folder: the path of the folder for the file, relative to the work directory.
+            blocks: the columns of each block. There must be at least one block, and all blocks must have the same
+                columns. The column of packed states has the shape (rows, words).
             sizes: the sizes of the packing of the states.
 
         Returns:
             The location of each block.
+
+        Raises:
+            LeadlineError: the file cannot be written.
         """
         name = f"{folder}/{uuid.uuid4().hex}.arrow"
         written: list[Block] = []
@@ -158,7 +166,7 @@ class Storage:
             The columns, and the sizes of the packing of the states.
 
         Raises:
-            Damaged: the file is missing, or the block differs from what was written.
+            Damaged: the file is missing, or the block has changed since it was written.
         """
         path = self.path(block.file)
         try:
@@ -174,7 +182,7 @@ class Storage:
 
 
 class Publication:
-    """A file that is written under a temporary name, and renamed when it is complete."""
+    """A context manager that writes a file under a temporary name, and renames it when it is complete."""
 
     def __init__(self, storage: Storage, name: str) -> None:
         self._storage, self._path = storage, storage.path(name)
@@ -205,14 +213,14 @@ def _column(array: NDArray[Any]) -> Any:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """A copy of a column. Arrow's own memory is read-only, and Numba would compile each loop again for such arrays."""
+    """Return a copy of a column. Arrow's memory is read-only, and Numba compiles loops again for read-only arrays."""
     if isinstance(column, pa.FixedSizeListArray):
         return np.array(column.flatten().to_numpy()).reshape(len(column), column.type.list_size)
     return np.array(column.to_numpy())
 
 
 def _checksum(columns: Columns, sizes: Sequence[int]) -> int:
-    """CRC-32 of the columns, their names and their types, and of the sizes of the packing."""
+    """Return the CRC-32 of the columns, their names and types, and the sizes of the packing."""
     checksum = zlib.crc32(repr([*sizes]).encode())
     for name, array in columns.items():
         checksum = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), checksum)

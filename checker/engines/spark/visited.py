@@ -1,8 +1,8 @@
-"""The visited set of one shard, in memory-mapped files on the local disk of a host.
+"""The set of the visited states of one shard, in memory-mapped files on the local disk of a machine.
 
-Every worker on the host can map the files without reading them. If the set is larger than the memory, the operating
-system keeps the pages in memory that are in use. The set is a cache: if it is missing or invalid, it is rebuilt from
-the levels.
+Every worker on the machine can map the files instead of reading them. If the set is larger than the memory, the
+operating system keeps only its recently used pages in memory. The set is a cache: if the files are missing or invalid,
+the set is rebuilt from the files of the levels.
 """
 
 from __future__ import annotations
@@ -25,20 +25,26 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.temporary import own_folder
 
 GROWTH = 2
-"""Factor by which a full table grows. Rehashing all states takes longer in a file than in memory."""
+"""The factor by which a full hash table grows. It is larger than in memory, because rehashing a file is slow."""
 
 _MARK = "whole.json"
-"""The file that describes the content of the set. It is removed while the set changes, so an interrupted change leaves
-no such file."""
+"""The name of the file that describes the content of the set.
+
+It is removed before the set is changed, and written again afterwards. If a change is interrupted, it does not exist.
+"""
 
 
 class ShardStates:
-    """The states of one shard up to a level. Use it within `opened`.
+    """The set of the states of one shard that were visited up to a level. Use `opened` to open it.
+
+    Parameters:
+        folder: the folder of the shard on this machine.
+        words: the number of words of a packed state.
 
     Attributes:
         count: the number of states.
-        states: shape (room, words).
-        table: see `Store`.
+        states: the packed states. The shape is (room, words).
+        table: the hash table of the states; see `Store`.
     """
 
     def __init__(self, folder: Path, words: int) -> None:
@@ -48,14 +54,20 @@ class ShardStates:
 
     @property
     def bytes_used(self) -> int:
-        """The size of the states and the table in bytes."""
+        """The size of the states and the hash table in bytes."""
         return self.count * 8 * self.words + self.table.nbytes
 
     def add(self, states: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Add states. Returns the indices, in `states`, of those that are new, in order.
+        """Add states to the set.
+
+        Parameters:
+            states: the packed states.
+
+        Returns:
+            The indices in `states` of the states that were not in the set, in ascending order.
 
         Raises:
-            LeadlineError: the shard has too many states to number.
+            LeadlineError: the number of states exceeds `MOST_STATES`.
         """
         if not len(states):
             return np.zeros(0, np.int64)
@@ -97,17 +109,17 @@ class ShardStates:
 def opened(
     folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[ShardStates], None]
 ) -> Iterator[ShardStates]:
-    """Open the visited set of a shard, with its states of all levels before `level`, whose states are to be added.
+    """Open the set of the visited states of a shard, to add the states of a level in the ``with`` block.
 
     Parameters:
-        folder: the folder of this shard on this host.
-        level: the level whose states are to be added.
-        sizes, words: those of the packing.
-        fill: adds the states of all previous levels to an empty set.
+        folder: the folder of the shard on this machine.
+        level: the level whose states are added. The set contains the states of all previous levels.
+        sizes, words: the sizes of the packing, and its number of words.
+        fill: a function that adds the states of all previous levels to an empty set.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one attempt at a task at a time; the lock is released if the process dies
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two attempts at a task must not change the set together
         mark = folder / _MARK
         found = _read(mark)
         mark.unlink(missing_ok=True)
@@ -132,10 +144,15 @@ def _read(mark: Path) -> dict[str, Any]:
 
 
 def scratch(run: str) -> Path:
-    """The folder of a run on this host. If Spark has a local folder, it is within that, and Spark removes it.
+    """Return the folder for the files of a run on this machine.
+
+    The folder is in the local folder of Spark, which Spark removes, or in a temporary folder if Spark has none.
+
+    Parameters:
+        run: the identifier of the run.
 
     Raises:
-        LeadlineError: Spark does not have a local folder, and the fallback belongs to another user.
+        LeadlineError: Spark has no local folder, and the temporary folder belongs to another user.
     """
     place = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     return (Path(place) if place else own_folder("visited")) / f"leadline-{run}"
