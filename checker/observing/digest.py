@@ -1,6 +1,6 @@
-"""Digests: identify a spec by its code and the data that the code can reach, to detect changes since a run was saved.
+"""Digests of specs, which show whether the code or the data of a spec has changed since a run was saved.
 
-Data that the code reads at run time, such as a file, the environment or a cache, is not part of the digest.
+Data that the code reads from elsewhere at run time, such as a file or an environment variable, is not included.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ _PACKAGE = Path(checker.__file__).resolve().parent.parent
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
 
 _BUFFERS = (array, bytearray)
-"""Types whose content the garbage collector does not report."""
+"""The types whose contents the garbage collector does not report."""
 
 _NO_MEMBERS = frozenset(
     ("__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "_abc_impl", HASH)
 )
-"""Members of classes and instances that do not affect behaviour, or that change during use."""
+"""The attributes of classes and instances that are not included. They do not affect results, or change during use."""
 
 _LOOKS_UP_NAMES = frozenset(("getattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter", "import_module"))
-"""Names in code with which it may use any member of a module."""
+"""The names of functions with which code can access any member of a module."""
 
 
 def code_digest(spec: Spec[S]) -> str:
-    """Compute a digest of leadline, of the source files of a spec, and of the objects that its functions can reach.
+    """Return a digest of leadline, of the source files of a spec, and of the objects that its functions can reach.
+
+    It is the same in every process. It changes if the code or the data changes, even if only the order of a dict
+    changes. The code of the standard library and of installed libraries is not included, but instances of their classes
+    in the spec's data are.
 
     Parameters:
-        spec: the spec, whose functions and classes are the starting points. The code of the standard library and of
-            installed libraries is not included, but their objects in the spec's data are.
+        spec: the spec.
 
     Returns:
-        The digest in hexadecimal. It is the same in every process, and changes with any change to the code or the data,
-        even to the order of a dictionary.
+        The digest in hexadecimal.
     """
     objects = _Objects()
     found = objects.digest([*_begin(spec), *_ends(spec)])
@@ -63,7 +65,7 @@ def code_digest(spec: Spec[S]) -> str:
 
 @functools.cache
 def _leadline() -> bytes:
-    """The digest of the source files of leadline's own `checker` package."""
+    """Return a digest of the source files of the package `checker`."""
     digest = hashlib.sha256()
     for source in sorted(_PACKAGE.glob("checker/**/*.py")):
         digest.update(source.read_bytes())
@@ -71,7 +73,7 @@ def _leadline() -> bytes:
 
 
 def own_modules(spec: Spec[S]) -> dict[str, Path]:
-    """The source files of a spec's modules by module name, without leadline's own modules."""
+    """Return the source files of a spec's modules, by module name. Leadline's own modules are not included."""
     objects = _Objects()
     objects.digest([*_begin(spec), spec.distance])
     sources = _sources(objects.modules)
@@ -83,28 +85,28 @@ def _begin(spec: Spec[S]) -> list[object]:
 
 
 def _ends(spec: Spec[S]) -> list[object]:
-    """Whether deadlocks are checked, and the names of the properties and actions in order."""
+    """Return whether deadlocks are checked, the names of the properties and the action instances, in order."""
     return [spec.check_deadlock, *(item.name for item in spec.properties), *map(str, spec.instances)]
 
 
 class _Objects:
-    """Computes digests of objects from their content.
+    """Computes digests of objects from their contents.
 
-    A module, and a class or function that can be found under its qualified name, has its own digest, and contributes
-    only its name to the digests of other objects. The result therefore does not depend on where it is reached first.
+    A module, and a class or function that can be imported by its qualified name, has its own digest. The digests of
+    other objects include only its name. The result is therefore the same no matter where such an object is found first.
 
     Attributes:
-        modules: the spec's modules that were found, by name.
+        modules: the modules of the spec that were found, by name.
     """
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}
         self._named: dict[str, object] = {}
         self._digests: dict[int, bytes] = {}
-        self._held: list[object] = []  # keeps digested objects alive, so that their ids are not reused
+        self._held: list[object] = []  # keeps the objects alive, so that their ids are not reused
 
     def digest(self, values: Iterable[object]) -> bytes:
-        """The digest of some values, and of everything that they reference."""
+        """Return a digest of some values and of all objects to which they refer."""
         found = hashlib.sha256(b"".join([self._of(value) for value in values]))
         done: dict[str, bytes] = {}
         while len(done) < len(self._named):
@@ -116,7 +118,7 @@ class _Objects:
         return found.digest()
 
     def _of(self, value: object, by_name: bool = True) -> bytes:
-        """The digest of one value. It is computed without recursion, because data may be nested deeply."""
+        """Return the digest of one value. It is computed without recursion, because data can be nested deeply."""
         under_way: list[tuple[int, Generator[object, bytes, bytes]]] = [(id(value), self._parts(value, by_name))]
         answer: bytes | None = None
         while under_way:
@@ -145,7 +147,7 @@ class _Objects:
         return _hash("named", name) if name else _hash("itself", len(under_way) - under_way.index(id(value)))
 
     def _parts(self, value: object, by_name: bool = True) -> Generator[object, bytes, bytes]:
-        """Yield the parts of a value, receive the digest of each, and return the digest of the value."""
+        """Yield the parts of a value, receive the digest of each part, and return the digest of the value."""
         if is_a(value, *_PLAIN):
             return _hash(type(value).__qualname__, repr(value))
         name = self._name(value)
@@ -170,7 +172,10 @@ class _Objects:
         return _hash(*found)
 
     def _name(self, value: object) -> str:
-        """The name of a module, or the qualified name under which a module has a class or function; otherwise empty."""
+        """Return a name by which a value can be imported, or an empty string if there is none.
+
+        A module has its own name. A class or a function has a qualified name if its module contains it under this name.
+        """
         if is_a(value, ModuleType):
             module = cast(ModuleType, value)
             self._meet(module.__name__)
@@ -211,7 +216,7 @@ class _Objects:
             yield "library", f"{function.__module__}.{function.__qualname__}"
             return
         generated = function.__name__ == "__hash__" and function.__code__.co_filename.startswith("<attrs generated")
-        if not generated:  # attrs puts a number into it that differs between processes
+        if not generated:  # attrs adds a number to this code that differs between processes
             yield "code", _code(function.__code__)
         for reference in referents(function):
             yield reference.name, reference.value
@@ -224,12 +229,12 @@ class _Objects:
                 yield from self._of_module(module, names, place)
 
     def _of_module(self, module: ModuleType, names: set[str], path: str) -> Iterator[tuple[str, object]]:
-        """The members of a module, and of modules among its members, that code may use.
+        """Yield the members of a module that code can use, and those of modules among its members.
 
         Parameters:
             module: the module.
-            names: the names in the code.
-            path: the name by which the code reaches the module.
+            names: the names that occur in the code.
+            path: the name by which the code refers to the module.
         """
         if origin(module.__name__) is not Origin.SPEC:
             return
@@ -250,11 +255,11 @@ class _Objects:
 
 
 _DEEPEST = 5
-"""Maximum number of dots in the path to a module. Modules can contain each other, so the walk needs a limit."""
+"""The maximum number of dots in the path of a module. A limit is needed because modules can refer to each other."""
 
 
 def _of_object(value: object) -> Iterator[tuple[str, object]]:
-    """The content of an instance: its items, its fields, and other references that the garbage collector reports."""
+    """Yield the content of an instance: its items, its fields, and other objects that the garbage collector reports."""
     if is_a(value, *_BUFFERS):
         yield "content", bytes(memoryview(cast(bytearray, value)).cast("B"))
     elif is_a(value, collections.deque):
@@ -274,7 +279,7 @@ def _of_object(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _text(value: object) -> object:
-    """The content of an opaque library object, such as a date, as its pickle method returns it."""
+    """Return the content of an opaque object, such as a date, as its `__reduce_ex__` method returns it."""
     try:
         made = value.__reduce_ex__(4)
     except Exception:
@@ -283,14 +288,14 @@ def _text(value: object) -> object:
 
 
 def _code(code: CodeType) -> tuple[object, ...]:
-    """The behaviour of a code object, without line numbers."""
+    """Return the parts of a code object that determine its behaviour. Line numbers are not included."""
     constants = [_code(constant) if isinstance(constant, CodeType) else constant for constant in code.co_consts]
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return code.co_code, *constants, *names, code.co_argcount, code.co_kwonlyargcount, code.co_flags
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names of globals and attributes in code, including nested functions."""
+    """Yield the names of globals and attributes that occur in some code and in the functions nested in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -306,7 +311,7 @@ def _hash(*parts: str | int | bytes) -> bytes:
 
 
 def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
-    """The source files, by module name, of the spec's modules and of all modules of the spec that they refer to."""
+    """Return the source files of some modules of a spec and of all other modules of the spec that they use."""
     found: dict[str, Path] = {}
     waiting = list(modules.values())
     while waiting:
@@ -319,10 +324,10 @@ def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
 
 
 def _named_by(module: ModuleType) -> Iterator[ModuleType]:
-    """The modules among a module's members, and the modules that define its functions, classes and objects.
+    """Yield the modules among a module's members, and the modules that define its functions, classes and other members.
 
-    Submodules of a leadline package are skipped: Python adds a submodule to its package when it is imported, whether
-    the spec uses it or not.
+    Submodules of a package of leadline are skipped. Python adds a submodule to its package when it is imported, whether
+    or not the spec uses it.
     """
     is_ours = _is_ours(_source(module) or Path())
     for name, value in list(vars(module).items()):
@@ -339,7 +344,7 @@ def _named_by(module: ModuleType) -> Iterator[ModuleType]:
 
 
 def _source(module: ModuleType) -> Path | None:
-    """The file of a module if it belongs to a spec; otherwise None."""
+    """Return the path of a module's file, or None if the module does not belong to a spec."""
     name = getattr(module, "__file__", None)
     path = Path(name).resolve() if name else None
     return path if path is not None and path.is_file() and origin_of_file(path) is Origin.SPEC else None

@@ -1,12 +1,14 @@
-"""Line coverage: the lines and branches of a spec's functions that never ran, measured with coverage.py.
+"""The lines and branches of a spec's functions that a search ran, measured with coverage.py.
 
-The result is also complete for engines that learn, which call a function on few of the states. They skip a call only if
-an earlier call read the same values in the same order. A pure function would run the same lines again. Loops do
-not pass over members, see `filters`, as the lines that run only for these members would not run: a search with coverage
-takes longer for it. Helper processes, where calls are not measured, do not make calls in such a run.
+Engines that learn call a function only in some states. The result is complete nevertheless: an engine skips a call only
+if an earlier call read the same values in the same order, and such a call of a pure function runs the same lines.
 
-A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after it has
-the wanted number of counterexamples. Lines that they would run only afterwards count as not run.
+Two features are turned off, so that a search with coverage takes longer. Loops do not skip members (see `filters`),
+because lines that run only for these members would not be counted. Helper processes make no calls, because their calls
+are not measured.
+
+A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after the
+requested number of counterexamples was found. Lines that would run only later are reported as never run.
 """
 
 from __future__ import annotations
@@ -34,20 +36,20 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 PRODUCT = Path(__file__).resolve().parents[1]
-"""The folder of the checker itself, which is excluded from coverage."""
+"""The folder of the package `checker`, which is excluded from coverage."""
 
 
 def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
-    """Run a search, and add the lines that it ran to its coverage.
+    """Run a search, and add the lines that ran to the coverage of its result.
 
-    The search gets a fresh copy of the spec, without cached initial states and action instances. They are therefore
-    created within the limits of the search, and measured regardless of earlier searches.
+    The search gets a copy of the spec without cached initial states and action instances. The functions that compute
+    them therefore run within the limits of the search, and their lines are counted.
 
     Parameters:
         spec: the spec whose functions are measured.
-        search: searches a spec; its result has coverage.
+        search: a function that searches a spec with coverage and returns the result.
     """
-    import coverage  # the import takes a tenth of a second
+    import coverage  # import late, because it takes 0.1 seconds
 
     own = list(dict.fromkeys(_functions(spec)))
     files = sorted(glob.escape(str(file)) for file in _files(own))
@@ -67,7 +69,7 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
-    """The Python functions of a spec's actions, properties, premises and constraint."""
+    """Yield the Python functions of the actions, properties and premises of a spec, and its constraint."""
     within = [] if spec.within is None else [spec.within]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
@@ -77,7 +79,7 @@ def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
 
 
 def _files(own: list[FunctionType]) -> set[Path]:
-    """The files of some functions, and of loaded modules in the same folders or packages."""
+    """Return the files of some functions, and the files of imported modules in the same folders or packages."""
     files = {Path(function.__code__.co_filename).resolve() for function in own}
     folders, packages = {file.parent for file in files}, {function.__module__.partition(".")[0] for function in own}
     for name, module in list(sys.modules.items()):
@@ -90,7 +92,7 @@ def _files(own: list[FunctionType]) -> set[Path]:
 
 
 def _report(measure: Any) -> dict[str, Any]:
-    """The report of coverage.py by file; empty if nothing was measured."""
+    """Return the report of coverage.py by file, or an empty dict if nothing was measured."""
     from coverage.exceptions import CoverageWarning, NoDataError
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -105,7 +107,7 @@ def _report(measure: Any) -> dict[str, Any]:
 
 
 def _called(files: Mapping[str, Any], own: list[FunctionType]) -> Iterator[FunctionCoverage]:
-    """The coverage of a spec's own functions and of the functions that they called, incomplete ones first."""
+    """Yield the coverage of a spec's functions and of the functions that they called. Incomplete ones come first."""
     named = {(Path(f.__code__.co_filename).resolve(), f.__qualname__.replace(".<locals>", "")) for f in own}
     found = []
     for name, of_file in sorted(files.items()):
@@ -117,19 +119,19 @@ def _called(files: Mapping[str, Any], own: list[FunctionType]) -> Iterator[Funct
 
 
 def _lines(found: Mapping[str, Any], file: str) -> tuple[SourceLine, ...]:
-    """The lines of a function, starting at its ``def``.
+    """Return the lines of a function, starting with its ``def``.
 
     Parameters:
         found: the report of coverage.py for the function.
-        file: the file of the function.
+        file: the path of the file that contains the function.
     """
     run, never = set(found["executed_lines"]), set(found["missing_lines"])
     first = found["start_line"]
-    block = inspect.getblock(linecache.getlines(file)[first - 1 :])  # up to the last line of its last statement
+    block = inspect.getblock(linecache.getlines(file)[first - 1 :])  # it ends with the last line of the last statement
     last = max(run | never | {first + len(block) - 1})
     missing: dict[int, list[int]] = {}
     for origin, target in found["missing_branches"]:
-        if target <= last:  # a later line follows the `def` of a function that is written in one line
+        if target <= last:  # for a function in a single line, coverage.py reports a branch to the line after it
             missing.setdefault(origin, []).append(max(target, 0))
 
     def line(number: int) -> SourceLine:

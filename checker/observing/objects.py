@@ -1,7 +1,7 @@
-"""The objects that values and code refer to: a walk over these objects, and the origin of each module.
+"""The objects to which values and code refer, and the origin of each module.
 
-Three modules use this walk: `reach` to find the code that an action can run, `mutation.changes` to find the functions
-of a spec, and `digest` to check whether a saved run belongs to the same spec. Nothing here runs the code of an object.
+`reach` uses this module to find the code that an action can run, `mutation.changes` to find the functions of a spec,
+and `digest` to check whether a saved run belongs to the same spec. The functions here do not run code of the objects.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Origin(enum.Enum):
     """The origin of code."""
 
     SPEC = enum.auto()
-    """The spec: its own files, and leadline's `model` and `invariants`, which also belong to specs."""
+    """The spec. Leadline's packages `model` and `invariants` count as parts of specs."""
     LEADLINE = enum.auto()
-    """The rest of leadline."""
+    """Leadline's other packages."""
     PYTHON = enum.auto()
-    """Python's standard library."""
+    """The standard library of Python."""
     INSTALLED = enum.auto()
-    """Another installed library."""
+    """An installed library."""
 
 
 _CHECKER = Path(__file__).resolve().parents[1]
@@ -41,10 +41,10 @@ _PYTHON = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", 
 
 @functools.cache
 def origin(module: str | None) -> Origin:
-    """The origin of a module.
+    """Return the origin of a module.
 
     Parameters:
-        module: the name of the module. A module without a file, such as one created at run time, belongs to the spec,
+        module: the name of the module. A module without a file, such as one created at run time, belongs to the spec
             unless it is built into Python.
     """
     file = getattr(sys.modules.get(module or ""), "__file__", None)
@@ -54,7 +54,7 @@ def origin(module: str | None) -> Origin:
 
 
 def origin_of_file(path: Path) -> Origin:
-    """The origin of a source file.
+    """Return the origin of a source file.
 
     Parameters:
         path: the resolved path of the file.
@@ -72,9 +72,10 @@ class Reference(NamedTuple):
     """A reference from one object to another.
 
     Attributes:
-        name: how the object is reached: ``.field``, ``[0]``, ``default 0``, ``cell limit``; ``member`` for a member of
-            a set, which has no order; ``referent`` if only the garbage collector reports the reference.
-        value: the object that is referred to.
+        name: the kind of the reference: for example ``.field``, ``[0]``, ``default 0`` or ``cell limit``. It is
+            ``member`` for a member of a set, because a set has no order, and ``referent`` if only the garbage collector
+            reports the reference.
+        value: the object to which the reference leads.
     """
 
     name: str
@@ -82,10 +83,10 @@ class Reference(NamedTuple):
 
 
 def referents(value: object) -> Iterator[Reference]:
-    """The direct references of a value in a defined order: contents, then fields, then all others.
+    """Yield the references from a value: first its contents, then its fields, then all others.
 
-    Contents are in the order of the value itself, for example of a tuple, a dictionary, or the bases of a class. The
-    members of modules are left out, because the caller decides which of them count; see `Walk.owners`.
+    The order of the contents is that of the value itself. A module has no references here, because the caller decides
+    which of its members count; see `Walk.owners`.
 
     Parameters:
         value: any object.
@@ -97,7 +98,7 @@ def referents(value: object) -> Iterator[Reference]:
         known.add(id(found.value))
         yield found
     if is_a(value, FunctionType, type):
-        return  # the collector would add a function's globals, and the classes derived from a class
+        return  # the garbage collector would also report all globals of a function and all subclasses of a class
     known.add(id(stored(value, "__dict__")))
     for inner in gc.get_referents(value):
         if id(inner) not in known and not is_a(inner, ModuleType):
@@ -106,7 +107,7 @@ def referents(value: object) -> Iterator[Reference]:
 
 
 def _by_structure(value: object) -> Iterator[Reference]:
-    # the real class of the value decides, and only methods of built-in classes are called
+    # Use the real class of the value and call only methods of built-in classes, so that no code of the spec runs.
     if is_a(value, FunctionType):
         yield from _of_function(cast(FunctionType, value))
         return
@@ -129,7 +130,7 @@ def _by_structure(value: object) -> Iterator[Reference]:
 
 
 def _fields(value: object) -> Iterator[Reference]:
-    """References from the `__slots__` and the `__dict__` of a value."""
+    """Yield the references from the `__slots__` and the `__dict__` of a value."""
     for base in type(value).__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
@@ -143,11 +144,11 @@ def _fields(value: object) -> Iterator[Reference]:
 _MISSING = object()
 
 _NOT_FIELDS = ("__dict__", "__weakref__")
-"""Slots that are not fields: the attribute dictionary, which is searched separately, and the weak references."""
+"""The slots that are not fields. The `__dict__` is searched separately."""
 
 
 def _of_class(cls: type) -> Iterator[Reference]:
-    """References from a class: its bases in order, then its own members."""
+    """Yield the references from a class: first its bases, then its own members."""
     for place, base in enumerate(type.__getattribute__(cls, "__mro__")[1:]):
         yield Reference(f"base {place}", base)
     for name, inner in type.__getattribute__(cls, "__dict__").items():
@@ -155,34 +156,35 @@ def _of_class(cls: type) -> Iterator[Reference]:
 
 
 def _of_function(function: FunctionType) -> Iterator[Reference]:
-    """References from a function: its defaults, its closure, and its attributes, such as ``__wrapped__``."""
+    """Yield the references from a function: its default values, its closure and its attributes."""
     for place, default in enumerate(function.__defaults__ or ()):
         yield Reference(f"default {place}", default)
     for name, default in (function.__kwdefaults__ or {}).items():
         yield Reference(f"default {name}", default)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        if cell != type(cell)():  # an empty cell: its variable has no value yet
+        if cell != type(cell)():  # the cell is not empty: its variable has a value
             yield Reference(f"cell {name}", cell.cell_contents)
     for name, inner in vars(function).items():
         yield Reference(f".{name}", inner)
 
 
 class Walk:
-    """Visits all objects that some values refer to, directly or indirectly, each object once.
+    """Visits all objects to which some values refer, directly or indirectly. Each object is visited once.
 
-    Classes and modules have too many members to visit them all. Only members whose names the visited code uses are
-    visited; `members` selects them.
+    Classes and modules have too many members to visit all of them. Only the members whose names occur in the visited
+    code are visited. The function `members` selects them.
 
     Parameters:
-        visit: called with each object. It calls `meet`, `own` and `use` for everything that the object refers to.
-        members: called with a class or module; returns the members to visit, based on the names found so far.
+        visit: a function that is called with each object. It calls `meet`, `own` and `use` for everything to which the
+            object refers.
+        members: a function that is called with a class or a module and returns the members to visit.
 
     Attributes:
-        met: each object found, by identity, in the order of discovery. The objects are kept alive, so that no other
-            object gets the same identity.
-        owners: the classes and modules whose members are searched, by identity.
-        names: the names of attributes that the visited code uses.
-        any_name: whether the code may use any name, because it creates names at run time.
+        met: each object found, by its `id`, in the order in which the objects were found. This keeps the objects alive,
+            so that their ids are not reused.
+        owners: the classes and modules whose members are searched, by their `id`.
+        names: the names of attributes that occur in the visited code.
+        any_name: whether the visited code can use any name, because it computes names at run time.
     """
 
     def __init__(
@@ -197,30 +199,30 @@ class Walk:
         self._looked_for: dict[int, tuple[int, bool]] = {}
 
     def meet(self, *values: object) -> None:
-        """Add values to visit. Values that were added before are not visited again."""
+        """Add values to visit. A value that was added before is not visited again."""
         for value in values:
             if id(value) not in self.met:
                 self.met[id(value)] = value
                 self._waiting.append(value)
 
     def own(self, owner: type | ModuleType) -> bool:
-        """Add a class or a module whose members are searched. Return whether it is new."""
+        """Add a class or a module whose members are searched. Return whether it was not added before."""
         is_new = id(owner) not in self.owners
         self.owners[id(owner)] = owner
         return is_new
 
     def use(self, names: Iterable[str]) -> list[str]:
-        """Add names that the code uses. Return the new ones, sorted."""
+        """Add names that occur in the code. Return the names that were not added before, sorted."""
         new = sorted(set(names) - self.names)
         self.names.update(new)
         return new
 
     def uses(self, name: str) -> bool:
-        """Whether the visited code may use an attribute with this name."""
+        """Return whether the visited code can use an attribute with this name."""
         return self.any_name or name in self.names
 
     def run(self) -> None:
-        """Visit all values that were added, and everything that they refer to, until nothing new is found."""
+        """Visit all values that were added and all objects to which they refer."""
         while self._waiting:
             while self._waiting:
                 self._visit(self._waiting.pop())

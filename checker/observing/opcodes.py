@@ -1,12 +1,12 @@
-"""Opcodes: the operations in a function's bytecode, and the precision of recording that they allow.
+"""The operations in the bytecode of a function, and how precisely its reads can be recorded.
 
 Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so these
-operations are recorded. It does not call a method for ``a is b``, for an ``except`` clause that hides an error, or for
-a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the operations that are understood,
-and the precision that each allows. A function with any other operation, such as an opcode of a newer Python version,
-gets whole states.
+operations can be recorded. It does not call a method for ``a is b``, for an ``except`` clause that hides an error, or
+for a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the operations that this module
+understands, with the precision that each of them allows. If a function contains any other operation, such as an opcode
+of a newer Python version, its calls get whole states.
 
-This module also finds the names by which the code refers to other functions; `reach` follows them.
+This module also finds the names by which the code refers to other functions. `reach` then searches these functions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leadline.checker.observing.recording import Precision
 from leadline.checker.support.inspection import is_a
 
 Instruction = tuple[str, Any]
-"""The name of an operation and its argument."""
+"""The name of an instruction and its argument."""
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 _ALLOWING = {
     Precision.COPIES: _words(
-        # moving values, and jumps
+        # instructions that move values, and jumps
         "COPY COPY_FREE_VARS DELETE_DEREF DELETE_FAST LOAD_CLASSDEREF LOAD_CLOSURE LOAD_COMMON_CONSTANT LOAD_CONST"
         " LOAD_DEREF LOAD_FAST LOAD_FAST_AND_CLEAR LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_FAST_CHECK"
         " LOAD_FAST_LOAD_FAST LOAD_FROM_DICT_OR_DEREF LOAD_FROM_DICT_OR_GLOBALS LOAD_GLOBAL LOAD_LOCALS LOAD_NAME"
@@ -45,39 +45,41 @@ _ALLOWING = {
         " POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_TRUE"
         " POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_FORWARD_IF_TRUE"
         " POP_JUMP_IF_FALSE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE POP_JUMP_IF_TRUE"
-        # operations that call a method of their operand
+        # instructions that call a method of their operand
         " BINARY_OP BINARY_SLICE BINARY_SUBSCR COMPARE_OP CONTAINS_OP CONVERT_VALUE DELETE_ATTR DELETE_SUBSCR"
         " FORMAT_SIMPLE FORMAT_VALUE FORMAT_WITH_SPEC GET_ITER GET_LEN LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR"
         " STORE_ATTR STORE_SLICE STORE_SUBSCR TO_BOOL UNARY_INVERT UNARY_NEGATIVE UNARY_NOT UNARY_POSITIVE"
         " FOR_ITER END_FOR POP_ITER UNPACK_EX UNPACK_SEQUENCE"
-        # building objects from others without reading them, or by iterating over them
+        # instructions that build an object from other objects, without reading them or by iterating over them
         " BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SET BUILD_SLICE BUILD_STRING BUILD_TUPLE DICT_MERGE"
         " DICT_UPDATE LIST_APPEND LIST_EXTEND LIST_TO_TUPLE MAP_ADD SET_ADD SET_UPDATE"
         # calls, functions, classes and generators
         " CALL CALL_FUNCTION_EX CALL_INTRINSIC_1 CALL_INTRINSIC_2 CALL_KW LOAD_BUILD_CLASS MAKE_FUNCTION"
         " SET_FUNCTION_ATTRIBUTE SETUP_ANNOTATIONS GET_YIELD_FROM_ITER RETURN_CONST RETURN_GENERATOR RETURN_VALUE SEND"
         " END_SEND CLEANUP_THROW YIELD_VALUE LOAD_ASSERTION_ERROR RAISE_VARARGS RERAISE"
-        # tests that depend on their right side, see `IdentityTest`; and patterns that call `isinstance`
+        # tests whose right operand matters, see `IdentityTest`; and patterns that call `isinstance`
         " IS_OP MATCH_CLASS MATCH_KEYS"
     ),
     Precision.ELEMENTS: _words("MATCH_MAPPING MATCH_SEQUENCE"),  # read a flag of the type, which cannot be recorded
     Precision.FIELDS: _words(
-        # a handler may hide the exception that a copied element or a view raises
+        # an exception handler can hide the exception that an `Unread` element or a view raises
         "BEFORE_WITH CHECK_EG_MATCH CHECK_EXC_MATCH LOAD_SPECIAL POP_EXCEPT PREP_RERAISE_STAR PUSH_EXC_INFO"
         " WITH_EXCEPT_START"
-        # values that one call leaves for the next, or that change while a loop runs
+        # values that one call stores for the next call, or that change while a loop runs
         " DELETE_GLOBAL STORE_GLOBAL"
     ),
     Precision.STATES: _words("IMPORT_FROM IMPORT_NAME"),
 }
 
 OPCODES = {name: precision for precision, names in _ALLOWING.items() for name in names}
-"""The precision that each opcode allows, for the opcodes of the supported Python versions that are understood. Opcodes
-of coroutines and of template strings are left out."""
+"""The precision that each understood opcode of the supported Python versions allows. Opcodes of coroutines and of
+template strings are not understood.
+"""
 
 OPERATORS = frozenset(_words("+ - * / // % ** @ & | ^ << >> += -= *= /= //= %= **= @= &= |= ^= <<= >>= []"))
-"""The operators that are understood. On views they have the same results as on the real values, also those that change
-their left side in place; see `collection_views.SetView`. For ``%`` see `Code.remainders`."""
+"""The operators that are understood. They return the same results for views as for the real values. For operators that
+change their left operand in place, see `collection_views.SetView`. For ``%``, see `Code.remainders`.
+"""
 
 _INTRINSICS = frozenset(
     _words(
@@ -85,7 +87,7 @@ _INTRINSICS = frozenset(
         " INTRINSIC_SET_FUNCTION_TYPE_PARAMS INTRINSIC_SUBSCRIPT_GENERIC INTRINSIC_TYPEALIAS"
     )
 )
-"""The operations of ``CALL_INTRINSIC_1`` and ``CALL_INTRINSIC_2`` that are understood, by their CPython names."""
+"""The CPython names of the operations of ``CALL_INTRINSIC_1`` and ``CALL_INTRINSIC_2`` that are understood."""
 
 _SKIPPED = (
     *("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "LOAD_CLOSURE", "MAKE_CELL", "NOP", "NOT_TAKEN"),
@@ -94,42 +96,42 @@ _SKIPPED = (
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _OTHER_ATTRIBUTES = ("STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 _JUMP_TARGET: Instruction = ("JUMP_TARGET", None)
-"""Precedes an instruction that is the target of a jump: its operands may come from another branch."""
+"""Marks the target of a jump. The operands of the next instruction may come from another branch."""
 
 _LOADS = frozenset(("LOAD_COMMON_CONSTANT", "LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
 _SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enum.Enum)
-"""Types whose equal values are always the same object, so that ``is`` and ``==`` have the same result."""
+"""The types whose equal values are always the same object. For them, ``is`` and ``==`` have the same result."""
 
 _UNKNOWN = object()
 
 
 class IdentityTest(NamedTuple):
-    """A test such as ``left is right``.
+    """A test such as ``left is right`` or ``left is not right``.
 
     Attributes:
-        taken_by: the names of the attributes through which the left side is taken out of a state, apart from indices;
-            None if it may have another source. If all of them are fields, the left side is not a copied element,
-            because indexing a lazy state reads the element.
-        right: the instructions of the right side; None if they are too complex.
+        taken_by: the names of the attributes through which the left operand is read from a state, or None if it may
+            have another source. If all of these attributes are fields, the left operand is not an element that was only
+            copied, because an index into a tuple of a lazy state reads the element.
+        right: the instructions that compute the right operand, or None if they are too complex.
     """
 
     taken_by: frozenset[str] | None
     right: tuple[Instruction, ...] | None
 
     def told_apart(self, names: Mapping[str, Any]) -> type | None:
-        """The type of the value on the right side, if it is a type for which the test cannot distinguish equal values.
+        """Return the type of the right operand if the test cannot distinguish equal values of this type.
 
         Parameters:
             names: the values of the global names.
 
         Returns:
-            The type; `type` for a class or the class of an object, whatever its metaclass; None if the right side may
-            be any object.
+            The type. For a class, or for the class of an object, it is `type`, whatever the metaclass is. None if the
+            right operand may be any object.
         """
         if self.right is None:
             return None
         (name, argument), *rest = self.right
-        if name == "LOAD_COMMON_CONSTANT":  # the compiler tests whether `any`, `all` or `tuple` is the built-in one
+        if name == "LOAD_COMMON_CONSTANT":  # the compiler adds a test for the built-in `any`, `all` or `tuple`
             return kind_of(argument)
         if rest and rest[-1] == ("LOAD_ATTR", "__class__"):
             return type
@@ -144,17 +146,20 @@ class IdentityTest(NamedTuple):
 
 
 class Remainder(NamedTuple):
-    """A use of ``%``. If its left side is a str, it formats text, for which a view of a tuple is not a valid tuple.
+    """A use of ``%``.
+
+    If the left operand is a str, the operator formats text and does not accept a view in place of a tuple.
 
     Attributes:
-        left, right: the instructions of the two sides; None if they are too complex.
+        left: the instructions that compute the left operand, or None if they are too complex.
+        right: the instructions that compute the right operand, or None if they are too complex.
     """
 
     left: tuple[Instruction, ...] | None
     right: tuple[Instruction, ...] | None
 
     def is_number(self, names: Mapping[str, object]) -> bool:
-        """Whether one side is always a number. Then the operator does not format text, or does not format a tuple.
+        """Return whether one operand is always a number. The operator then does not format a tuple.
 
         Parameters:
             names: the values of the global names.
@@ -166,14 +171,13 @@ class Code(NamedTuple):
     """A summary of the instructions of a function and of the functions nested in it.
 
     Attributes:
-        global_names: the global names that are used, each with the attributes that follow it, as in
-            ``itertools.chain``.
-        attributes: the names of all attributes that are used, and strings that may be names of attributes.
+        global_names: the global names that occur, each with the attributes that follow it, as in ``itertools.chain``.
+        attributes: the names of all attributes that occur, and strings that may be names of attributes.
         stored: the names of attributes that are assigned to or deleted.
-        in_place: whether ``|=`` is used.
+        in_place: whether the operator ``|=`` occurs.
         remainders: the uses of ``%``.
-        precision: how precisely reads can be recorded, judging by the instructions alone.
-        because: the construct that lowers the precision; None if nothing does.
+        precision: the precision that the instructions allow.
+        because: the construct that lowers the precision, or None if nothing lowers it.
         identity_tests: the tests with ``is`` and ``is not``.
     """
 
@@ -189,11 +193,11 @@ class Code(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def read(code: CodeType, given_states: bool) -> Code:
-    """Read the instructions of a function.
+    """Return a summary of the instructions of a function.
 
     Parameters:
         code: the code of the function.
-        given_states: whether it is the function of an action, whose first parameter is a state.
+        given_states: whether it is the function of an action. Its first parameter is then a state.
     """
     return _read(code, _rooted_names(code) if given_states else {})
 
@@ -243,7 +247,7 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
 
 
 def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
-    """The precision that a function's own opcodes allow, and the construct that lowers it, or None."""
+    """Return the precision that a function's own opcodes allow, and the construct that lowers it or None."""
     because: Construct | None = None
     found, line = Precision.COPIES, code.co_firstlineno
     for instruction in dis.get_instructions(code):
@@ -256,7 +260,7 @@ def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
 
 
 def _allowed_by(instruction: dis.Instruction) -> tuple[Precision, str]:
-    """The precision that an instruction allows, and a description of the instruction for users."""
+    """Return the precision that an instruction allows, and a description of the instruction for users."""
     name, what = instruction.opname, instruction.opname
     if name == "BINARY_OP":
         what = f"operator {instruction.argrepr}"
@@ -269,7 +273,10 @@ def _allowed_by(instruction: dis.Instruction) -> tuple[Precision, str]:
 
 
 def _constants(constants: Iterable[Any]) -> Iterator[Any]:
-    """Yield constants, and the elements of tuples and sets among them, such as the keywords of a class pattern."""
+    """Yield constants and, for tuples and frozensets, also their elements.
+
+    For example, a class pattern stores the names of its keywords in a tuple.
+    """
     for constant in constants:
         yield constant
         if isinstance(constant, tuple | frozenset):
@@ -288,7 +295,7 @@ _WORDS = {
 
 
 def _instructions(code: CodeType) -> Iterator[Instruction]:
-    """The relevant instructions, under the same names in all versions of Python."""
+    """Yield the relevant instructions. Their names are the same in all versions of Python."""
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname.replace("_BORROW", "").replace("_CHECK", ""), instruction.argval
         if instruction.is_jump_target:
@@ -306,7 +313,7 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
 
 
 def _operand(before: Sequence[Instruction]) -> int | None:
-    """The index of the first instruction that computes the last value; None if the instructions are too complex."""
+    """Return the index of the first instruction that computes the last value, or None if it cannot be determined."""
     if not before:
         return None
     name, argument = before[-1]
@@ -322,7 +329,7 @@ def _operand(before: Sequence[Instruction]) -> int | None:
 
 
 def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | None, tuple[Instruction, ...] | None]:
-    """The instructions that compute each of the last two values; None for a value if they are too complex."""
+    """Return the instructions that compute each of the last two values, or None if they cannot be determined."""
     middle = _operand(before)
     if middle is None:
         return None, None
@@ -331,9 +338,13 @@ def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | Non
 
 
 def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> bool:
-    """Whether the result of some instructions can be neither a str nor a tuple, as it is a number or a similar object.
+    """Return whether the result of some instructions cannot be a str or a tuple.
 
-    A str or a tuple does not support ``-`` and most other operators. It supports ``+``, but not with a number.
+    A str and a tuple do not support ``-`` and most other operators. They support ``+``, but not with a number.
+
+    Parameters:
+        operand: the instructions.
+        names: the values of the global names.
     """
     (first, value), (name, argument) = operand[0], operand[-1]
     if len(operand) == 1:
@@ -349,7 +360,10 @@ def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> b
 
 
 def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-    """The attributes through which the last value is taken out of a state; None if it may have another source."""
+    """Return the attributes through which the last value is read from a state.
+
+    Return None if the value may have another source.
+    """
     begin = _operand(before)
     return None if begin is None else _of_chain(before[begin:], roots)
 
@@ -366,7 +380,11 @@ def _of_chain(operand: Sequence[Instruction], roots: Mapping[str, frozenset[str]
 
 
 def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
-    """The local names that always refer to the state or a part of it, with the attributes that lead to the part."""
+    """Return the local names that always refer to the state or to a part of it.
+
+    Returns:
+        For each name, the attributes that lead to the part.
+    """
     instructions = list(_instructions(code))
     assigned: dict[str, list[Sequence[Instruction]]] = {}
     for place, (name, argument) in enumerate(instructions):
@@ -374,7 +392,7 @@ def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
             begin = _operand(instructions[:place])
             assigned.setdefault(argument, []).append(() if begin is None else instructions[begin:place])
         elif name.startswith("STORE_FAST"):
-            return {}  # two instructions in one, in newer versions
+            return {}  # newer versions of Python combine two instructions
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             for name in _assigned_within(inner):
@@ -393,7 +411,7 @@ def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
 
 
 def _assigned_within(code: CodeType) -> Iterator[str]:
-    """The variables of enclosing functions that a nested function assigns to or deletes."""
+    """Yield the variables of enclosing functions that a nested function assigns to or deletes."""
     yield from (argument for name, argument in _instructions(code) if name in ("STORE_DEREF", "DELETE_DEREF"))
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

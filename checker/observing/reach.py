@@ -1,9 +1,9 @@
-"""Reach: all code that an action or a predicate can run, and how precisely its reads can be recorded.
+"""The code that an action or a predicate can run, and how precisely its reads can be recorded.
 
-Only Python's operators and the functions listed here are known to have all their reads recorded. A function that uses
-nothing else is recorded with full precision. Any other function is recorded less precisely, which is slower but still
-correct; see `Precision`. The code that a function can reach is overestimated: it includes everything that the names in
-the code can refer to, and every method with one of these names in every class found on the way.
+All reads by Python's operators and by the functions listed in this module can be recorded. A function that uses only
+these is recorded with full precision. Any other function is recorded less precisely, which is slower but still correct;
+see `Precision`. More code may be found than a function actually runs: all objects to which the names in the code can
+refer, and every method with one of these names in every class that is found.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _BUILTINS = {
     ),
     Precision.FIELDS: "bytearray callable delattr dir getattr hasattr memoryview setattr type vars",
 }
-"""Built-in functions by the precision that they allow. Exceptions allow any precision; all others only `STATES`."""
+"""The built-in functions by the precision that they allow. Exceptions allow `COPIES`. All others allow only `STATES`.
+"""
 
 _LIBRARIES = {
     Precision.COPIES: (
@@ -68,11 +69,11 @@ _LIBRARIES = {
         " leadline.checker.engines.learning.warm_up leadline.checker.observing.lazy"
         " leadline.checker.properties.Property leadline.checker.update.put"
     ),
-    Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # test whether an argument is None
+    Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # these test whether an argument is None
     Precision.FIELDS: (
-        # these read fields in the usual way, but may require real tuples and sets
+        # these read fields in the usual way, but may not accept views of tuples and sets
         "attr attrs cattr cattrs frozendict immutables networkx numpy pyrsistent sortedcontainers"
-        " collections.abc.Generator _collections_abc.Generator"  # the class of the iterators of views
+        " collections.abc.Generator _collections_abc.Generator"  # the iterators of views are instances of this class
         " _bisect _blake2 _collections _copyreg _csv _datetime _functools _hashlib _heapq _json _md5 _operator _pickle"
         " _queue _random _sha1 _sha2 _sha256 _sha3 _sha512 _statistics _string _struct _typing _weakref _weakrefset"
         " _zoneinfo array base64 binascii bisect builtins calendar collections contextlib copy copyreg csv dataclasses"
@@ -82,11 +83,12 @@ _LIBRARIES = {
     ),
     Precision.STATES: "_operator.is_ _operator.is_not",
 }
-"""Modules, and members of modules, by the precision that they allow. All others allow only `STATES`: they may be
-written in C and read the memory of a value, or inspect the running functions."""
+"""Modules, and members of modules, by the precision that they allow. All others allow only `STATES`, because they may
+be written in C and read the memory of a value, or inspect the running functions.
+"""
 
 _NAMES_AT_RUN_TIME = "getattr setattr delattr attrgetter methodcaller format format_map vformat"
-"""Functions and methods that access attributes whose names may not occur in the code."""
+"""Functions and methods that access attributes by names that they compute at run time."""
 
 _ATTRIBUTES = {
     Precision.COPIES: (
@@ -96,17 +98,17 @@ _ATTRIBUTES = {
     Precision.STATES: (
         "__delattr__ __delete__ __get__ __getattribute__ __init__ __set__ __setattr__ __setstate__ __subclasses__"
         " _getframe getrefcount setprofile settrace"
-        # attributes that give access to the variables of a running function
+        # attributes through which the variables of a running function can be read
         " ag_frame cell_contents cr_frame f_back f_builtins f_globals f_locals gi_frame gi_yieldfrom tb_frame"
     ),
 }
-"""Attributes by the precision that they allow. Any other special name used as an attribute allows only `FIELDS`."""
+"""Attributes by the precision that they allow. Any other special name, such as `__dict__`, allows only `FIELDS`."""
 
 _WRITERS = ("abc", "attr", "attrs", "collections", "dataclasses", "enum", "functools", "reprlib", "typing")
-"""Libraries that generate methods of other classes. All reads of these methods are recorded."""
+"""The libraries that generate methods of other classes. All reads by these methods can be recorded."""
 
 _GETTERS = ("__getattr__", "__getitem__")
-"""Methods with which a class may return copied elements for attributes and indices."""
+"""The methods through which a class can return any object for an attribute or an index."""
 
 _DATA = (int, str, bytes, float, complex, type(None), type(NotImplemented), type(Ellipsis), range, slice)
 
@@ -124,17 +126,18 @@ _OF_BUILTIN, _OF_LIBRARY, _OF_ATTRIBUTE = map(_by_name, (_BUILTINS, _LIBRARIES, 
 
 
 class Reach:
-    """Finds all code that a function can reach, and the precision of recording that this code allows.
+    """Finds all code that a function can run, and determines how precisely calls of the function can be recorded.
 
     Parameters:
         function: the function of an action or a predicate.
-        given: the objects that are passed to it: a state, values in other states, and the arguments of an action.
-        copies: whether the function belongs to an action, which may copy elements without reading them.
+        given: the objects that the function can get: first a state, then values in other states and the arguments of an
+            action.
+        copies: whether the function belongs to an action, which may copy elements of tuples without reading them.
 
     Attributes:
-        precision: how precisely the reads of the function can be recorded.
-        because: the construct that lowers the precision; None if nothing does.
-        told_apart: the types of the values that ``is`` may compare with a copied element.
+        precision: how precisely calls of the function can be recorded.
+        because: the construct that lowers the precision, or None if nothing lowers it.
+        told_apart: the types of the values with which ``is`` may compare a copied element.
     """
 
     def __init__(self, function: object, given: Sequence[object], copies: bool) -> None:
@@ -155,7 +158,7 @@ class Reach:
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes without the objects found, which are stored by identity and found again when needed."""
+        """Return the attributes to pickle. The objects found are left out, because they are stored by their `id`."""
         return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -164,7 +167,7 @@ class Reach:
         self._named_in = {}
 
     def extend(self, values: Sequence[object]) -> None:
-        """Search further objects that the function can reach."""
+        """Search more objects that the function can get."""
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
         self._walk.run()
@@ -179,7 +182,7 @@ class Reach:
                 self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
 
     def _meet(self, *values: object) -> None:
-        """Add values that the code can reach. If the action itself is among them, it may be called with any state."""
+        """Add objects that the code can reach. If the action is one of them, the code may call it with any state."""
         self._reenters |= self._action is not None and any(value is self._action for value in values)
         self._walk.meet(*values)
 
@@ -188,16 +191,16 @@ class Reach:
 
         Parameters:
             precision: the highest precision that is allowed.
-            text: the construct that requires this limit.
-            code: the code that contains the construct; None if unknown.
-            wanted: the name or the argument of the construct's opcode; empty if unknown.
+            text: a description of the code that requires the limit.
+            code: the code object that contains this code, or None if it is unknown.
+            wanted: the name or the argument of an instruction in this code, to find its line. Empty if it is unknown.
         """
         if precision < self.precision:
             because = Construct(text) if code is None else Construct.of(text, code, _line_of(wanted, code))
             self.precision, self.because = precision, because
 
     def _members(self, owner: type | ModuleType) -> list[object]:
-        """The members of a class or a module that the code uses by name, and its special methods."""
+        """Return the members of a class or a module whose names occur in the code, and its special methods."""
         found = [
             value
             for name, value in vars(owner).items()
@@ -208,7 +211,7 @@ class Reach:
         return found
 
     def _use(self, names: Iterable[str], text: str, code: CodeType | None = None) -> None:
-        """Add names of attributes that the code uses, and limit the precision accordingly."""
+        """Add names of attributes that occur in the code, and limit the precision if they require it."""
         for name in self._walk.use(names):
             allows = _OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES)
             self._lower(allows, text, code, name)
@@ -276,7 +279,7 @@ class Reach:
             elif hasattr(builtins, name):
                 self._note_names([getattr(builtins, name)], code, name)
                 self._lower_for_library("builtins", name, getattr(builtins, name))
-        inherited = {"__init__"} if function.__name__ == "__init__" else set()  # of super(), as a rule
+        inherited = {"__init__"} if function.__name__ == "__init__" else set()  # usually a call of `super().__init__`
         for name in read.attributes - inherited:
             self._use([name], name, code)
         for test in read.identity_tests:
@@ -299,7 +302,8 @@ class Reach:
         if not self._is_library(type(cls).__module__):
             self._meet(type(cls))
         if vars(cls).get("_is_protocol"):
-            self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # a protocol may test whether a field is set
+            # an `isinstance` test with a protocol can test whether a field is set
+            self._lower(Precision.FIELDS, f"protocol {cls.__name__}")
         self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
         fields = vars(cls).get("__attrs_attrs__", ())
         self._computed.update(vars(cls).keys() - {field.name for field in fields})
@@ -313,7 +317,7 @@ class Reach:
         cls = type(value)
         if cls.__module__ != "builtins":
             self._meet(cls)
-        if stored(value, "__wrapped__") is not None:  # a cache, for instance
+        if stored(value, "__wrapped__") is not None:  # for example, a cache
             self._lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
             self._meet(stored(value, "__wrapped__"))
         if is_a(value, weakref.ReferenceType):
@@ -321,7 +325,7 @@ class Reach:
         self._meet(*(found.value for found in referents(value)))
 
     def _note_names(self, values: Iterable[object], code: CodeType, name: str) -> None:
-        """Note that a function's code refers to some values by a name. The function keeps the values alive."""
+        """Record that the code of a function refers to some values by a name."""
         for value in values:
             self._named_in.setdefault(id(value), (code, name))
 
@@ -330,7 +334,7 @@ class Reach:
 
         Parameters:
             module: the name of the module.
-            name: the name of the member; empty for the module itself.
+            name: the name of the member, or an empty string for the module itself.
             value: the member or the module.
         """
         full_name = f"{module}.{name}".rstrip(".")
@@ -348,7 +352,14 @@ class Reach:
 
 
 def _member(value: object, attributes: Iterable[str]) -> object:
-    """Follow a chain of attributes as long as they are members of modules. Return the last value."""
+    """Return the object to which a chain of attributes of modules leads.
+
+    The chain ends before the first attribute that is not in a module.
+
+    Parameters:
+        value: the object at which the chain starts.
+        attributes: the names of the attributes.
+    """
     for attribute in attributes:
         if not is_a(value, ModuleType) or attribute not in vars(value):
             break
@@ -357,7 +368,12 @@ def _member(value: object, attributes: Iterable[str]) -> object:
 
 
 def _line_of(wanted: str, code: CodeType) -> int | None:
-    """The line of the first instruction whose opcode or argument has this name; None if there is none."""
+    """Return the line of the first instruction with a name or an argument, or None if there is no such instruction.
+
+    Parameters:
+        wanted: the name or the argument.
+        code: the code to search.
+    """
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
         if instruction.positions is not None:
@@ -368,7 +384,7 @@ def _line_of(wanted: str, code: CodeType) -> int | None:
 
 
 def _is_own_code(value: Any) -> bool:
-    """Whether a member of a class is code of the spec."""
+    """Return whether a member of a class is code of the spec."""
     if is_a(value, FunctionType) and value.__globals__.get("__name__") == lazy.__name__:
         return _is_own_code(value.__wrapped__)
     if is_a(value, FunctionType):
@@ -377,7 +393,7 @@ def _is_own_code(value: Any) -> bool:
 
 
 def _is_code(value: Any) -> bool:
-    """Whether a special member of a class or a module can run although the code does not name it."""
+    """Return whether Python can run a special member of a class or a module without its name in the code."""
     return (callable(value) or hasattr(type(value), "__get__")) and not is_a(value, *_DESCRIPTORS, type)
 
 
@@ -386,7 +402,7 @@ def _is_special(name: str) -> bool:
 
 
 def _is_generated(function: FunctionType) -> bool:
-    """Whether a method was generated by attrs or dataclasses."""
+    """Return whether attrs or dataclasses generated a method."""
     code = function.__code__
     return code.co_filename.startswith("<attrs generated") or (
         code.co_filename == "<string>" and code.co_qualname.startswith("__create_fn__.<locals>.")
@@ -394,19 +410,22 @@ def _is_generated(function: FunctionType) -> bool:
 
 
 def _is_written_by_library(value: Any) -> bool:
-    """Whether a member of a class is a method that a library in `_WRITERS` defines."""
+    """Return whether a member of a class is a method that a library in `_WRITERS` defines."""
     function = stored(value, "__func__", value)
     module = function.__globals__.get("__name__", "") if is_a(function, FunctionType) else ""
     return module.partition(".")[0] in _WRITERS and origin(module) is not Origin.SPEC
 
 
 def _packages(function: object, state: object) -> frozenset[str]:
-    """The packages that contain a function and the class of its states. They belong to the spec, even if installed."""
+    """Return the packages of a function and of the class of its states.
+
+    They count as parts of the spec, even if they are installed.
+    """
     names = {_package_of(str(value.__module__)) for value in (function, type(state))}
     return frozenset(names - {"leadline.checker"})
 
 
 def _package_of(module: str) -> str:
-    """The top-level package of a module. The subpackages of leadline count as separate packages."""
+    """Return the top-level package of a module. The subpackages of leadline count as separate packages."""
     names = module.split(".")
     return ".".join(names[: 1 + (names[0] == "leadline")])
