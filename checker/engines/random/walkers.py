@@ -429,7 +429,7 @@ class Walks(Generic[S]):
                 self._coverage.add(sample.hashes[:filled], sample.rows[:filled], self.sampled.limit)
 
     def _look_at_sample(self) -> None:
-        """Count the coverage of the sampled states. This must be done before the layout changes."""
+        """Add the sampled states of this round to the coverage. This must be done before the layout changes."""
         if self._coverage is not None:
             self._note_sample()
             self._coverage.look(self._tables.layout, self.watch)
