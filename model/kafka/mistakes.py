@@ -1,14 +1,14 @@
-"""Wrong rules: mistakes in the rules of the `kafka` family that are not values of the table.
+"""Deliberately wrong rules for the `kafka` family that are not values in the table of rules.
 
-Each replaces functions of a `Protocol` or of actions. `leadline mutate` searches a release or design with each of them.
-`rules` has the values that releases have had, right or wrong. The `atomic` family has some mistakes that are not here:
-a high watermark that is one too high or counts a majority, and requests that are applied again.
+Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate` checks a release or design with
+each mistake. `rules` has the values that releases have had, right or wrong. The `atomic` family has some further
+mistakes: a high watermark that is one too high or counts a majority, and requests that are applied again.
 
-Missing because the model does not have the concept: reassignment (KAFKA-9672, KAFKA-15665); responses to an older
-AlterPartition request (KAFKA-12686) and stale responses of a controller (KAFKA-14154), because only one request is in
-flight and it is lost with its leader epoch; log start offsets (KAFKA-12996); topic ids (KAFKA-14190). Missing because
-no property is about progress: a high watermark or truncation that is stuck (KAFKA-13091, KAFKA-15021, KAFKA-10706) and
-an ISR that flaps (KAFKA-19996).
+Some mistakes are missing because the model does not have the concept: reassignment (KAFKA-9672, KAFKA-15665); responses
+to an older `AlterPartition` request (KAFKA-12686) and stale responses of a controller (KAFKA-14154), because only one
+request is in flight and it is lost when the leader epoch changes; log start offsets (KAFKA-12996); topic ids
+(KAFKA-14190). Others are missing because no property is about progress: a high watermark or truncation that is stuck
+(KAFKA-13091, KAFKA-15021, KAFKA-10706), and a follower that leaves and joins the ISR repeatedly (KAFKA-19996).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def never_ask_again(follower: Replica, answer: EpochResponse, end_of_epoch: Epoc
 
 
 def count_what_was_sent(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
-    """The leader counts records as received as soon as it has sent them."""
+    """Set the remote log end offset as if the follower had received the records that the leader sends."""
     match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
         case FetchResponse(records=records), FetchRequest(offset=offset):
             leos = list(after.replicas[leader].remote_leos)
@@ -71,7 +71,7 @@ def count_what_was_sent(before: Partition, after: Partition, leader: int, follow
 
 
 def count_who_is_out_of_range(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
-    """A fetch offset beyond the leader's log updates the remote log end offset too (KAFKA-13141)."""
+    """Set the remote log end offset to a fetch offset beyond the leader's log (KAFKA-13141)."""
     match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
         case OffsetOutOfRange(), FetchRequest(offset=offset):
             leos = list(after.replicas[leader].remote_leos)
@@ -88,7 +88,7 @@ def the_leader_alone(leader: Replica) -> frozenset[int]:
 
 
 def smallest_without_maximum(before: Partition, after: Partition, leader: int, *_: int) -> Partition:
-    """The high watermark is the smallest log end offset that counts, even if it was larger before."""
+    """Set the high watermark to the smallest log end offset that counts, even if this lowers the high watermark."""
     replica = after.replicas[leader]
     return changing(after, leader, high_watermark=max(smallest_leo(after, leader, replica), 0))
 
@@ -105,7 +105,7 @@ def one_below_the_high_watermark(leader: Replica, offset: int) -> bool:
 
 
 def as_the_true_leader(action: KafkaAction) -> Taken:
-    """A deposed leader writes the ISR too: there is no compare-and-set."""
+    """Return an action in which a deposed leader also writes the ISR, as without compare-and-set."""
 
     def mutant(state: Partition, leader: int, other: int) -> Iterator[Partition]:
         pretended = Quorum(leader, state.replicas[leader].epoch, state.quorum.isr)
@@ -143,7 +143,11 @@ def elect_beside_the_isr(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def starting(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
-    """`become_leader`, and then `change` of the leader's replica, which returns fields for a replica and broker."""
+    """Return an action in which a new leader changes fields of its replica.
+
+    Parameters:
+        change: returns the changed fields, given the replica and its broker.
+    """
 
     def mutant(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
         return changing(after, broker, **change(after.replicas[broker], broker))
@@ -152,13 +156,13 @@ def starting(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
 
 
 def lead_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """An older request that names the broker makes it the leader again."""
+    """Obey an older request that names the broker as leader, so that it leads again."""
     known = state.replicas[broker]
     yield from become_leader(changing(state, broker, epoch=min(known.epoch, epoch - 1)), broker, epoch)
 
 
 def go_on_leading(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller does not notice a quick restart of the leader, and sends it the same leadership again."""
+    """Restart the leader before the controller notices that it was down, so that it leads again in the same epoch."""
     for back in restart(state, broker):
         yield attrs.evolve(back, quorum=state.quorum)
 
@@ -194,7 +198,7 @@ def with_a_pending_shrink_taken_for_done(leader: Replica) -> frozenset[int]:
 
 
 def whatever_the_partition_epoch(state: Partition, leader: int) -> Iterator[Partition]:
-    """The controller accepts an ISR that was proposed before another change of the ISR."""
+    """Accept an ISR that was proposed before another change of the ISR."""
     asked = state.replicas[leader].proposal
     if asked is not None:
         asked = attrs.evolve(asked, known=state.quorum.isr)
@@ -214,14 +218,14 @@ def with_the_new_isr(quorum: Quorum, isr: frozenset[int], min_isr: int) -> froze
 
 
 def keep_the_elr(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker that registers after an unclean shutdown stays in the ELR."""
+    """Restart a broker as if it had stopped cleanly, so that it stays in the ELR after an unclean shutdown."""
     stopped = changing(state, broker, stopped_cleanly=True)
     if not state.replicas[broker].up:
         yield from restart(stopped, broker)
 
 
 def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
-    """The controller adds a broker that is not a replica."""
+    """Add a broker that is not a replica of the partition to the ISR."""
     for handled in handle_alter_partition(state, leader):
         quorum = handled.quorum
         yield attrs.evolve(handled, quorum=attrs.evolve(quorum, isr=quorum.isr | {state.bounds.brokers}))
@@ -517,14 +521,14 @@ MISTAKES = (
         bounds=_LOST_LOG,
     ),
 )
-"""The wrong rules, grouped: truncation, fetching, high watermark, ISR, controller, leadership, releases."""
+"""The wrong rules by topic: truncation, fetching, high watermark, ISR, controller, leadership, releases since 2.7."""
 
 ONLY_WITH: Mapping[str, tuple[str, str]] = {
     "incarnation_read": ("isr_eligibility", "active-incarnation"),
     "diverging_fetch": ("truncation", "fetch"),
     "diverging_hw": ("truncation", "fetch"),
 }
-"""Rules that have an effect only if another rule has a certain value, with that rule and value."""
+"""The rules that have an effect only if another rule has a certain value: the other rule and its value, by rule."""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},
@@ -544,7 +548,9 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("bounce", "followers-missed"): {**_LOST_LOG, "max_epoch": 1, "missed_bounces": 1},
     ("late_requests", "obeyed"): {**_LOST_TAIL, "late_requests": 1, "isr_shrinks": 0},
 }
-"""Bounds within which a rule and value does harm to a release that has another value."""
+"""The bounds within which a value of a rule violates a property of a release with a different value.
+
+The keys are names of a rule and of a value."""
 
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("truncation", "epoch-and-end"): "the design of KIP-279 is correct if requests are fenced by leader epoch",
@@ -561,15 +567,22 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("elections", "later"): "an election may be delayed anyway",
     ("follower_reads", "no"): "it is a configuration setting",
 }
-"""Why a rule and value does no harm to a release that has another value."""
+"""The reasons why a value of a rule does no harm to a release with a different value.
+
+The keys are names of a rule and of a value."""
 
 _LATER_AND_WRONG = {("elr", "on-unchecked")}
 
 
 def why_harmless(rule: Rule, own: str, other: str) -> str:
-    """Why another value of a rule does no harm to a release; empty if it should do harm.
+    """Return the reason why a different value of a rule does no harm to a release, or an empty string if it should.
 
-    Rules become stricter. Values are in the order of releases; a later one keeps the guarantees of an earlier one.
+    Values are in the order of releases and become stricter: a later value keeps the guarantees of an earlier value.
+
+    Parameters:
+        rule: the rule.
+        own: the name of the value that the release has.
+        other: the name of the different value.
     """
     names = [value.name for value in rule.values]
     if (rule.name, other) in RIGHT_TOO:
@@ -582,5 +595,9 @@ _BY_NAME = {mistake.name: mistake for mistake in MISTAKES}
 
 
 def mistake(name: str) -> Mistake:
-    """The mistake with a name. Raises KeyError if there is none."""
+    """Return the mistake with a name.
+
+    Raises:
+        KeyError: no mistake has the name.
+    """
     return _BY_NAME[name]

@@ -1,7 +1,8 @@
 """The columns of the table of rules: Kafka releases and the designs of KIPs.
 
-Each release lists what changed since an earlier one. It stands for a cluster in which every broker runs this release,
-with the `inter.broker.protocol.version` or `metadata.version` of that release and its default configuration.
+The column of a release lists the rules that changed since an earlier release. It describes a cluster in which every
+broker runs this release, with the release's `inter.broker.protocol.version` or `metadata.version` and its default
+configuration.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ class Column:
     """A release or a design: a value for each rule.
 
     Attributes:
-        name: its name in the catalog, such as ``kafka/2.8``.
-        summary: what it is, in a sentence.
-        controller: the kind of controller, `ZOOKEEPER` or `KRAFT`; empty for a design.
-        values: the name of the value of each rule.
-        changed: the values that differ from those of its predecessor.
-        bounds: its default bounds, with which a search ends in seconds, and the defaults of its configuration.
-        versions: the published releases that it stands for, oldest first; none for a design or a what-if.
-        suffix: what follows the version in its names, if the other controller has the names without suffix.
-        same_as: for a release that was asked for by another name of its column, the name of the column.
+        name: the name in the catalog, such as ``kafka/2.8``.
+        summary: a sentence that describes the release or design.
+        controller: the kind of controller, `ZOOKEEPER` or `KRAFT`, or an empty string for a design.
+        values: the name of the value of each rule, by the name of the rule.
+        changed: the values that differ from those of the preceding column.
+        bounds: the default bounds, with which a search ends in seconds, and the default configuration.
+        versions: the published releases with these rules, oldest first. Empty for a design.
+        suffix: the text after the version in the names, if the names without it belong to the other controller.
+        same_as: the name of the column, if the column was looked up by an alias.
     """
 
     name: str
@@ -50,30 +51,30 @@ class Column:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Its other names: its releases, with ``kafka/3.7`` for ``kafka/3.7.0`` too."""
+        """The other names of the column: those of its releases, and names such as ``kafka/3.7`` for ``kafka/3.7.0``."""
         minors = [minor(version) for version in self.versions if version == known_like(version)[0]]
         names = [f"kafka/{version}{self.suffix}" for version in sorted({*minors, *self.versions}, key=_number)]
         return tuple(name for name in names if name != self.name)
 
     @property
     def span(self) -> str:
-        """The releases that it stands for: ``3.7.0 to 3.8.1``; empty if there are none."""
+        """The range of the releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string."""
         return " to ".join(dict.fromkeys([*self.versions[:1], *self.versions[-1:]]))
 
     @property
     def note(self) -> str:
-        """For a release that was asked for by another name: the column that it stands for, and why; else empty."""
+        """A remark that names the column if it was looked up by an alias, or an empty string."""
         if not self.same_as or len(self.versions) < 2:
             return f"stands for {self.same_as}" if self.same_as else ""
         mode = f" with {self.controller}" if self.suffix else ""
         return f"stands for {self.same_as}: no rule of the model differs in Kafka {self.span}{mode}"
 
     def protocol(self) -> Protocol:
-        """The rules as functions."""
+        """Return the rules of the column as functions."""
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)
 
     def with_rules(self, changes: Mapping[str, str]) -> Column:
-        """A what-if: the column with other values of some rules. Its name lists them.
+        """Return a what-if: the column with different values of some rules. The name of the what-if lists these values.
 
         Raises:
             SpecError: a rule or value does not exist.
@@ -87,7 +88,7 @@ class Column:
         return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
 
     def called(self, name: str) -> Column:
-        """The column, or a what-if of it, under another name."""
+        """Return the column under another name."""
         return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
 
 
@@ -96,14 +97,14 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _after(before: Column, name: str, summary: str, versions: tuple[str, ...] = (), **changed: str) -> Column:
-    """The column that follows another one, with changed rules."""
+    """Return a column that has the rules of a preceding column, except for changed rules."""
     return attrs.evolve(
         before, name=name, summary=summary, versions=versions, values={**before.values, **changed}, changed=changed
     )
 
 
 def _defaults(column: Column, **bounds: object) -> Column:
-    """The column with other default bounds."""
+    """Return the column with other default bounds."""
     return attrs.evolve(column, bounds=change_bounds(column.bounds, bounds))
 
 
@@ -403,13 +404,13 @@ _NAMES = {name: column for column in COLUMNS for name in (column.name, *column.a
 
 
 def column_of(reference: str) -> Column | None:
-    """The column with a name or alias, which may contain what-ifs, as in ``kafka/3.7+elr=on``.
+    """Return the column with a name or alias, which may also change values of rules, as in ``kafka/3.7+elr=on``.
 
     Returns:
-        The column, under that name; None if no column has the name before the first ``+``.
+        The column under this name, or None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: a what-if is malformed, or its rule or value does not exist.
+        SpecError: a change is not of the form ``rule=value``, is repeated, or has a rule or value that does not exist.
     """
     name, *changes = reference.split("+")
     if name not in _NAMES:
@@ -427,13 +428,13 @@ def column_of(reference: str) -> Column | None:
 
 
 def releases_like(name: str) -> tuple[str, ...]:
-    """The names of the published releases of the minor version in a name that no column has.
+    """Return the names of the published releases with the same minor version as an unknown release.
 
     Parameters:
-        name: a name such as ``kafka/3.6.9`` or ``kafka/3.6.9-zk``.
+        name: the name of the unknown release, such as ``kafka/3.6.9`` or ``kafka/3.6.9-zk``.
 
     Returns:
-        The names, oldest first; empty if the name has no minor version that is known.
+        The names, oldest first. Empty if no release with this minor version is known.
     """
     found = re.fullmatch(r"kafka/([\d.]+)(-\w+)?", name)
     if found is None:

@@ -1,8 +1,8 @@
-"""The rules of replication that changed between releases, with the values of each rule and their sources.
+"""The table of rules: the rules of replication that changed between releases, with their values and sources.
 
-This table documents the model: everything that is not in it is the same in all releases. `releases` says which value
-each release has. A what-if is a release with another value for a rule. A mutant is a `Protocol` with a function that is
-not in the table.
+Everything that is not in the table is the same in all releases. `releases` lists the value of each rule in each
+release. A what-if is a release with a different value of a rule. A mutant is a what-if, or a `Protocol` with a function
+that is not in the table.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from leadline.model.kafka.protocols import Protocol
 
 @attrs.frozen(eq=False)
 class Value:
-    """One of the values of a rule.
+    """A value that a rule can have.
 
     Attributes:
-        name: its name on the command line.
+        name: the name of the value on the command line.
         sentence: the answer to the rule's question.
-        source: the KIP, ticket or article that it is from.
-        sets: the fields of `Protocol` that it sets.
+        source: the KIP, ticket or article from which the value is taken.
+        sets: the fields of `Protocol` that the value sets, with their values.
     """
 
     name: str
@@ -38,12 +38,12 @@ class Value:
 
 @attrs.frozen(eq=False)
 class Rule:
-    """A question that releases answer differently.
+    """A rule in which releases differ.
 
     Attributes:
-        name: its name on the command line.
-        question: the question.
-        values: the answers, oldest first.
+        name: the name of the rule on the command line.
+        question: the question that the values of the rule answer.
+        values: the values, in the order of releases.
     """
 
     name: str
@@ -51,7 +51,11 @@ class Rule:
     values: tuple[Value, ...]
 
     def value(self, name: str) -> Value:
-        """The value with a name. Raises SpecError if there is none, with the most similar name."""
+        """Return the value with a name.
+
+        Raises:
+            SpecError: the rule has no such value. The message suggests the most similar name.
+        """
         for value in self.values:
             if value.name == name:
                 return value
@@ -470,28 +474,32 @@ RULES = (
 _BY_NAME = {rule.name: rule for rule in RULES}
 
 _SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_has}
-"""Rules that the articles and their readers dispute, but that no release has changed."""
+"""The fields of `Protocol` for rules that the articles and their readers dispute, but that no release has changed."""
 
 
 def rule_of(name: str) -> Rule:
-    """The rule with a name. Raises SpecError if there is none, with the most similar name."""
+    """Return the rule with a name.
+
+    Raises:
+        SpecError: no rule has the name. The message suggests the most similar name.
+    """
     if name not in _BY_NAME:
         raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists them)")
     return _BY_NAME[name]
 
 
 def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
-    """The value of a rule that a protocol has; None if its functions are not a value of the table."""
+    """Return the value of a rule in a protocol, or None if the protocol's functions are not a value in the table."""
     followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
     return next(followed, None)
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """The protocol with given values of the rules.
+    """Return the protocol with the given values of the rules.
 
     Parameters:
         name, summary: the name and summary of the protocol.
-        values: for the name of each rule, the name of its value.
+        values: the name of the value of each rule, by the name of the rule.
 
     Raises:
         SpecError: a rule or value does not exist, or a rule has no value.
