@@ -1,4 +1,4 @@
-"""Properties of followers: the log end offset that a leader keeps for each, and the records that consumers read there.
+"""Properties of followers: the log end offset that a leader keeps for each, and the records that consumers read.
 
 They apply only to the `kafka` family. In the `atomic` family, leaders read the logs of followers directly.
 """

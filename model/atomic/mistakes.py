@@ -135,7 +135,7 @@ def truncate_the_log_only(before: Partition, after: Partition, broker: int, epoc
 
 
 def admit_from(watermark: Callable[[int], int]) -> Taken:
-    """Return an action in which a leader adds a follower whose log reaches another offset than the high watermark.
+    """Return an action in which a leader compares a joining follower with a different offset than its high watermark.
 
     Parameters:
         watermark: returns the offset that the follower must have reached, given the leader's high watermark.

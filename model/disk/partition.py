@@ -206,7 +206,7 @@ class DiskPromise:
     Attributes:
         record: the batch.
         offset: an offset in the batch.
-        epoch: a leader epoch. Leaders of later epochs must have the batch.
+        epoch: the leader epoch after which every leader must have the batch.
         teller: a phrase that names the broker that let consumers read the batch.
     """
 
