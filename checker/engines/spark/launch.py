@@ -98,7 +98,7 @@ class _Folder:
     saved: SearchPosition | None
 
     def left(self, result: Result, keep_files: bool) -> Result:
-        """Remove the files of a finished search unless `keep_files` is true. If this fails, add a note to the result."""
+        """Remove a finished search's files unless `keep_files` is true. If this fails, add a note to the result."""
         if self.claim.note:
             result = attrs.evolve(result, note=self.claim.note)
         if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
