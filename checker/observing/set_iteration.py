@@ -1,12 +1,12 @@
-"""Set iteration: calls of a spec's functions in which sets iterate in a different order than usual.
+"""Calls of a spec's functions in which sets iterate in a different order than usual.
 
-The order of a set of strings differs between processes, so the result of a function must not depend on it. To test
-this, the spec's functions are compiled again from their source, with a call of a hook wherever Python iterates over a
-value or passes it to a function. The hooks are the methods of `Reordering`; they replace a set by its members in a
-different order. Within `Reordering.active`, the spec's functions have this code, so that all callers use it.
+The iteration order of a set of strings differs between processes, so the results of a spec must not depend on it. To
+test this, the functions of the spec are compiled again with hooks: calls of methods of `Reordering` wherever Python
+iterates over a value, or passes it to a function. A hook replaces a set by its members in a different order. Within the
+block of `Reordering.active`, all callers of a function run its code with hooks.
 
-Text of a set shows its members in the different order. Operations that the hooks do not support, such as converting a
-value of a class to text if one of its fields is a set, are noted in `Reordering.not_understood`.
+If a hook gets an operation that it does not support, such as converting a set to text, it records the operation in
+`Reordering.not_understood`.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.support.inspection import is_a
 
 Order = Callable[[list[object]], list[object]]
-"""Takes the members of a set in the order of the set, and returns them in a different order."""
+"""A function that takes the members of a set in their usual order and returns them in a different order."""
 
 ORDERS: tuple[Order, ...] = (lambda members: members[::-1], lambda members: members[1:] + members[:1])
-"""The orders that are tested. Each swaps two members; with more members, each moves the first and the last one."""
+"""The orders to test. For a set with two members, both swap them. For more members, both move the first and last one.
+"""
 
 Pattern = tuple["Pattern", ...] | Literal["*"] | None
-"""How a value is unpacked: a pattern for each part; None if it is not unpacked; a star for any number of parts."""
+"""How a value is unpacked: a tuple with a pattern for each part, or None. A star matches any number of parts."""
 
 _HOOK = "__leadline_set_iteration__"
 
 _NOT_UNDERSTOOD = frozenset(
     ("eval", "exec", "compile", "globals", "hash", "id", "cached_property", "__import__", "import_module")
 )
-"""Names that refer to code without hooks, to values that differ between processes, or to values kept between calls."""
+"""Names of code without hooks, of values that differ between processes, and of values that are kept between calls."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -64,12 +65,12 @@ _SET_METHODS = _words(
     " isdisjoint issubset issuperset remove symmetric_difference symmetric_difference_update union update __and__"
     " __or__ __sub__ __xor__ __eq__ __ne__ __le__ __lt__ __ge__ __gt__ __iand__ __ior__ __isub__ __ixor__"
 )
-"""Methods of sets whose results do not depend on the order of their members."""
+"""The methods of sets whose results do not depend on the order of the members."""
 
 _KEEPING_METHODS = _words(
     "add append appendleft copy count discard get index insert items keys pop popleft remove setdefault values"
 )
-"""Methods of other built-in collections that do not iterate over their arguments."""
+"""The methods of other built-in collections that do not iterate over their arguments."""
 
 _KEEPING = frozenset(
     (
@@ -79,7 +80,7 @@ _KEEPING = frozenset(
         *(operator.ixor, operator.is_, operator.is_not, operator.not_, operator.truth, print),
     )
 )
-"""Functions and classes that do not iterate over their arguments, or whose results do not depend on an order."""
+"""The functions and classes whose results do not depend on the iteration order of their arguments."""
 
 _TEXT = frozenset((str, repr, ascii, format))
 
@@ -87,11 +88,11 @@ _CACHED = functools._lru_cache_wrapper
 
 
 class NotUnderstood(Exception):
-    """Raised when the functions of a spec cannot be called with hooks. The message gives the reason."""
+    """Raised if the functions of a spec cannot be called with hooks. The message gives the reason."""
 
 
 class _OtherOrder(frozenset[object]):
-    """A copy of a frozenset that iterates in a different order, for functions without hooks."""
+    """A copy of a frozenset that iterates in a different order. It is passed to functions without hooks."""
 
     ordered: list[object]
 
@@ -103,7 +104,7 @@ class _OtherOrder(frozenset[object]):
 
 
 class _OtherOrderOfSet(set[object]):
-    """A copy of a set that iterates in a different order, for functions without hooks."""
+    """A copy of a set that iterates in a different order. It is passed to functions without hooks."""
 
     ordered: list[object]
 
@@ -115,17 +116,20 @@ class _OtherOrderOfSet(set[object]):
 
 
 class Reordering:
-    """The functions of some modules, with hooks that reorder sets. The public methods are the hooks.
+    """The functions of some modules, with hooks that change the iteration order of sets.
+
+    The public methods, except `active` and `restore`, are the hooks.
 
     Parameters:
         modules: the modules.
         needed: the functions that must have hooks.
 
     Attributes:
-        not_understood: an operation that a hook met and does not support; empty if there was none.
+        not_understood: an operation that a hook does not support, or an empty string if there was none.
 
     Raises:
-        NotUnderstood: a function in `needed` has no source, or the code uses a name that is not supported.
+        NotUnderstood: if the source of a function in `needed` is not known, or if the code uses a name that is not
+            supported.
     """
 
     def __init__(self, modules: Iterable[ModuleType], needed: Iterable[object]) -> None:
@@ -147,7 +151,7 @@ class Reordering:
 
     @contextmanager
     def active(self, order: Order) -> Iterator[None]:
-        """Make the functions iterate over sets in the given order within the block."""
+        """Return a context manager. In its block, the functions iterate over sets in the given order."""
         self._order = order
         setattr(builtins, _HOOK, self)
         try:
@@ -158,17 +162,22 @@ class Reordering:
             self.restore()
 
     def restore(self) -> None:
-        """Restore the functions' original code. Can be repeated, in case an interrupt ended `active` too early."""
+        """Restore the original code of the functions. Calling this more than once has no further effect."""
         for function, code, _ in self._functions:
             function.__code__ = code
         vars(builtins).pop(_HOOK, None)
 
     def each(self, value: object) -> object:
-        """Return the object that is iterated over instead of a value."""
+        """Return the object over which the code iterates in place of a value."""
         return self._ordered(value) if _is_set(value) else value
 
     def unpacked(self, value: object, pattern: Pattern) -> object:
-        """Return the object that is unpacked instead of a value, as in ``(a, b), *c = value``."""
+        """Return the object that is unpacked in place of a value, as in ``(a, b), *c = value``.
+
+        Parameters:
+            value: the value.
+            pattern: the parts into which it is unpacked.
+        """
         if not isinstance(pattern, tuple):
             return value
         value = self.each(value)
@@ -180,11 +189,11 @@ class Reordering:
         return list(map(self.unpacked, value, pattern)) if len(value) == len(pattern) else value
 
     def each_unpacked(self, value: Iterable[object], pattern: Pattern) -> Iterator[object]:
-        """Return the iterator that is used instead of a value whose items are unpacked."""
+        """Return an iterator over the items of a value. Each item is then unpacked as `pattern` describes."""
         return (self.unpacked(item, pattern) for item in cast(Iterable[object], self.each(value)))
 
     def shown(self, value: object) -> object:
-        """Return the object that is converted to text instead of a value. Note if a set in it keeps its order."""
+        """Return a value that the code converts to text. If it contains a set, record this as not supported."""
         if not _holds_set(value):
             return value
         kind: type = type(value)
@@ -200,11 +209,11 @@ class Reordering:
         return value
 
     def remainder(self, left: object, right: object) -> object:
-        """Return the result of ``%``, which may format text."""
+        """Return the result of ``left % right``, which formats text if `left` is a str."""
         return operator.mod(left, self.shown(right) if isinstance(left, str | bytes) else right)
 
     def called(self, function: object) -> object:
-        """Return the object that is called instead of a function, a class or another callable."""
+        """Return the object that is called in place of a function, a class or another callable."""
         if is_a(function, MethodType):
             bound = cast(MethodType, function)
             function = MethodType(cast(Callable[..., object], _without_cache(bound.__func__)), bound.__self__)
@@ -221,7 +230,7 @@ class Reordering:
         return function if self._has_hooks(function) else self._passing(cast(Callable[..., object], function))
 
     def _has_hooks(self, function: object) -> bool:
-        """Whether a function has hooks, or does not iterate over its arguments in a way that matters."""
+        """Return whether a callable has hooks or does not need hooks."""
         if is_a(function, MethodType):
             function = cast(MethodType, function).__func__
         if is_a(function, MethodDescriptorType, WrapperDescriptorType):
@@ -237,7 +246,7 @@ class Reordering:
         return origin(type(function).__module__) in (Origin.SPEC, Origin.LEADLINE)
 
     def _method(self, method: BuiltinFunctionType) -> object:
-        """Return the function that is called instead of a method of a built-in object."""
+        """Return the function that is called in place of a method of a built-in object."""
         owner, name = method.__self__, method.__name__
         if _is_set(owner):
             if name == "pop":
@@ -254,7 +263,7 @@ class Reordering:
         return method if name in _KEEPING_METHODS else self._passing(method)
 
     def _showing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Wrap a function that converts its arguments to text."""
+        """Return a wrapper of a function that converts its arguments to text."""
 
         def call(*args: object, **named: object) -> object:
             return function(*map(self.shown, args), **{name: self.shown(value) for name, value in named.items()})
@@ -262,7 +271,7 @@ class Reordering:
         return call
 
     def _passing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Wrap a function without hooks, so that it gets sets in the different order."""
+        """Return a wrapper of a function without hooks. The function gets sets that iterate in a different order."""
 
         def call(*args: object, **named: object) -> object:
             return function(*map(self._passed, args), **{name: self._passed(value) for name, value in named.items()})
@@ -270,7 +279,7 @@ class Reordering:
         return call
 
     def _passed(self, value: object) -> object:
-        """Return the object that is passed to a function without hooks instead of a value."""
+        """Return the object that is passed to a function without hooks in place of a value."""
         if _is_set(value):
             if len(cast(set[object], value)) < 2:
                 return value
@@ -290,16 +299,16 @@ class Reordering:
         return member
 
     def _from_iterable(self, values: Iterable[object]) -> object:
-        """Return the result of `itertools.chain.from_iterable`."""
+        """Do the work of `itertools.chain.from_iterable`."""
         return chain.from_iterable(cast(Iterable[Iterable[object]], self.each_unpacked(values, ())))
 
 
 _ITERATING = (list, tuple, dict, enumerate, zip, map, filter, reversed, str)
-"""Classes that may be passed to functions such as `map`, which call them."""
+"""Classes that iterate over their arguments. Functions such as `map` can be passed such a class and call it."""
 
 
 def _without_cache(function: object) -> object:
-    """Return a function without its cache, whose entries come from calls without hooks."""
+    """Return the function inside an `lru_cache`. The entries of the cache come from calls without hooks."""
     return getattr(function, "__wrapped__") if is_a(function, _CACHED) else function  # noqa: B009
 
 
@@ -310,13 +319,13 @@ def _is_builtin_method(function: object) -> bool:
 
 
 def _is_set(value: object) -> bool:
-    """Whether a value is a set that does not override the iteration of built-in sets."""
+    """Return whether a value is a set whose class does not override the iteration of the built-in classes."""
     cls: type = type(value)
     return is_a(value, set, frozenset) and getattr(cls, "__iter__") in (set.__iter__, frozenset.__iter__)  # noqa: B009
 
 
 def _holds_set(value: object) -> bool:
-    """Whether a value is, or contains, a set with at least two members."""
+    """Return whether a value is a set with at least two members, or contains one."""
     if is_a(value, set, frozenset):
         return len(cast(set[object], value)) > 1 or any(map(_holds_set, cast(set[object], value)))
     if isinstance(value, tuple | list):
@@ -331,10 +340,10 @@ def _holds_set(value: object) -> bool:
 
 
 def _with_hooks(file: str) -> dict[CodeType, CodeType]:
-    """Map the code of each function in a file to its code with hooks.
+    """Return the code with hooks of each function in a file, by its original code.
 
     Raises:
-        NotUnderstood: the file cannot be read, or uses a name that is not supported.
+        NotUnderstood: if the file cannot be read, or if it uses a name that is not supported.
     """
     source = "".join(linecache.getlines(file))
     try:
@@ -349,7 +358,7 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """The code of all functions nested in some code, in the order of the source."""
+    """Yield the code of all functions that are nested in some code, in the order of the source."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
@@ -357,7 +366,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class _Hooks(ast.NodeTransformer):
-    """Adds calls of hooks to the source of a file.
+    """Adds calls of hooks to the syntax tree of a file.
 
     Parameters:
         file: the path of the file, for messages.
@@ -372,7 +381,7 @@ class _Hooks(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if node.attr in _NOT_UNDERSTOOD - {"id", "hash", "compile"}:  # objects such as messages may have these fields
+        if node.attr in _NOT_UNDERSTOOD - {"id", "hash", "compile"}:  # fields may have these names
             raise NotUnderstood(f"{self._file} uses {node.attr}")
         self.generic_visit(node)
         return node
@@ -421,7 +430,7 @@ class _Hooks(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Add):  # of a list, as sets have no such operator
+        if isinstance(node.op, ast.Add):  # the left operand is not a set, because sets do not support `+=`
             node.value = _hook("each", node.value)
         elif isinstance(node.op, ast.Mod):
             node.value = _hook("shown", node.value)
@@ -443,7 +452,7 @@ class _Hooks(ast.NodeTransformer):
 
 
 def _pattern(target: ast.expr) -> Pattern:
-    """How an assignment unpacks a value."""
+    """Return the pattern into which an assignment to `target` unpacks a value."""
     if isinstance(target, ast.Starred):
         return "*"
     return tuple(map(_pattern, target.elts)) if isinstance(target, ast.Tuple | ast.List) else None
@@ -454,6 +463,6 @@ def _constant(pattern: Pattern) -> ast.expr:
 
 
 def _hook(name: str, *values: ast.expr) -> ast.expr:
-    """Create a call of a hook."""
+    """Return the syntax tree of a call of a hook."""
     hooks = ast.Name(_HOOK, ast.Load())
     return ast.copy_location(ast.Call(ast.Attribute(hooks, name, ast.Load()), list(values), []), values[0])
