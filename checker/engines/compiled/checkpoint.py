@@ -1,12 +1,12 @@
-"""Checkpoints: a search saved to disk, from which it can be resumed.
+"""Checkpoints, which save a search to disk so that it can be resumed.
 
-A folder holds the identity of the search (``spec.json``); append-only arrays with the states, the steps that they were
-found by and the calls learned from; and ``search.json``, which holds the position of the search, the number of valid
-entries of the arrays, and their checksums. ``search.json`` is replaced after the arrays are on the disk, so the folder
-is always consistent. The folder is locked while a search uses it.
+A folder contains ``spec.json``, with the identity of the search; files of arrays, to which the states, the steps by
+which they were found, and the recorded calls are appended; and ``search.json``, with the position of the search, the
+number of valid entries of the arrays, and their checksums. ``search.json`` is replaced after the arrays were written to
+the disk, so the folder is always consistent. The folder is locked while a search uses it.
 
-The folder holds only numbers and names, and nothing in it is executed. Values are not stored: `Resumption` derives them
-from the spec.
+The folder contains only numbers and names, and nothing in it is executed. Values are not stored: `Resumption` obtains
+them from the spec.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ _SPEC, _SEARCH = "spec.json", "search.json"
 _PARENTS, _ARRIVALS, _CALLS = "parents.bin", "arrivals.bin", "calls.bin"
 
 _PIECE = 2**26
-"""Number of bytes of an array that are written or read at a time."""
+"""The number of bytes of an array that are written or read at a time."""
 
 Array = NDArray[np.generic]
 
 
 @attrs.define
 class _Written:
-    """The content of the files.
+    """A description of the files of a checkpoint as they were last written or read.
 
     Attributes:
         states: the number of states.
-        packings: see `Snapshot`; -1 if there are no states.
-        checksums: CRC-32 of the valid entries of each array, by the name of its file.
+        packings: see `Snapshot`. It is -1 if there are no states.
+        checksums: the CRC-32 of the valid entries of each array, by the name of its file.
         hashes: the hashes of the values and members.
-        unused: pairs of a slot and a number that no state had when the search was resumed.
+        unused: pairs of a slot and a number that no state contained when the search was resumed.
     """
 
     states: int = 0
@@ -69,11 +69,11 @@ class _Written:
 
 
 class Checkpoint:
-    """The folder of one search, locked from `begin` or `load` until `close`.
+    """A folder in which a search is saved. It is locked from the call of `begin` or `load` until `close`.
 
     Parameters:
-        folder: the folder; a new search creates it.
-        every: seconds between two checkpoints.
+        folder: the folder. `begin` creates it.
+        every: the number of seconds between two checkpoints.
     """
 
     def __init__(self, folder: Path, every: float) -> None:
@@ -83,15 +83,15 @@ class Checkpoint:
 
     @property
     def note(self) -> str:
-        """Why the folder could not be locked; empty if it was."""
+        """The reason why the folder could not be locked. Empty if it could."""
         return self._lock.note if self._lock is not None else ""
 
     def begin(self, spec: Spec[S], limits: Limits) -> None:
         """Create the folder for a new search.
 
         Raises:
-            LeadlineError: the folder already holds a search, is in use by another process, or cannot be written; or
-                other users can write to it.
+            LeadlineError: the folder already contains a search, is used by another process, cannot be written, or can
+                be written by other users.
         """
         with _trouble(f"cannot write {self.folder}"):
             make_private(self.folder)
@@ -105,11 +105,12 @@ class Checkpoint:
             replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits, _ENGINE)))
 
     def load(self, spec: Spec[S], limits: Limits) -> Snapshot | None:
-        """The position of the saved search; None if it ended before its first checkpoint.
+        """Return the position of the saved search, or None if the search ended before its first checkpoint.
 
         Raises:
-            LeadlineError: the folder does not hold a search, holds one of another spec, is in use by another process,
-                or is damaged; other users can write to it; or the spec no longer behaves as it did.
+            LeadlineError: the folder does not contain a search of this spec with these limits, is used by another
+                process, or can be written by other users; or the spec has changed since the search was saved.
+            Damaged: a file is damaged.
         """
         try:
             written = (self.folder / _SPEC).read_bytes()
@@ -135,7 +136,7 @@ class Checkpoint:
             raise Damaged(f"{path} is damaged: {error}") from error
 
     def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
-        """The position of the saved search, with the values that the spec still derives for its numbers."""
+        """Return the position of the saved search, with the values that are obtained again from the spec."""
         saved = Snapshot.of_json(found["search"])
         hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
         saved.check(spec, hashes)
@@ -156,7 +157,7 @@ class Checkpoint:
         return saved
 
     def _mapped(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """A memory-mapped array in a file.
+        """Map an array in a file into memory, and check its checksum.
 
         Raises:
             LeadlineError: the file cannot be read.
@@ -185,14 +186,14 @@ class Checkpoint:
             self._lock.release()
 
     def start_over(self) -> None:
-        """Remove what was saved: from now on, states are divided into slots in another way."""
+        """Remove the saved position and states, which are not valid for an attempt with different adjustments."""
         with _trouble(f"cannot write {self.folder}"):
             (self.folder / _SEARCH).unlink(missing_ok=True)
             self._remove_states()
         self._written = _Written()
 
     def read(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
-        """Read the states, and the steps that they were found by, into arrays.
+        """Read the states, and the steps by which they were found, into arrays.
 
         Parameters:
             saved: the position of the saved search.
@@ -219,8 +220,8 @@ class Checkpoint:
             states, parents, arrivals: see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be written, or two different values have the same content. The previous
-                checkpoint stays valid.
+            LeadlineError: a file cannot be written, or two different values have the same hash. The previous
+                checkpoint remains valid.
         """
         hashes = self._hashes(saved)
         written = _Written(saved.count, saved.packings, {}, hashes, self._written.unused)
@@ -245,11 +246,11 @@ class Checkpoint:
         self._written = written
 
     def _append(self, name: str, begin: int, array: Array) -> int:
-        """Append an array to a file. Returns the checksum of all entries.
+        """Append an array to a file, and return the checksum of all entries of the file.
 
         Parameters:
             name: the name of the file.
-            begin: the number of entries of the file to keep; the rest is overwritten.
+            begin: the number of entries of the file to keep. The entries after them are overwritten.
             array: the entries to append.
         """
         path, checksum = self.folder / name, self._written.checksums.get(name, 0) if begin else 0
@@ -264,7 +265,7 @@ class Checkpoint:
         return checksum
 
     def _hashes(self, saved: Snapshot) -> Hashes:
-        """The hashes of the values and members. Hashes of values that were saved before are kept.
+        """Return the hashes of the values and members. Hashes that were saved before are not computed again.
 
         Raises:
             LeadlineError: two values of a slot have the same hash.
@@ -281,7 +282,7 @@ class Checkpoint:
         return Hashes(values, members)
 
     def _remove_states(self, but: str = "") -> None:
-        """Remove the files of states in earlier packings."""
+        """Remove the files with packed states, except for the file named `but`."""
         for path in self.folder.glob(_states("*")):
             if path.name != but:
                 path.unlink(missing_ok=True)
@@ -296,7 +297,7 @@ def _states(packings: int | str) -> str:
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Refuse values that have the same hash, because a saved state could then have either of them.
+    """Raise LeadlineError if two values have the same hash, because a checkpoint could not distinguish them.
 
     Parameters:
         values: the values.
@@ -312,14 +313,14 @@ def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: 
 
 
 def _pieces(array: Array) -> Iterator[memoryview]:
-    """The bytes of an array, in pieces."""
+    """Yield the bytes of an array in pieces of at most `_PIECE` bytes."""
     content = array.reshape(-1).view(np.uint8).data
     for first in range(0, len(content), _PIECE):
         yield content[first : first + _PIECE]
 
 
 def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write a whole piece. Raises OSError if it cannot be written, for example because the disk is full."""
+    """Write all bytes of a piece. Raise OSError if they cannot be written, for example because the disk is full."""
     while piece:
         piece = piece[file.write(piece) :]
 

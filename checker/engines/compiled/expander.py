@@ -311,7 +311,7 @@ class Expander(Generic[S]):
         wanted: NDArray[np.bool_],
         answers: Sequence[UnlearnedSteps],
     ) -> list[bool]:
-        """Run the compiled loop on the remaining states. Return, for each part, whether its buffer is full."""
+        """Generate the next states of the remaining states. Return, for each part, whether its buffer is full."""
         tables, store, packing = self.tables, self.store, self.store.packing
         parts.fit(len(packing.sizes))
         answers = answers or [UnlearnedSteps([], packing)] * len(parts.cursors)
@@ -330,7 +330,7 @@ class Expander(Generic[S]):
     def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[UnlearnedSteps]:
         """Call the actions on the waiting states of some parts, and return the steps of each part.
 
-        If the packing changes, the steps are empty.
+        If the packing of the states changes during the calls, return no steps, because they would not fit.
         """
         answers = [UnlearnedSteps([], packing)] * len(parts.cursors)
         for part in too_many if self.store.packing is packing else ():

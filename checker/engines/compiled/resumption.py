@@ -1,8 +1,8 @@
-"""Resumption: derives a saved search again from its spec, and compares the two, before the search continues.
+"""Restores the values of a saved search from its spec, and checks that the spec has not changed.
 
-A checkpoint holds only numbers. To find the value of a number, the spec's actions are called again along the path from
-an initial state to the first state that has the number. A 64-bit hash of the content of the value selects among the
-next states. Then every call that the search has learned from is repeated, and some states are expanded again.
+A checkpoint contains numbers instead of values. To find the value that a number denotes, the actions of the spec are
+called again along a path from an initial state to the first state that contains the number. 64-bit hashes of the values
+select the next state on the path. Then every recorded call is repeated, and some states are expanded again.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from leadline.checker.values import difference
 S = TypeVar("S")
 
 SLICE = 2**22
-"""Number of states that compiled code processes between two checks for Ctrl-C."""
+"""The number of states that compiled code processes between two checks for Ctrl-C."""
 
 EXPANDED_AGAIN = 500
-"""Number of expanded states whose next states are generated again and looked up among the saved states."""
+"""The maximum number of states that are expanded again, to check that their next states were saved."""
 
 
 class SpecChanged(Exception):
-    """The spec no longer behaves as it did when the search was saved. The message says where."""
+    """Raised when a spec has changed since a search was saved. The message names the difference."""
 
 
 @attrs.frozen
 class Hashes:
-    """The 64-bit hashes of the values that numbers stand for.
+    """The 64-bit hashes of the contents of a search's values.
 
     Attributes:
         values: for each slot, the hashes of its values in the order of their numbers.
@@ -58,21 +58,21 @@ class Hashes:
 
     @property
     def first_member(self) -> int:
-        """The first slot that stands for a member of a collection."""
+        """The first slot that contains the count of a member of a collection."""
         return len(self.values) - len(self.members)
 
 
 @attrs.frozen(eq=False)
 class SavedStates:
-    """The states of a saved search, and the steps that they were found by.
+    """The states of a saved search, and the steps by which they were found.
 
     Attributes:
-        packing: how the states are packed.
-        states: shape (states, words).
-        parents, arrivals: for each state, the state and the action instance that it was found by.
+        packing: the packing of the states.
+        states: the packed states. The shape is (states, words).
+        parents, arrivals: the step by which each state was found, given as the state before and the action instance.
         initials: the number of initial states, which come first.
-        expanded: the number of states that were expanded, in order from the first.
-        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have a constraint.
+        expanded: the number of expanded states, which begin with the first state.
+        outside: for each state, whether it does not satisfy `Spec.within`. Empty if the spec has no constraint.
     """
 
     packing: Packing
@@ -84,26 +84,27 @@ class SavedStates:
     outside: NDArray[np.bool_]
 
     def row(self, index: int) -> list[int]:
-        """The numbers of a state's slots."""
+        """Return the slot numbers of a state."""
         return self.packing.unpack(self.states[index])
 
 
 class Resumption(Generic[S]):
-    """The values of a saved search's numbers, derived from the current spec.
+    """Restores the values of a saved search by calling the functions of the current spec.
 
     Parameters:
-        spec: the spec.
+        spec: the current spec.
         adjustments: the adjustments of the saved search.
-        hashes: the hashes of the values and members.
-        saved: the states.
+        hashes: the saved hashes of the values and members.
+        saved: the saved states.
 
     Attributes:
-        values: for each slot, its values in the order of their numbers; `NO_VALUE` where no saved state has the number.
-        members: pairs of the path of a collection and one of its members, in the order of their slots; the member is
-            `NO_VALUE` if no saved state holds it.
+        values: for each slot, its values in the order of their numbers. A value is `NO_VALUE` if no saved state
+            contains its number.
+        members: pairs of the path of a collection and one of its members, in the order of their slots. A member is
+            `NO_VALUE` if no saved state contains it.
 
     Raises:
-        SpecChanged: the spec does not lead to the saved states.
+        SpecChanged: the actions of the spec do not lead to the saved states.
         ValueError, IndexError: the parts of the saved search are inconsistent.
     """
 
@@ -127,14 +128,14 @@ class Resumption(Generic[S]):
         with _changed():
             self._replay(found | set(self._sample()))
         for slot in self._slots.values():
-            self.values[slot][0] = 0  # the count of an absent member; a replay counts only members that are present
+            self.values[slot][0] = 0  # number 0 is the count of an absent member
 
     def _layout(self) -> Layout:
         given = self._adjustments
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """For each number of each slot, the first state that has it; -1 if no state has it."""
+        """Return, for each number of each slot, the first state that contains it, or -1 if no state does."""
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
@@ -148,19 +149,19 @@ class Resumption(Generic[S]):
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
-        """The slot of each member that a saved state holds, by the path of its collection and the member's hash."""
+        """Map the path of a collection and the hash of a member to the member's slot, if a saved state contains it."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
 
     def _sample(self) -> list[int]:
-        """The expanded states that are to be expanded again."""
+        """Return the indices of the states to expand again."""
         expanded, outside = self._saved.expanded, self._saved.outside
         within = np.flatnonzero(~outside[:expanded]) if len(outside) else np.arange(expanded)
         places = np.linspace(0, len(within) - 1, min(EXPANDED_AGAIN, len(within)), dtype=np.int64)
         return [int(index) for index in within[places]]
 
     def _replay(self, wanted: Iterable[int]) -> None:
-        """Derive some states, and the states on the paths to them, from the initial states."""
+        """Restore some states, and the states on the paths to them, by calling actions from the initial states on."""
         initials = {tuple(self._row(state)): state for state in self.spec.initials()}
         rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
         if initials.keys() != set(rows):
@@ -180,7 +181,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """The wanted states and those on the paths to them, except the initial states, in the order of discovery."""
+        """Return some states and the states on the paths to them, except initial states, in the order of discovery."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -191,7 +192,7 @@ class Resumption(Generic[S]):
         return sorted(found)
 
     def _row(self, state: S) -> list[int]:
-        """The numbers of a state's slots. Raises SpecChanged if a value does not have a number."""
+        """Return the slot numbers of a state. Raise SpecChanged if a value does not have a number."""
         numbers = [0] * len(self.values)
         self._number(self._root, state, numbers)
         return numbers
@@ -234,17 +235,20 @@ class Resumption(Generic[S]):
 
     @property
     def unused(self) -> frozenset[tuple[int, int]]:
-        """Pairs of a slot and a number without a value; number 0 in the slot of a member that no state has."""
+        """The numbers for which no value was restored, as pairs of a slot and a number."""
         slots = enumerate(self.values)
         return frozenset(
             (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
         )
 
     def compare(self, calls: Iterable[LoggedCall]) -> None:
-        """Repeat the calls that the search has learned from, and expand some of its states again.
+        """Repeat recorded calls, and expand some states of the search again.
+
+        Parameters:
+            calls: the recorded calls from which the search has learned.
 
         Raises:
-            SpecChanged: a call reads or returns something else, or a state leads to other states.
+            SpecChanged: a call reads other slots or returns another result, or a state has other next states.
         """
         with _changed():
             numbers = Numbers(self.values, self.members)
@@ -256,13 +260,13 @@ class Resumption(Generic[S]):
             self._expand_sample()
 
     def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Whether each number of some rows has a value. If not, no saved state depends on the call."""
+        """Return whether every number in some rows has a value. If not, no saved state depends on the call."""
         first = self._hashes.first_member
         numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
 
     def _expand_sample(self) -> None:
-        """Check that the next states of some expanded states are among the saved states."""
+        """Expand some states again, and check that their next states were saved. Raise SpecChanged if one was not."""
         wanted: dict[int, str] = {}
         for index in self._sample():
             for instance in self.spec.instances:
@@ -281,11 +285,11 @@ class Resumption(Generic[S]):
 
 
 class _Calls(Generic[S]):
-    """Repeats calls that the search has learned from.
+    """Repeats recorded calls, and compares their results with the recorded results.
 
     Parameters:
-        caller: makes calls with the values of the search.
-        hashes: the hashes of these values.
+        caller: makes calls with the restored values.
+        hashes: the saved hashes of the values.
     """
 
     def __init__(self, caller: Caller[S], hashes: Hashes) -> None:
@@ -293,17 +297,17 @@ class _Calls(Generic[S]):
         self._hash_of: dict[tuple[int, int], int] = {}
 
     def make_again(self, logged: LoggedCall) -> None:
-        """Repeat a call. What was learned from it stays valid if it reads no more than before, and returns the same.
+        """Repeat a recorded call, and check that it reads no other slots and returns the same result.
 
         Raises:
-            SpecChanged: the call reads more, or returns something else.
+            SpecChanged: the call reads a slot that was not read before, or returns another result.
         """
         caller, tree = self._caller, logged.tree
         caller.precision[tree] = logged.precision
         if not self._is_as_logged(logged):
             told_apart, caller.told_apart[tree] = caller.told_apart[tree], frozenset()
             caller.precision[tree] = logged.precision
-            if not self._is_as_logged(logged):  # now without types of values that were found after the logged call
+            if not self._is_as_logged(logged):  # repeated without distinctions by type that were added later
                 raise SpecChanged(f"{caller.name_of(tree)} does something else")
             caller.told_apart[tree] = told_apart
 
@@ -319,12 +323,12 @@ class _Calls(Generic[S]):
         return call.gave == logged.gave
 
     def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
-        """The slots that a step writes, with the hashes of the values, except values that the call read there."""
+        """Return the slots that a step writes, with hashes of the values, except for values that were read and kept."""
         (row,) = logged.rows
         written = []
         for slot, number in sorted(step.items()):
             if slot >= logged.slots and not number:
-                continue  # a member that was found later and is absent here
+                continue  # an absent member, which was found after the call was recorded
             if slot not in logged.reads or slot >= len(row) or row[slot] != number:
                 written.append((slot, hashed(slot, number)))
         return written
@@ -351,7 +355,7 @@ def _check_type(node: Struct | Parts | Collection, value: object) -> None:
 
 @contextmanager
 def _changed() -> Iterator[None]:
-    """Report any misbehaviour of the spec as a change: it did not misbehave when the search was saved."""
+    """Replace errors of the spec by `SpecChanged`, because they were not raised when the search was saved."""
     try:
         yield
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""Search identity: the data that must be the same for a saved search to be resumed."""
+"""The identity of a search: the data that must not have changed when a saved search is resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ S = TypeVar("S")
 
 
 def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
-    """The identity of a search. It must be the same to resume the search; other limits, such as the depth, may change.
+    """Return the identity of a search. A saved search can only be resumed by a search with the same identity.
+
+    Limits that do not belong to the identity, such as the depth, may change.
 
     Parameters:
         spec, limits: the spec and the limits of the search.
@@ -39,7 +41,7 @@ def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
 
 
 def refuse_other_format(written: bytes, what: str) -> None:
-    """Refuse a search that was saved by another version of leadline.
+    """Raise LeadlineError if a search was saved in the file format of another version of leadline.
 
     Parameters:
         written: the content of the file with the `identity` of the search.
@@ -55,7 +57,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
 
 
 def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
-    """Refuse to resume a search with another `identity`.
+    """Raise LeadlineError if a saved search has another identity than the current search.
 
     Parameters:
         found: the saved identity.
@@ -63,7 +65,7 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
         what: the subject of the error message.
 
     Raises:
-        LeadlineError: they differ; the message names the first difference.
+        LeadlineError: the identities differ. The message names the first difference.
     """
     for name, value in wanted.items():
         if found.get(name) != value:

@@ -1,4 +1,4 @@
-"""Snapshot: the position of a search between two blocks, without its large arrays."""
+"""Snapshots of a search: its position between two blocks of states, without the states."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ S = TypeVar("S")
 
 @attrs.define
 class Snapshot:
-    """The data that a search needs to continue, except its states.
+    """The data that is needed to continue a search, except for its states.
 
     Attributes:
-        adjustments: see `Adjustments`.
+        adjustments: facts about the spec that were found in earlier attempts at the search.
         values: for each slot, its values in the order of their numbers.
-        members: see `Layout`.
-        slots_read, reads_all: see `Tables`.
-        packing: how the states are packed.
+        members: the members of collections that have a slot; see `Layout`.
+        slots_read, reads_all: the slots that predicates have read; see `TransitionTables`.
+        packing: the packing of the states.
         packings: the number of earlier packings, which is part of the name of the file of states.
         initials: the number of initial states.
-        counters: see `kernel.append`.
-        outside: see `Store`; one bit for each state.
-        progression: see `Position`.
-        log: the calls that the search has learned from.
+        counters: the counters of `kernel.append`.
+        outside: for each state, a bit that is 1 if the state does not satisfy `Spec.within`.
+        progression: the position of the search.
+        log: the recorded calls from which the search has learned.
     """
 
     adjustments: Adjustments
@@ -61,8 +61,12 @@ class Snapshot:
     def check(self, spec: Spec[S], hashes: Hashes) -> None:
         """Check that the attributes are consistent with each other and with a spec.
 
+        Parameters:
+            spec: the spec.
+            hashes: the saved hashes of the values and members.
+
         Raises:
-            ValueError, TypeError, AttributeError, IndexError: they are inconsistent.
+            ValueError, TypeError, AttributeError, IndexError: the attributes are inconsistent.
         """
         at, count, slots = self.progression, self.count, len(hashes.values)
         begins = [*at.levels, at.level_end]
@@ -88,7 +92,7 @@ class Snapshot:
             raise ValueError("its parts are inconsistent")
 
     def as_json(self) -> dict[str, object]:
-        """The snapshot without its values, members and log, as JSON."""
+        """Return the snapshot, without its values, members and log, as an object for `json.dumps`."""
         at = self.progression
         return {
             "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
@@ -106,10 +110,10 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """The snapshot, without values and members, from the JSON that `as_json` returned.
+        """Return a snapshot, without values, members and log, from an object that `as_json` has returned.
 
         Raises:
-            ValueError, TypeError, KeyError: the JSON has another structure.
+            ValueError, TypeError, KeyError: the object does not have the structure of such an object.
         """
         return cls(
             adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),

@@ -1,4 +1,4 @@
-"""Tasks: the functions that run on workers. Each depends only on the files of earlier levels, and returns little."""
+"""The tasks that workers run. A task reads and writes files; its argument and its result are small."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ LEVELS = "levels"
 
 
 def level_file(level: int) -> str:
-    """The file that describes where the states of a level are."""
+    """Return the name of the file with the locations of the states of a level."""
     return f"{LEVELS}/{level:04}.json"
 
 
 @attrs.frozen
 class ExpandTask:
-    """Expand a part of a level.
+    """A request to expand some states of a level.
 
     Attributes:
-        run: the run.
-        revision: the revision of the numbering.
+        run: the data that all tasks of the run share.
+        revision: the revision of the numbering of values that the result must use.
         parts: the states to expand.
         level: the number of the next level.
         samples, steps_wanted: see `Worker.expand`.
@@ -59,13 +59,15 @@ class ExpandTask:
 
 @attrs.frozen
 class ExpandDone:
-    """The result of an `ExpandTask`; see `Expansion`.
+    """The result of an `ExpandTask`.
 
     Attributes:
-        blocks: for each shard, its next states.
-        calls, compared: the number of calls learned from, and of calls compared with what was learned.
-        verified: see `Verification.counts`.
-        bytes: the size of the blocks in memory.
+        blocks: for each shard, a block of next states.
+        generated, counters, steps_seen, dead: see `Expansion`.
+        calls: the number of calls of the spec's functions that were recorded to learn from them.
+        compared: the number of calls whose results were compared with the transition tables.
+        verified: the counts of the verification; see `Verification.counts`.
+        bytes: the size of the blocks in memory, in bytes.
     """
 
     blocks: list[Block]
@@ -81,14 +83,15 @@ class ExpandDone:
 
 @attrs.frozen
 class KeepTask:
-    """Find which next states of a shard are new.
+    """A request to find the new states of one shard among the next states of a level.
 
     Attributes:
         run, revision: see `ExpandTask`.
         shard: the number of the shard.
         level: the number of the next level.
-        blocks: the next states, from each part of the previous level.
-        wanted: for each state predicate, the number of further states wanted that satisfy it.
+        blocks: for each part of the previous level, a block of next states in this shard.
+        wanted: for each predicate on states, the number of further states to find that violate the property or satisfy
+            the witness.
     """
 
     run: Run
@@ -104,14 +107,14 @@ class KeepDone:
     """The result of a `KeepTask`.
 
     Attributes:
-        blocks: the new states from each part of the previous level.
-        distinct: for each action instance, the number of new states it found that are within `Spec.within`.
-        outside: the number of new states outside of `Spec.within`.
-        seen: for each state predicate, states that satisfy it: the part that found them, and their position.
-        bytes: the size of the visited set in bytes.
-        calls, compared: see `ExpandDone`.
-        verified: see `Verification.counts`.
-        restored: the number of states read back into a visited set that was lost.
+        blocks: for each part of the previous level, a block of new states.
+        distinct: for each action instance, the number of new states that it led to and that satisfy `Spec.within`.
+        outside: the number of new states that do not satisfy `Spec.within`.
+        seen: for each predicate on states, the new states that violate the property or satisfy the witness. Each state
+            is given as the part of the previous level from which it was found, and its position; see `Part`.
+        bytes: the size of the set of visited states in bytes.
+        calls, compared, verified: see `ExpandDone`.
+        restored: the number of states that were read from files because the set of visited states had been lost.
     """
 
     blocks: list[Block]
@@ -127,11 +130,12 @@ class KeepDone:
 
 @attrs.frozen
 class BackTask:
-    """Find the steps from a part of a level into some states of the next level.
+    """A request to find the steps that lead from some states of a level to some states of the next level.
 
     Attributes:
-        run, revision, parts: see `ExpandTask`.
-        targets: the slot numbers of those states.
+        run, revision: see `ExpandTask`.
+        parts: the states in which the steps begin.
+        targets: the slot numbers of each of the states to which the steps lead.
     """
 
     run: Run
@@ -142,15 +146,19 @@ class BackTask:
 
 @attrs.frozen
 class BackDone:
-    """The result of a `BackTask`: for each step, the index of its state in the part, the state's slot numbers, the
-    action instance, and the index of the target."""
+    """The result of a `BackTask`.
+
+    Attributes:
+        steps: the steps. Each is given as the index of the state before among the states of the task, the slot numbers
+            of this state, the action instance, and the index of the target.
+    """
 
     steps: list[tuple[int, list[int], int, int]]
 
 
 @attrs.frozen
 class Failure:
-    """The failure of a task that would fail at every attempt.
+    """The result of a task that failed and would fail again if Spark repeated it.
 
     Attributes:
         error: the exception, which the driver raises again.
@@ -160,7 +168,10 @@ class Failure:
 
 
 def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
-    """Wrap a task to return a `Failure` for an error that every attempt would raise, so that Spark does not retry."""
+    """Wrap a task so that it returns a `Failure` for errors that a repetition would raise again.
+
+    Spark repeats a task that raises an exception.
+    """
 
     @functools.wraps(task)
     def run(*arguments: object) -> T | Failure:
@@ -176,7 +187,7 @@ _kept: dict[str, Worker[Any]] = {}
 
 
 def worker_of(run: Run) -> Worker[Any]:
-    """The worker of this process for a run."""
+    """Return the worker of this process for a run. It is loaded in the first call."""
     if run.id not in _kept:
         _kept.clear()
         _kept[run.id] = loaded(run)
@@ -185,18 +196,18 @@ def worker_of(run: Run) -> Worker[Any]:
 
 @answering
 def prepare(run: Run) -> None:
-    """Load the spec and the tables in advance."""
+    """Load the spec and the transition tables before the first task, on a worker."""
     worker_of(run)
 
 
 @answering
 def expand(task: ExpandTask) -> ExpandDone:
-    """Expand a part of a level. See `ExpandTask`."""
+    """Expand some states of a level on a worker. See `ExpandTask`."""
     return expand_with(worker_of(task.run), task)
 
 
 def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
-    """Expand a part of a level with the given worker."""
+    """Expand some states of a level with the given worker. See `ExpandTask`."""
     packing, tables, verification = worker.agree(task.revision), worker.tables, worker.verification
     calls, compared, verified = tables.calls, tables.compared, verification.counts
     done = worker.expand(read_parts(worker.storage, task.parts, packing), task.samples, task.steps_wanted)
@@ -217,7 +228,7 @@ def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
 
 @answering
 def keep(task: KeepTask) -> KeepDone:
-    """Find the new states of a shard. See `KeepTask`."""
+    """Find the new states of a shard on a worker. See `KeepTask`."""
     worker = worker_of(task.run)
     packing, tables, storage = worker.agree(task.revision), worker.tables, worker.storage
     calls, compared, verified = tables.calls, tables.compared, worker.verification.counts
@@ -240,7 +251,7 @@ def keep(task: KeepTask) -> KeepDone:
         new = known.add(columns["state"])
         columns = {name: column[new] for name, column in columns.items()}
         shown, within = worker.shown(columns["state"], missing), np.ones(len(columns["state"]), np.bool_)
-        if worker.tables.spec.constraint is not None:  # it is the last predicate, and its sightings are not collected
+        if worker.tables.spec.constraint is not None:  # the constraint is the last predicate
             within, columns["outside"] = ~shown[:, -1], shown[:, -1].astype(np.uint8)
             shown[:, -1] = False
             outside += int(columns["outside"].sum())
@@ -271,12 +282,12 @@ def keep(task: KeepTask) -> KeepDone:
 
 @answering
 def back(task: BackTask) -> BackDone:
-    """Find steps into some states. See `BackTask`."""
+    """Find the steps that lead to some states, on a worker. See `BackTask`."""
     return back_with(worker_of(task.run), task)
 
 
 def back_with(worker: Worker[S], task: BackTask) -> BackDone:
-    """Find steps into some states with the given worker."""
+    """Find the steps that lead to some states, with the given worker. See `BackTask`."""
     packing = worker.agree(task.revision)
     level = read_parts(worker.storage, task.parts, packing)
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)
@@ -285,6 +296,6 @@ def back_with(worker: Worker[S], task: BackTask) -> BackDone:
 
 
 def read_parts(storage: Storage, parts: list[Part], packing: Packing) -> dict[str, NDArray[Any]]:
-    """Read the columns of several parts, concatenated in order."""
+    """Read the columns of several parts of a level, and concatenate them in order."""
     read = [read_part(storage, part, packing) for part in parts]
     return {name: np.concatenate([columns[name] for columns in read]) for name in read[0]}

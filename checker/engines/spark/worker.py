@@ -1,4 +1,4 @@
-"""Workers: the state that a Python process keeps to expand parts of levels."""
+"""The workers of the Spark engine, which expand states and evaluate properties on them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from leadline.checker.result import Limits
 S = TypeVar("S")
 
 COMING = 2
-"""Expected number of next states per state: the hash table is allocated for that many, to avoid growing it."""
+"""The number of new states per expanded state for which the hash table is allocated, so that it seldom has to grow."""
 
 
 @attrs.frozen
@@ -39,11 +39,11 @@ class Run:
     """The data that all tasks of a run share.
 
     Attributes:
-        id: identifies the run; a resumed search is a new run.
-        place: the work directory.
+        id: the identifier of the run. A resumed search is a new run.
+        place: the path or the URI of the work directory.
         shards: the number of shards.
-        traces: the number of counterexamples wanted.
-        adjustments: what the search has learned about its spec; see `Adjustments`.
+        traces: the maximum number of counterexamples of a property.
+        adjustments: facts about the spec that were found in earlier attempts at the search.
     """
 
     id: str
@@ -54,11 +54,11 @@ class Run:
 
     @property
     def crate(self) -> str:
-        """The file with the spec."""
+        """The name of the file with the spec and its transition tables."""
         return f"run/{self.id}/spec.pickle"
 
     def numbering(self, revision: int) -> str:
-        """The file with the numbers of slot values."""
+        """Return the name of the file with the numbers of values."""
         return f"run/{self.id}/numbers-{revision:04}.pickle"
 
 
@@ -67,11 +67,12 @@ class Expansion:
     """The result of expanding some states.
 
     Attributes:
-        found: the distinct next states, in the order of discovery, as the columns ``state``, ``position``, ``parent``
-            (its index among the expanded states) and ``arrival``.
-        generated: for each action instance, the number of its steps.
-        counters: see `kernel.append`.
-        steps_seen: for each step predicate, the first steps that satisfy it.
+        found: the distinct next states other than the expanded states, in the order of discovery, as columns: the
+            packed ``state``, its ``position``, the index of its ``parent`` among the expanded states, and its
+            ``arrival``, which is the action instance that leads from the parent to the state.
+        generated: for each action instance, the number of generated steps.
+        counters: the counters of `kernel.append`.
+        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness.
         dead: the first states without a next state.
     """
 
@@ -83,12 +84,12 @@ class Expansion:
 
 
 class Worker(Generic[S]):
-    """The state that a process keeps between the tasks of a run. If it is lost, it is read again from files.
+    """A worker of the Spark engine. A process keeps it between the tasks of a run; see `loaded`.
 
     Parameters:
-        run: the run.
-        expander: expands the states of a task, which replace those of the previous task.
-        budget: limits the memory of the states.
+        run: the data that all tasks of the run share.
+        expander: expands the states of a task, which replace the states of the previous task.
+        budget: the time and the memory that the worker may use.
     """
 
     def __init__(self, run: Run, expander: Expander[S], budget: Budget) -> None:
@@ -97,22 +98,22 @@ class Worker(Generic[S]):
 
     @property
     def tables(self) -> TransitionTables[S]:
-        """The tables of what was learned."""
+        """The learned transition tables of the spec."""
         return self.expander.tables
 
     @property
     def verification(self) -> Verification[S]:
-        """Compares what was learned with calls on real states."""
+        """The verification, which compares results of the tables with calls on real states."""
         return self.expander.learner.verification
 
     def agree(self, revision: int) -> Packing:
-        """Adopt the driver's numbering.
+        """Load the numbering of values that the driver has published, unless it is already loaded.
 
         Parameters:
             revision: the revision of the numbering.
 
         Returns:
-            The packing of states.
+            The packing of states for this numbering.
         """
         forget_news(self.expander)
         if revision != self._revision:
@@ -126,7 +127,7 @@ class Worker(Generic[S]):
         return self.expander.store.packing
 
     def _hold(self, states: NDArray[np.uint64], packing: Packing, outside: NDArray[np.uint8] | None = None) -> None:
-        """Replace the states of the expander by these."""
+        """Replace the states of the expander by the given states."""
         memory, threads, is_constrained = self._budget.memory.for_states, self.expander.workers, outside is not None
         self.expander.store = store = Store(
             packing, self.tables.instances, memory, threads, len(states), is_constrained
@@ -140,14 +141,15 @@ class Worker(Generic[S]):
         """Expand some states of a level.
 
         Parameters:
-            level: the column ``state``, in the agreed packing; and, if the spec has a constraint, the column
-                ``outside``, which is 1 for states outside of it.
-            samples: the number of states on which what was learned is compared with the actions themselves.
-            steps_wanted: for each step predicate, the number of further steps wanted that satisfy it.
+            level: the columns of the states. ``state`` contains the packed states. If the spec has a constraint,
+                ``outside`` is 1 for states that do not satisfy it.
+            samples: the number of states on which the transition tables are compared with calls.
+            steps_wanted: for each predicate on steps, the maximum number of further steps to collect that violate the
+                property or satisfy the witness.
 
         Raises:
-            NewValues: the driver has not numbered some values yet.
-            SpecError: the spec misbehaved.
+            NewValues: the driver has not assigned numbers to some values.
+            SpecError: an action or a property raised an exception or is not a pure function.
             ShapeChanged, NotRecorded, NewKind: the search must be restarted; see `Adjustments`.
         """
         expander, states = self.expander, level["state"]
@@ -186,14 +188,16 @@ class Worker(Generic[S]):
         )
 
     def shown(self, states: NDArray[np.uint64], wanted: list[int]) -> NDArray[np.bool_]:
-        """Evaluate the state predicates on some states.
+        """Evaluate the predicates on some states.
 
         Parameters:
-            states: in the agreed packing.
-            wanted: for each predicate, the number of further states wanted that satisfy it.
+            states: the packed states.
+            wanted: for each predicate, the number of further states to find that violate the property or satisfy the
+                witness. If the number is 0, the predicate is not evaluated.
 
         Returns:
-            Whether each state satisfies each predicate: shape (states, predicates).
+            An array of shape (states, predicates), which is true where a state violates the property or satisfies the
+            witness.
         """
         if not len(states) or not any(wanted):
             return np.zeros((len(states), len(wanted)), np.bool_)
@@ -201,24 +205,32 @@ class Worker(Generic[S]):
         return self.expander.check(0, wanted, [False] * len(wanted))
 
     def steps_into(self, level: dict[str, NDArray[Any]], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:
-        """The steps from some states of a level into some of the next level: state, action instance, target."""
-        self.expand(level, 0, [0] * len(self.tables.step_checks))  # learn everything that the search needs
+        """Find the steps from some states of a level to some states of the next level.
+
+        Parameters:
+            level: the columns of the states in which the steps begin; see `expand`.
+            targets: the packed states of the next level.
+
+        Returns:
+            The steps. Each is given as the index of the state before, the action instance, and the index of the target.
+        """
+        self.expand(level, 0, [0] * len(self.tables.step_checks))  # learns the paths that the steps need
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
 def forget_news(expander: Expander[S]) -> None:
-    """Remove the values that the driver has not numbered."""
+    """Remove the values that the driver has not numbered from the tables of an expander."""
     if expander.tables.forget_news():
-        expander.workers.end_helpers()  # they have inherited the removed numbers
+        expander.workers.end_helpers()  # the helpers were forked with the removed values
         expander.learner.forget_index()
 
 
 def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
-    """Add values to tables, with the numbers that they have elsewhere.
+    """Add values to transition tables, with the same numbers as in the driver.
 
     Parameters:
-        tables: the tables.
-        values: for each slot, its values in the order of their numbers, beginning with those that the tables have.
+        tables: the transition tables.
+        values: for each slot, all its values in the order of their numbers. They begin with the values in the tables.
     """
     for domain, numbered in zip(tables.layout.domains, values, strict=True):
         for value in numbered:
@@ -227,7 +239,10 @@ def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
 
 
 def loaded(run: Run) -> Worker[Any]:
-    """A worker with what the driver has learned so far.
+    """Create a worker from the spec and the transition tables that the driver has written.
+
+    Parameters:
+        run: the data that all tasks of the run share.
 
     Raises:
         LeadlineError: this machine cannot access the work directory.
