@@ -7,11 +7,12 @@ restored, the release that fixed it must violate the property again.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 import cattrs
@@ -23,10 +24,17 @@ from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import nearest
+from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.releases import RELEASES, Column, column_of
 from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
+
+SETTINGS = ("acks", "min_insync_replicas", "unclean_leader_election")
+"""The bounds that users configure. A bug that needs one value of them does not occur with another."""
+
+PERTURBATIONS = tuple(field.name for field in attrs.fields(Spent))
+SIZES = ("brokers", "records", "max_epoch", *PERTURBATIONS)
 
 Values = dict[str, int | bool | str]
 Expected = Literal["violated", "holds"]
@@ -159,6 +167,38 @@ class Archive:
             raise LeadlineError(f"unknown bug {ticket!r}{close} (`leadline bugs --list` lists them)")
         return bugs, unreached
 
+    def possible(self, spec: Spec[Any]) -> list[Bug]:
+        """Return the bugs of a release that can occur in a configuration, whatever the size of the cluster.
+
+        Parameters:
+            spec: the spec of a release. Its bounds give the configuration: the settings of the cluster, and the
+                perturbations that can happen at least once. The numbers of brokers, records, epochs and perturbations
+                do not matter.
+        """
+        return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec.bounds)]
+
+    def outside(self, spec: Spec[Any]) -> list[Bug]:
+        """Return the bugs of a release that a search of its spec cannot show.
+
+        Parameters:
+            spec: the spec as it is searched. A bug is outside if it needs other settings, larger bounds, or a property
+                that the spec does not check.
+
+        Returns:
+            The bugs; empty if the spec is not a release.
+        """
+        names = {item.name for item in spec.checks}
+        return [
+            bug
+            for bug in self.affecting(spec)
+            if bug.property not in names or not _is_within(_bounds_of(bug, spec), spec.bounds)
+        ]
+
+    def affecting(self, spec: Spec[Any]) -> list[Bug]:
+        """Return the bugs that affect a release. Empty if the spec is not a release."""
+        column = column_of(spec.name) if spec.name.startswith("kafka/") else None
+        return [] if column is None else [bug for bug in self.bugs if (column.same_as or column.name) in bug.affected]
+
     def runs(self, bug: Bug) -> list[BugSearch]:
         """Return the searches for a bug.
 
@@ -190,6 +230,28 @@ class Archive:
         return BugSearch(bug, spec, expected, part)
 
 
+def _bounds_of(bug: Bug, spec: Spec[Any]) -> Bounds:
+    """Return the bounds with which the archive searches a release for a bug."""
+    bounds: Bounds = load_spec(spec.name).with_bounds(bug.bounds).bounds
+    return bounds
+
+
+def _is_possible(needed: Bounds, given: Bounds) -> bool:
+    return _same_settings(needed, given) and all(
+        getattr(given, name) for name in PERTURBATIONS if getattr(needed, name)
+    )
+
+
+def _is_within(needed: Bounds, given: Bounds) -> bool:
+    return _same_settings(needed, given) and all(
+        getattr(given, name) == NO_LIMIT or NO_LIMIT != getattr(needed, name) <= getattr(given, name) for name in SIZES
+    )
+
+
+def _same_settings(needed: Bounds, given: Bounds) -> bool:
+    return all(getattr(needed, name) == getattr(given, name) for name in SETTINGS)
+
+
 def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
     return ticket.upper() in (name.upper() for name in (bug.ticket, *bug.also))
 
@@ -217,6 +279,7 @@ def _later(bug: Bug) -> Iterator[Column]:
             yield column
 
 
+@functools.cache
 def read_archive(path: Path = SHIPPED) -> Archive:
     """Read an archive of bugs from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
     converter = cattrs.Converter(forbid_extra_keys=True)

@@ -1,4 +1,9 @@
-"""The verdict matrix: a table of the verdicts of searches, by spec, property and configuration."""
+"""The verdict matrix: a table of the verdicts of searches, by spec, property and configuration.
+
+A matrix of Kafka's releases can also show the archive of known bugs. The bounds of a row are small, and a bug can need
+larger ones. So each bug that can occur in a configuration is searched for in its own bounds, and shown in the cell of
+the property that it violates.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import file_text
+from leadline.reports.bugs import Archive, Bug, read_archive
 from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
@@ -56,6 +62,7 @@ class Matrix:
         labels: the meaning of a violation, by the property's name.
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
+        known_bugs: whether cells also show the bugs of the archive that can occur in the configuration.
     """
 
     specs: list[str]
@@ -65,6 +72,7 @@ class Matrix:
     labels: dict[str, str] = attrs.field(factory=dict)
     max_states: int | None = None
     title: str = "What holds where"
+    known_bugs: bool = False
 
     @property
     def only_counts(self) -> bool:
@@ -121,6 +129,8 @@ class Matrix:
         """Yield the results as they become available, by configuration and spec. Stop after an interrupted search."""
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
+        archive = read_archive() if self.known_bugs else Archive(bugs=[])
+        found: dict[tuple[str, str], Result] = {}
         for configuration, spec in self.prepared():
             result = self._searched(spec, limits, progress)
             counted[configuration.name, spec.name] = result
@@ -129,9 +139,21 @@ class Matrix:
                 cells = {STATES: MatrixCell.of_count(result, base)}
             else:
                 cells = {item.property.name: MatrixCell.of(item, result, configuration) for item in result.properties}
-            yield Column(configuration, spec.name, cells, result)
+            for bug in [] if result.interrupted else archive.possible(spec):
+                if (bug.ticket, spec.name) not in found:
+                    found[bug.ticket, spec.name] = self._searched(self._of_bug(bug, spec), limits, progress)
+                shown = found[bug.ticket, spec.name]
+                if shown.interrupted:
+                    return
+                cells = {name: cell.with_bug(bug, shown.of(name)) for name, cell in cells.items()}
+            yield Column(configuration, spec.name, cells, result, archive.affecting(spec))
             if result.interrupted:
                 return
+
+    def _of_bug(self, bug: Bug, spec: Spec[object]) -> Spec[object]:
+        """Return the search for a bug in a release, with the properties of the matrix."""
+        own: Spec[object] = load_spec(spec.name).with_bounds(bug.bounds)
+        return own.with_properties([item.name for item in spec.checks])
 
 
 @attrs.frozen
@@ -143,11 +165,13 @@ class MatrixCell:
         text: the verdict in words with a number: of distinct states if the property holds, of the states in a shortest
             trace if it is violated, of the depth reached if the search is incomplete.
         by_design: whether it is violated and the configuration does not promise it.
+        bugs: the tickets of the bugs of the archive that violate it, with the lengths of their traces.
     """
 
     verdict: Verdict
     text: str
     by_design: bool = False
+    bugs: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
@@ -164,6 +188,31 @@ class MatrixCell:
         if verdict is Verdict.VIOLATED and item.property.name in configuration.by_design:
             return cls(verdict, f"by design ({number})", by_design=True)
         return cls(verdict, f"{verdict.value} ({number})")
+
+    def with_bug(self, bug: Bug, item: PropertyResult) -> MatrixCell:
+        """Return the cell with a bug of the archive, if the search for the bug violates the property.
+
+        Parameters:
+            bug: the bug.
+            item: the property's result of the search for the bug.
+
+        Raises:
+            LeadlineError: it is the property that the bug violates according to the archive, but it is not violated.
+        """
+        if item.verdict is not Verdict.VIOLATED or not item.traces:
+            if item.property.name == bug.property:
+                raise LeadlineError(f"{bug.ticket}: the search of the archive does not violate {bug.property}")
+            return self
+        if self.by_design:
+            return self
+        bugs = (*self.bugs, (bug.ticket, len(item.traces[0])))
+        text = self.text if self.verdict is Verdict.VIOLATED else f"{Verdict.VIOLATED.value} beyond these bounds"
+        return attrs.evolve(self, verdict=Verdict.VIOLATED, text=text, bugs=bugs)
+
+    @property
+    def words(self) -> str:
+        """The text of the cell, with the tickets of the bugs that violate the property."""
+        return self.text + "".join(f", {ticket} ({length})" for ticket, length in self.bugs)
 
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:
@@ -183,17 +232,37 @@ class MatrixCell:
 
 @attrs.frozen
 class Column:
-    """The result of a search of one spec in one configuration, with a cell for each property."""
+    """The result of a search of one spec in one configuration.
+
+    Attributes:
+        configuration: the configuration.
+        spec: the name of the spec.
+        cells: a cell for each property, by its name.
+        result: the result of the search.
+        bugs: the bugs of the archive that affect the release.
+    """
 
     configuration: Configuration
     spec: str
     cells: dict[str, MatrixCell]
     result: Result
+    bugs: Sequence[Bug] = ()
 
     @property
     def short(self) -> str:
         """The spec's name without its family."""
         return self.spec.partition("/")[2]
+
+    @property
+    def has_bug(self) -> bool:
+        """Whether a property that the configuration promises is violated."""
+        return any(cell.is_bug for cell in self.cells.values())
+
+    @property
+    def not_shown(self) -> list[str]:
+        """The tickets of the bugs that affect the release and that no cell names."""
+        shown = {ticket for cell in self.cells.values() for ticket, _ in cell.bugs}
+        return [bug.ticket for bug in self.bugs if bug.ticket not in shown]
 
 
 @attrs.frozen(eq=False)
@@ -229,12 +298,18 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
     incomplete = [column.short for column in own if any(c.verdict is Verdict.INCOMPLETE for c in column.cells.values())]
     if incomplete:
         yield f"not known for {', '.join(incomplete)}"
-    bugs = [any(cell.is_bug for cell in column.cells.values()) for column in own]
-    if not any(bugs):
-        yield "nothing is lost in any release" + (", except by design" if own[0].configuration.by_design else "")
-    elif not bugs[-1] and not incomplete:
-        first = len(bugs) - bugs[::-1].index(True)
-        yield f"nothing since {own[first].short}" if first < len(own) - 1 else f"nothing in {own[first].short}"
+    clean = [] if incomplete else list(itertools.takewhile(lambda column: not column.has_bug, reversed(own)))
+    if len(clean) == len(own):
+        yield "nothing was found in any release" + (", except by design" if own[0].configuration.by_design else "")
+    elif clean:
+        yield f"nothing was found {'since' if len(clean) > 1 else 'in'} {clean[-1].short}"
+    if clean and (tickets := {ticket for column in clean for ticket in column.not_shown}):
+        ordered = ", ".join(ticket for ticket in _tickets(own) if ticket in tickets)
+        yield f"known bugs of {'these releases' if len(clean) > 1 else 'this release'} that are not shown: {ordered}"
+
+
+def _tickets(own: Sequence[Column]) -> list[str]:
+    return list(dict.fromkeys(bug.ticket for column in own for bug in column.bugs))
 
 
 def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:

@@ -66,6 +66,12 @@ VERDICTS = """\
 states of a shortest trace; *by design*: the same, where the configuration does not promise the property; *incomplete*:
 with the depth reached."""
 
+KNOWN_BUGS = """\
+A cell also names each known bug that can occur in this configuration and violates the property, with the number of
+states of a trace. It was found with the bounds of the archive, which can be larger than those of the table:
+`leadline bugs TICKET` shows it. If only such a bug violates the property, the cell says *beyond these bounds*.
+"""
+
 WITNESSES = (
     "A witness is *shown*, with the number of states of a shortest trace; without witnesses, the other verdicts would "
     "prove nothing."
@@ -89,11 +95,13 @@ def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iter
     yield from (COUNTS if matrix.only_counts else VERDICTS).split("\n")
     if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
         yield WITNESSES
+    if matrix.known_bugs:
+        yield from ("", *KNOWN_BUGS.splitlines())
     if matrix.by_spec:
         yield ""
         for configuration, own in found:
             said = "; ".join(summary(matrix, own)) if matrix.is_complete(own) else "interrupted"
-            yield visible(f"- **{configuration.name}**: {said}.")
+            yield visible(f"- **{configuration.name}** (`{bounds_text(matrix.bounds_of(configuration))}`): {said}.")
     for configuration, own in found:
         bounds = visible(bounds_text(matrix.bounds_of(configuration)))
         yield from ("", f"## {visible(configuration.name)}", "", f"`-b {bounds}`", "")
@@ -117,7 +125,7 @@ def _by_spec(matrix: Matrix, own: list[Column]) -> Iterator[str]:
 
 
 def _emphasised(verdict: MatrixCell) -> str:
-    return verdict.text.replace("violated", "**violated**") if verdict.is_bug else verdict.text
+    return verdict.words.replace("violated", "**violated**") if verdict.is_bug else verdict.words
 
 
 def mutants_summary(report: Report) -> Iterator[str]:

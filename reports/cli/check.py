@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
@@ -18,7 +19,7 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats.suites import SUITE_FORMATS
-from leadline.reports.runs.phrases import gaps
+from leadline.reports.runs.phrases import bugs_outside, gaps
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite
 from leadline.reports.terminal.console import STYLES, console
@@ -99,7 +100,12 @@ def _run(
             return outcomes, error
         outcomes.append(outcome)
         out.print(_line(outcome, width), soft_wrap=True)
-        for line in gaps(view_of_result(outcome.result), reported=outcome.reported_gaps):
+        view = view_of_result(outcome.result)
+        if view.verdict is Verdict.HOLDS and not prepared.is_python_file:
+            bounds = bounds_text({name: value for name, value in view.bounds.items() if value})
+            for line in filter(None, (f"with {bounds}, all other bounds 0 or false", bugs_outside(view))):
+                out.print(f"      {line}", style="dim", soft_wrap=True)
+        for line in gaps(view, reported=outcome.reported_gaps):
             out.print(f"      {line}", style="yellow", soft_wrap=True)
         expected = not outcome.failure
         if outcome.result.verdict is Verdict.VIOLATED and (not shown or (not expected and False not in shown)):

@@ -99,4 +99,4 @@ def _by_property(own: list[Column]) -> Table:
 
 
 def _text(cell: MatrixCell) -> Text:
-    return Text(cell.text, style="yellow" if cell.by_design else STYLES[cell.verdict])
+    return Text(cell.words, style="yellow" if cell.by_design else STYLES[cell.verdict])

@@ -222,7 +222,7 @@ def _linked(grid: Grid, runs: Sequence[RunSection]) -> dict[str, object]:
         for cell, number, item in cells:
             links = [link for row in runs[number].properties if row.name == item for link, _ in row.links]
             looks = "by-design" if cell.by_design else cell.verdict.value
-            shown.append(GridCell(cell.text, looks, links[0] if links else runs[number].name))
+            shown.append(GridCell(cell.words, looks, links[0] if links else runs[number].name))
         rows.append((name, shown))
     return {"caption": grid.caption, "text": grid.text, "head": grid.head, "rows": rows}
 

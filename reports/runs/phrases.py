@@ -77,10 +77,18 @@ def run_verdict(run: RunView) -> tuple[str, str]:
         case Verdict.HOLDS if not run.properties:
             return "searched", "every reachable state; no property was checked"
         case Verdict.HOLDS:
-            return "holds", "every reachable state was searched"
+            return "holds", "; ".join(filter(None, ["every reachable state was searched", bugs_outside(run)]))
         case Verdict.INCOMPLETE:
             return "incomplete", visible(run.reason or "")
     return "violated", _missed([(item.name, item.kind) for item in run.missed], "{}", "never shown: {}")
+
+
+def bugs_outside(run: RunView) -> str:
+    """Return the known bugs of a release that the search cannot show, in words; empty if there are none."""
+    if not run.known_bugs_outside:
+        return ""
+    tickets = ", ".join(run.known_bugs_outside)
+    return f"known bugs of {visible(run.spec)} outside this search: {tickets} (`leadline bugs TICKET` shows one)"
 
 
 def advice(run: RunView) -> str:

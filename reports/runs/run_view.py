@@ -9,6 +9,7 @@ import attrs
 from leadline.checker.properties import Kind
 from leadline.checker.result import Result, Statistics, Stop, Verdict
 from leadline.checker.spec import Spec
+from leadline.reports.bugs import read_archive
 from leadline.reports.diagnosis import Diagnosis
 from leadline.reports.origin import Origin
 
@@ -54,6 +55,8 @@ class RunView:
         properties: the result for each property.
         origin: the version and command that made it; None if that is not known.
         diagnosis: the diagnosis of its first violation; None if it was not requested.
+        known_bugs_outside: the tickets of the known bugs of the release that the search cannot show, because they need
+            other settings, larger bounds, or another property.
     """
 
     spec: str
@@ -67,6 +70,7 @@ class RunView:
     properties: tuple[PropertyView, ...]
     origin: Origin | None = None
     diagnosis: Diagnosis | None = None
+    known_bugs_outside: tuple[str, ...] = ()
 
     @property
     def exhausted(self) -> bool:
@@ -115,6 +119,7 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         ),
         origin=origin,
         diagnosis=diagnosis,
+        known_bugs_outside=tuple(bug.ticket for bug in read_archive().outside(result.spec)),
     )
 
 

@@ -6,15 +6,17 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 
-from leadline.checker import Verdict
+from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
-from leadline.reports.bugs import read_archive
+from leadline.reports.bugs import Archive, read_archive
 from leadline.reports.ci.markdown import answers_page, matrix_page
 from leadline.reports.cli.answers import SHIPPED as ANSWERS
+from leadline.reports.loading import load_spec
 from leadline.reports.matrix import SHIPPED, Column, read_matrix
 from leadline.reports.suite import read_suite
 from tests.suite.command import call
@@ -62,6 +64,65 @@ def test_the_shipped_matrices_have_every_release_and_every_design() -> None:
         assert len(prepared) == len(matrix.specs) * len(matrix.configurations)
         for bound in ("acks", "min_insync_replicas", "unclean_leader_election", "lossy_crashes", "session_expiries"):
             assert len({getattr(spec.bounds, bound) for _, spec in prepared}) > 1, bound
+
+
+def _left_out(archive: Archive) -> list[str]:
+    """The bugs of the archive that the page must show in a cell, but does not."""
+    page = (PROJECT / "reports" / "pages" / "matrix.md").read_text()
+    matrix = read_matrix(SHIPPED)
+    sections = {part.partition("\n")[0]: part for part in page.split("\n## ")[1:]}
+    missing = []
+    for configuration, spec in matrix.prepared():
+        rows = (line for line in sections[configuration.name].splitlines() if line.startswith(f"| `{spec.name}` |"))
+        cells = dict(zip(matrix.properties or [], next(rows).split(" | ")[1:], strict=True))
+        for bug in archive.possible(spec):
+            if bug.property in cells and bug.ticket not in cells[bug.property]:
+                missing.append(f"{configuration.name}, {spec.name}: {bug.ticket}")
+    return missing
+
+
+def test_the_page_shows_every_bug_that_a_configuration_allows() -> None:
+    """If it does not, write it again with `make pages`."""
+    assert _left_out(read_archive()) == []
+
+
+def test_a_bug_that_is_new_in_the_archive_is_missing_on_the_page() -> None:
+    archive = read_archive()
+    old = next(bug for bug in archive.bugs if bug.ticket == "KAFKA-14704")
+    new = attrs.evolve(old, ticket="KAFKA-99999", affected=["kafka/4.1"])
+    assert _left_out(attrs.evolve(archive, bugs=[*archive.bugs, new])) == [
+        f"{configuration.name}, kafka/4.1: KAFKA-99999"
+        for configuration, spec in read_matrix(SHIPPED).prepared()
+        if spec.name == "kafka/4.1" and spec.bounds.acks == "all" and spec.bounds.crashes
+        and not spec.bounds.unclean_leader_election and spec.bounds.min_insync_replicas == 1
+    ]  # fmt: skip
+
+
+def test_every_bug_is_possible_in_a_configuration_of_the_page() -> None:
+    """A bug that no configuration allows would show nowhere."""
+    prepared, archive = read_matrix(SHIPPED).prepared(), read_archive()
+    shown = {(bug.ticket, spec.name) for _, spec in prepared for bug in archive.possible(spec)}
+    names = {spec.name for _, spec in prepared}
+    wanted = {(bug.ticket, name) for bug in archive.bugs for name in bug.affected if name in names}
+    assert wanted - shown == set()
+
+
+def test_the_bugs_outside_a_search() -> None:
+    """A search shows a bug only with its settings, bounds at least as large, and its property."""
+    archive = read_archive()
+    (bug,) = archive.about("KAFKA-13141")[0]
+    spec: Spec[object] = load_spec("kafka/2.8.0").with_bounds(bug.bounds)
+
+    def outside(changed: Spec[object]) -> bool:
+        return bug in archive.outside(changed)
+
+    assert not outside(spec)
+    assert not outside(spec.with_bounds({"crashes": 2, "isr_shrinks": -1}))
+    assert outside(spec.with_bounds({"records": 1}))
+    assert outside(spec.with_bounds({"acks": "1"}))
+    assert outside(spec.with_properties(["weak_isr"]))
+    assert archive.outside(load_spec("rpc/kip-101")) == []
+    assert bug not in archive.outside(load_spec("kafka/2.8.1"))
 
 
 @pytest.mark.parametrize("matrix", PAGES, ids=PAGES.values())
