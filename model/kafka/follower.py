@@ -29,7 +29,8 @@ def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchR
     Returns:
         An `OffsetsForLeaderEpoch` request, or a fetch request from the log end offset.
     """
-    assert follower.leader is not None
+    if follower.leader is None:
+        raise ValueError("a replica without a leader sends no request")
     wanted = protocol.asks_about(follower.log) if asks else None
     if wanted is not None:
         return EpochRequest(follower.leader, follower.epoch, wanted)
