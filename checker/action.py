@@ -149,7 +149,7 @@ def action(
         [(0, 1, 9)]
     """
     if not isinstance(sentence, str):
-        raise SpecError("action needs parentheses, as in @action() or @action(broker=brokers)")
+        raise SpecError("@action needs parentheses: write @action() or @action(broker=brokers)")
 
     def decorate(function: Callable[Concatenate[S, P], Iterator[S]]) -> Action[S, P]:
         name = getattr(function, "__name__", repr(function))
@@ -166,11 +166,11 @@ def action(
 def _parameters(name: str, function: Callable[..., object]) -> list[str]:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
-        raise SpecError(f"action {name} takes no state: its first parameter must be the state")
+        raise SpecError(f"action {name} has no parameters: the first one must be the state")
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
             bare = parameter.replace(annotation=parameter.empty)
-            raise SpecError(f"action {name}: {bare} must be a plain parameter, without a default value, * or **")
+            raise SpecError(f"action {name}: {bare} must be a positional parameter without a default value")
     return [parameter.name for parameter in parameters]
 
 

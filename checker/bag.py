@@ -58,7 +58,7 @@ class Bag(Mapping[T, int]):
             ValueError: if the bag contains the member fewer than `times` times.
         """
         if self[member] < times:
-            raise ValueError(f"cannot remove {member!r} {times} times: the bag contains it {self[member]} times")
+            raise ValueError(f"cannot subtract {times} from the count of {member!r}, which is {self[member]}")
         return self._with(member, self[member] - times)
 
     def _with(self, member: T, count: int) -> Bag[T]:

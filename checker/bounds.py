@@ -57,7 +57,7 @@ def bound(
     if (at_least is not None or at_most is not None) and type(default) is not int:
         raise SpecError(f"bound {text!r}: at_least and at_most require a default that is an int, not {default!r}")
     if choices and type(default) is not str:
-        raise SpecError(f"bound {text!r}: choices require a default that is a str, not {default!r}")
+        raise SpecError(f"bound {text!r}: choices requires a default that is a str, not {default!r}")
     right = _right_values(type(default), at_least, at_most, choices)
 
     def fits(value: object) -> bool:
@@ -74,7 +74,7 @@ def bound(
             raise SpecError(f"bound {field.name}={value} is out of range: it must be {right}")
 
     if not fits(default):
-        raise SpecError(f"bound {text!r}: its default {default!r} is out of range: it must be {right}")
+        raise SpecError(f"the default {default!r} of bound {text!r} is out of range: it must be {right}")
     return attrs.field(default=default, validator=validate, metadata={_HELP: text, _RANGE: right})
 
 

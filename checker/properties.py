@@ -227,7 +227,9 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
         return inspect.signature(function)
     except ValueError:
         name = getattr(function, "__name__", repr(function))
-        raise SpecError(f"{name} cannot be a predicate, because its parameters are unknown: use a function") from None
+        raise SpecError(
+            f"{name} cannot be a predicate, because its parameters are unknown: define a function with def"
+        ) from None
 
 
 def _takes(function: Callable[..., object], count: int) -> bool:
@@ -252,7 +254,9 @@ def _check_premise(premise: object) -> None:
             f"premise {getattr(premise, '__name__', premise)} must take one parameter, state, not {_bare(premise)}"
         )
     elif inspect.isgeneratorfunction(premise):
-        raise SpecError(f"premise {getattr(premise, '__name__', premise)} must return True or False, but it yields")
+        raise SpecError(
+            f"premise {getattr(premise, '__name__', premise)} must return True or False, but it is a generator function"
+        )
 
 
 def _property(

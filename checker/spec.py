@@ -35,7 +35,7 @@ def as_tuple(values: Iterable[object]) -> tuple[object, ...]:
         SpecError: if the value is not iterable.
     """
     if not isinstance(values, Iterable):
-        raise SpecError(f"pass a list, even for one value: [{_name(values)}]")
+        raise SpecError(f"a list is required, even for one element: write [{_name(values)}], not {_name(values)}")
     return tuple(values)
 
 
@@ -386,7 +386,7 @@ class Spec(Generic[S]):
 
 def _check_drawn(what: str, value: object, right: type) -> None:
     if not isinstance(value, right):
-        raise SpecError(f"the drawing's {what} must be of class {right.__name__}, not {value!r}")
+        raise SpecError(f"the drawing's {what} must be {right.__name__} objects, not {value!r}")
 
 
 def _hashable(value: object) -> bool:

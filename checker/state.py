@@ -104,9 +104,9 @@ def check_state_class(cls: type) -> None:
     if not attrs.inspect(cls).is_frozen:
         raise SpecError(f"a state must not change, but {cls.__name__} is not frozen: use @attrs.frozen")
     if cls.__eq__ is object.__eq__:
-        raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False")
+        raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False: leave out eq=False")
     if not attrs.inspect(cls).added_eq:
-        raise SpecError(f"states are compared field by field, but {cls.__name__} defines its own __eq__")
+        raise SpecError(f"states are compared field by field, but {cls.__name__} defines __eq__: leave it out")
     for field in variables(cls):
         if getattr(field, "eq_key", None) is not None:
             raise SpecError(
@@ -198,9 +198,13 @@ def _check_component(name: str, value: object, first: object) -> None:
     if not (attrs.has(type(value)) or isinstance(value, tuple)):
         raise SpecError(f"component {name} must be an attrs value or a tuple, not {_described(value)}")
     if isinstance(value, tuple) != isinstance(first, tuple):
-        raise SpecError(f"component {name} changed from {_described(first)} to {_described(value)}")
+        raise SpecError(
+            f"component {name} must keep its class, but it changed from {_described(first)} to {_described(value)}"
+        )
     if isinstance(value, tuple) and isinstance(first, tuple) and len(value) != len(first):
-        raise SpecError(f"component {name} changed its length from {len(first)} to {len(value)}")
+        raise SpecError(
+            f"component {name} must keep its length, but it changed from {len(first)} to {len(value)} elements"
+        )
 
 
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:

@@ -36,7 +36,9 @@ class Trace(Generic[S]):
 
     def __attrs_post_init__(self) -> None:
         if len(self.states) != len(self.instances) + 1:
-            raise ValueError(f"{len(self.states)} states need {len(self.states) - 1} steps, not {len(self.instances)}")
+            raise ValueError(
+                f"{len(self.states)} states require {len(self.states) - 1} steps, not {len(self.instances)}"
+            )
 
     def __len__(self) -> int:
         """Return the number of states, including the initial state, as TLC does."""

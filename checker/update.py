@@ -29,7 +29,7 @@ def put(value: T, /, *path_and_new: Any) -> T:
         ((0, 0), (7, 0))
     """
     if len(path_and_new) < 2:
-        raise TypeError("put takes a value, then an index or the name of a field for each level, and then the new part")
+        raise TypeError("put takes a value, then an index or a field's name for each level, and then the new part")
     place, *rest = path_and_new
     current: Any = value
     if isinstance(place, str):

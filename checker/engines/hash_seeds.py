@@ -62,7 +62,7 @@ WORDS = 400
 """The maximum number of characters of a state in an error message."""
 
 OF_STEPS = "use sorted(), or yield one next state for each member"
-OF_VALUES = "use sorted(), or look at every member"
+OF_VALUES = "use sorted(), or compute the result from all members"
 """The corrections that error messages suggest: `OF_STEPS` for actions, `OF_VALUES` for everything else."""
 
 _log = logging.getLogger("leadline")
@@ -176,7 +176,7 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
         for name in rows[0]["found"]:
             if len({row["found"].get(name) for row in rows}) > 1:
                 remedy = OF_STEPS if name.startswith("action ") else OF_VALUES
-                raise SpecError(f"{name} depends on the order of a set, in {rows[0]['state']}: {remedy}")
+                raise SpecError(f"{name} depends on the order of a set, for example in {rows[0]['state']}: {remedy}")
 
 
 def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
@@ -192,7 +192,7 @@ def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
                     bounds=attrs.asdict(spec.bounds),
                     properties=[item.name for item in spec.checks],
                 )
-    warn_unchecked(spec.name, "the spec must be at the top level of a file")
+    warn_unchecked(spec.name, "no module defines the spec at its top level")
     return None
 
 

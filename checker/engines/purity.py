@@ -24,7 +24,7 @@ from leadline.checker.state import check_state, identity_leaf, roles
 
 S = TypeVar("S")
 
-BY_IDENTITY = "its {} depend on the identity of objects, as with `is`: compare them with =="
+BY_IDENTITY = "its {} depend on the identity of objects; compare objects with == instead of `is`"
 """The error message for a function that gives different results for equal states made of different objects."""
 
 LATER = "the same state later gave different {}"
@@ -66,7 +66,8 @@ class Purity(Generic[S]):
         before = copy.deepcopy(state)
         if leaf := identity_leaf(state, before):
             raise SpecError(
-                f"a state must equal a copy of itself, but {leaf} holds an object that is equal only to itself"
+                f"a state must equal a copy of itself, but {leaf} holds an object that is equal only to itself: "
+                "define __eq__ and __hash__ for its class"
             )
         once, of_twin = self._outcomes(state, before), self._outcomes(fresh(state), before)
         if of_twin != once:
@@ -99,7 +100,7 @@ class Purity(Generic[S]):
         for instance in self.spec.instances:
             successors = self.spec.take(instance, state)
             if before != state:
-                raise SpecError(f"action {instance} changed the state it was given: it must yield a new one")
+                raise SpecError(f"action {instance} changed the state that it was given: it must yield a new state")
             outcomes[f"action {instance}"] = Counter(successors)
             steps += successors
         for item in self._state_checks:
@@ -108,11 +109,11 @@ class Purity(Generic[S]):
             verdicts = Counter((after, self.spec.complaint(item, state, after) is None) for after in steps)
             outcomes[f"{item.kind.value} {item.name}"] = verdicts
         if before != state:
-            raise SpecError("a property changed the state it was given")
+            raise SpecError("a property changed the state that it was given: properties must not change states")
         if self._with_distance and self.spec.is_within(state):
             outcomes["distance"] = self.spec.distance_of(state)
         if before != state:
-            raise SpecError("the distance changed the state it was given")
+            raise SpecError("distance changed the state that it was given: it must not change states")
         return outcomes
 
     def _compare(self, once: dict[str, object], again: dict[str, object], text: str) -> None:

@@ -160,7 +160,7 @@ class _Check(Generic[S]):
             for instance in self._spec.instances:
                 with contextlib.suppress(SpecError):
                     successors += self._spec.take(instance, state)
-        self._compare(lambda: self._found(state, successors), f", in {text_of(state)}")
+        self._compare(lambda: self._found(state, successors), f", for example in {text_of(state)}")
         return successors
 
     def _instances(self) -> Iterator[ActionInstance[S]]:
@@ -201,7 +201,7 @@ class _Check(Generic[S]):
         for name, result in found.items():
             if other[name] != result:
                 if self._found_in(list, find) != found:
-                    raise NotUnderstood(f"{name} gives another result with hooks")
+                    raise NotUnderstood(f"{name} returns a different result when its use of sets is recorded")
                 remedy = OF_STEPS if name.startswith("action ") else OF_VALUES
                 raise SpecError(f"{name} depends on the order of a set{where}: {remedy}")
 

@@ -76,7 +76,7 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
                 taken = time.monotonic() - process.began
                 is_late = not process.has_answered and taken > seconds
                 if process.has_answered or is_late:
-                    found = f"it did not end within {seconds:g} seconds" if is_late else process.answer()
+                    found = f"the search did not end within {seconds:g} seconds" if is_late else process.answer()
                     del running[process.pipe]
                     process.end()
                     free.append(process.worker)

@@ -342,12 +342,12 @@ class BagView(CollectionView, Mapping[object, int]):
 
     def remove(self, member: object, times: int = 1) -> Self:
         if self[member] < times:
-            raise ValueError(f"cannot remove {member!r} {times} times: the bag contains it {self[member]} times")
+            raise ValueError(f"cannot subtract {times} from the count of {member!r}, which is {self[member]}")
         return self._with(member, self[member] - times)
 
     def _with(self, member: object, count: int) -> Self:
         if count < 0:
-            raise ValueError(f"a bag holds each member at least once, not {count} times")
+            raise ValueError(f"the counts of a bag must be positive, not {count}")
         return self._changed({member: count})
 
     def __getitem__(self, member: object) -> int:

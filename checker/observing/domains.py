@@ -81,7 +81,7 @@ class Kinds:
             walked[id(part)] = part
             if is_a(part, StandIn):
                 raise SpecError(
-                    f"{path} holds a part of a different state: a spec must not keep parts of states from earlier calls"
+                    f"{path} holds a part of another state: a spec must not keep parts of states from earlier calls"
                 )
             if is_a(part, type, FunctionType, BuiltinFunctionType, ModuleType):
                 self._meet(part)

@@ -49,9 +49,13 @@ class FolderLock:
             except (BlockingIOError, PermissionError) as error:  # some network file systems raise the latter
                 using = owner_named(os.read(descriptor, 4096))
                 os.close(descriptor)
-                raise LeadlineError(f"{using} is using {folder}") from error
+                raise LeadlineError(
+                    f"{using} is using {folder}: wait until it ends, or choose another folder"
+                ) from error
             except OSError as error:
-                self.note = f"{folder} was not protected from a second search: {error.strerror or error}"
+                self.note = (
+                    f"{folder} could not be locked, so another search could overwrite it: {error.strerror or error}"
+                )
             if self.note or _is_same_file(descriptor, self._path):
                 with suppress(OSError):  # on a full disk, the lock works but does not name its owner
                     os.truncate(descriptor, 0)
@@ -117,7 +121,7 @@ def owner_named(data: bytes) -> str:
     """
     try:
         found = json.loads(data)
-        return f"another search, process {int(found['process'])} on {ascii(str(found['host']))[1:-1][:100]},"
+        return f"another search (process {int(found['process'])} on {ascii(str(found['host']))[1:-1][:100]})"
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return "another search"  # the owner has not written its name yet
 

@@ -118,5 +118,5 @@ def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None
 
 def _differ(first: Spec[Any], second: Spec[Any]) -> SpecError:
     one, other = type(first.initials()[0]), type(second.initials()[0])
-    why = "initial states differ" if one is other else "states are of different classes: define both specs in one file"
-    return SpecError(f"{first.name} and {second.name} cannot be compared: their {why}")
+    why = "initial states differ" if one is other else "states have different classes; define both specs in one file"
+    return SpecError(f"{first.name} and {second.name} cannot be compared, because their {why}")

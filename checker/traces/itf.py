@@ -184,7 +184,7 @@ def canonical(encoded: Json) -> Json:
             return encoded
         case dict() if not any(name.startswith("#") for name in encoded):
             return {name: canonical(item) for name, item in encoded.items()}
-    raise TraceError(f"not an ITF value: {json.dumps(encoded)[:60]}")
+    raise TraceError(f"{json.dumps(encoded)[:60]} is not a value in the ITF format")
 
 
 def shown(encoded: Json) -> str:
@@ -314,7 +314,7 @@ def decode_trace(content: Json) -> TraceFile:
 
 def _decode_state(index: int, state: Json, names: list[str]) -> RecordedState:
     if not isinstance(state, dict):
-        raise TraceError(f"state {index} is not an object")
+        raise TraceError(f"state {index} is not a JSON object")
     for name in names:
         if name not in state:
             raise TraceError(f"state {index} lacks the variable {name!r}")

@@ -81,7 +81,7 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
         if not _difference(successor, states[0], target):
             return successor
     if not successors:
-        raise TraceError(f"step {index}: {instance} is not enabled in the state before it")
+        raise TraceError(f"step {index}: {instance} is not enabled in the previous state")
     raise TraceError(
         f"step {index}: {instance} leads to a different state: {_difference(successors[0], states[0], target)}"
     )
@@ -101,7 +101,7 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
     values = encode_state(state, first)
     for name in [*values, *target.values]:
         if name not in target.values or name not in values:
-            return f"the {'model' if name in values else 'file'} has a variable {name!r}, the other does not"
+            return f"variable {name!r} exists only in the {'model' if name in values else 'file'}"
         if values[name] != target.values[name]:
             return _where(name, values[name], target.values[name])
     return ""
@@ -118,7 +118,7 @@ def _where(path: str, ours: Json, theirs: Json) -> str:
     for name, inner, other in _parts(ours, theirs):
         if inner != other:
             return _where(f"{path}{name}", inner, other)
-    return f"{path} is {shown(ours)} in the model, {shown(theirs)} in the file"
+    return f"{path} is {shown(ours)} in the model, but {shown(theirs)} in the file"
 
 
 def _parts(ours: Json, theirs: Json) -> list[tuple[str, Json, Json]]:

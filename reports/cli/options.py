@@ -119,8 +119,8 @@ class Share(click.ParamType[float]):
 
 
 VERIFY_HELP = (
-    "Repeat this share of the learned calls on real states and compare the results, for example 5% or 100%. By "
-    "default, verification takes about 3% of the running time."
+    "Compare this share of the learned results with calls on real states, for example 5% or 100%. By default, some "
+    "thousands of results are compared, and further ones for about 3% of the running time."
 )
 
 verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VERIFY_HELP)

@@ -119,7 +119,7 @@ def test_a_limit_is_no_answer(folder: Path) -> None:
 
 
 def test_specs_of_different_kinds_cannot_be_compared(folder: Path) -> None:
-    with pytest.raises(SpecError, match="cannot be compared: their states are of different classes: "):
+    with pytest.raises(SpecError, match="cannot be compared, because their states have different classes; "):
         first_parting(load_spec("stairs.py:spec", folder), CATALOG["atomic/kip-101"])
 
 

@@ -233,7 +233,7 @@ MISBEHAVIOUR = {
     ),
     "an action that mutates": (
         with_up('object.__setattr__(state, "height", 1)\nyield state'),
-        ("action up(foot=left) changed the state it was given",),
+        ("action up(foot=left) changed the state that it was given",),
     ),
     "an initial state that is not hashable": (
         STAIRS.replace("Climber(0, bounds.top)", "Climber([0], bounds.top)"),

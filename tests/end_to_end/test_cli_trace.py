@@ -226,9 +226,8 @@ def test_a_stale_trace_is_shown_as_recorded_with_the_reason_in_one_line_however_
     edit(folder / LOSS, other_value)
     for run in (run_leadline("trace", LOSS, folder=folder), call("trace", LOSS, folder=folder)):
         assert run.code == 1
-        reason = (
-            "step 4: leader_writes(leader=0) leads to a different state: next_value is 1 in the model, 7 in the file"
-        )
+        difference = "next_value is 1 in the model, but 7 in the file"
+        reason = f"step 4: leader_writes(leader=0) leads to a different state: {difference}"
         assert run.err == f"leadline: stale, so shown as recorded: {reason}\n"
         assert " 5/10  leader_writes(leader=0)" in run.lines
         assert any(line.split()[:2] == ["state", "7*"] for line in run.lines)
@@ -264,7 +263,7 @@ def test_spec_says_where_the_spec_is_now(climb: Path, command: str) -> None:
 
 
 def test_with_a_spec_of_another_kind_trace_and_replay_say_where_it_departs(folder: Path) -> None:
-    reason = "step 5: become_follower(broker=1, epoch=0) is not enabled in the state before it"
+    reason = "step 5: become_follower(broker=1, epoch=0) is not enabled in the previous state"
     replayed = call("replay", LOSS, "--spec", "atomic/kip-320", folder=folder)
     assert (replayed.code, replayed.out, replayed.err) == (1, f"stale: {reason}\n", "")
     shown = call("trace", LOSS, "--spec", "atomic/kip-320", folder=folder)
@@ -300,16 +299,17 @@ def bounds(**values: Any) -> Edit:
 STALE: dict[str, tuple[Edit, str]] = {
     "a value of the first state": (
         lambda content: content["states"][0].update(next_value={"#bigint": "1"}),
-        "the recorded initial state is not an initial state of the spec: next_value is 0 in the model, 1 in the file",
+        "the recorded initial state is not an initial state of the spec: "
+        "next_value is 0 in the model, but 1 in the file",
     ),
     "a value deep in a later state": (
         lambda content: content["states"][7]["replicas"]["#tup"][0].update(high_watermark={"#bigint": "2"}),
         "step 7: advance_high_watermark(leader=0) leads to a different state: "
-        "replicas[0].high_watermark is 1 in the model, 2 in the file",
+        "replicas[0].high_watermark is 1 in the model, but 2 in the file",
     ),
     "an action that is not enabled": (
         lambda content: content["states"][5].update(content["states"][5] | {"#meta": content["states"][6]["#meta"]}),
-        "step 5: replicate(leader=0, follower=1) is not enabled in the state before it",
+        "step 5: replicate(leader=0, follower=1) is not enabled in the previous state",
     ),
     "an action that there is not": (
         action_of(6, "replicates"),
@@ -318,7 +318,7 @@ STALE: dict[str, tuple[Edit, str]] = {
     "another parameter": (
         parameter_of(1, broker="1"),
         "step 1: controller_elects(broker=1) leads to a different state: "
-        "quorum.leader is 1 in the model, 0 in the file",
+        "quorum.leader is 1 in the model, but 0 in the file",
     ),
     "an impossible parameter": (
         parameter_of(1, broker="7"),
@@ -377,11 +377,11 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     ),
     "a value that is not ITF": (
         lambda content: content["states"][3].update(quorum={"#bigint": "three"}),
-        "loss.itf.json is not an ITF trace: state 3: not an ITF value:",
+        "loss.itf.json is not an ITF trace: state 3: ",
     ),
     "a state that is no object": (
         lambda content: content["states"].__setitem__(3, 3),
-        "loss.itf.json is not an ITF trace: state 3 is not an object",
+        "loss.itf.json is not an ITF trace: state 3 is not a JSON object",
     ),
     "no states": (lambda content: content["states"].clear(), "loss.itf.json is not an ITF trace: it has no states"),
     "no vars": (lambda content: content.pop("vars"), 'loss.itf.json is not an ITF trace: it lacks "vars" or "states"'),

@@ -268,7 +268,7 @@ def test_without_the_compiler_states_are_explored_by_calls_but_cannot_be_saved(
     monkeypatch.setitem(sys.modules, "leadline.checker.engines.compiled.search", None)
     monkeypatch.delattr("leadline.checker.engines.compiled.search", raising=False)
     if settings.checkpoint is not None:
-        with pytest.raises(LeadlineError, match="checkpoints require the compiler, which cannot be loaded"):
+        with pytest.raises(LeadlineError, match="checkpoints require Numba, which cannot be loaded"):
             calling.explore(CHAIN, settings=settings)
     else:
         assert (

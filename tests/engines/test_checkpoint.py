@@ -9,6 +9,7 @@ import logging
 import os
 import pickle
 import random
+import re
 import resource
 import shutil
 import signal
@@ -354,7 +355,7 @@ def test_values_that_look_alike_are_refused(tmp_path: Path) -> None:
 
     spec = Spec(name="silent", initial_states=lambda bounds: [Holds(Silent(0))], actions=[speak])
     result = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert result.note.endswith("a checkpoint cannot save two different values with the same content: Silent()")
+    assert result.note.endswith("a checkpoint cannot save Silent(), which looks like a different value")
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:
@@ -391,7 +392,7 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
 def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
-    using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {folder}"
+    using = re.escape(f"another search (process {os.getpid()} on {socket.gethostname()}) is using {folder}: wait")
     lock = FolderLock(folder)
     with pytest.raises(LeadlineError, match=using):
         learning.explore(SPEC, settings=CompiledSettings(resume=folder))
@@ -425,7 +426,7 @@ def test_a_process_that_is_suspended_keeps_its_folder_and_one_that_is_killed_doe
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             process.send_signal(signal.SIGSTOP)
-            with pytest.raises(LeadlineError, match=f"another search, process {process.pid} on "):
+            with pytest.raises(LeadlineError, match=rf"another search \(process {process.pid} on "):
                 FolderLock(folder)
         finally:
             process.kill()
@@ -436,7 +437,10 @@ def test_a_process_that_is_suspended_keeps_its_folder_and_one_that_is_killed_doe
 def test_a_file_system_without_locks_is_noted(tmp_path: Path) -> None:
     with mock.patch("fcntl.flock", side_effect=OSError(errno.ENOLCK, "No locks available")):
         result = learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert result.note == f"{tmp_path / 'saved'} was not protected from a second search: No locks available"
+    assert (
+        result.note
+        == f"{tmp_path / 'saved'} could not be locked, so another search could overwrite it: No locks available"
+    )
 
 
 # --- damage ---
@@ -541,7 +545,9 @@ def test_what_no_search_can_have_saved_is_refused_whatever_its_checksums(
         == "reached depth 9"
     )
     rewritten(folder, IMPOSSIBLE[what])
-    with pytest.raises(LeadlineError, match=r"is damaged: |cannot be continued: the spec or its data has changed"):
+    with pytest.raises(
+        LeadlineError, match=r"is damaged: |cannot be resumed, because the spec or its data has changed: "
+    ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
 

@@ -218,7 +218,7 @@ def test_a_distance_that_changes_the_state_is_refused() -> None:
         object.__setattr__(state, "numbers", (1, *state.numbers[1:]))
         return 1
 
-    with pytest.raises(SpecError, match=r"^the distance changed the state it was given$"):
+    with pytest.raises(SpecError, match=r"^distance changed the state that it was given: it must not change states$"):
         fuzz(attrs.evolve(SAFE, distance=changes), settings=RandomSettings(examples=10, steps=20))
 
 

@@ -63,7 +63,7 @@ MEMBERS = {
 FIRST = "for one in list(left)[:1]:"
 EACH = "for one in left:"
 DEPENDS = (
-    "action choose() depends on the order of a set, in State(taken=frozenset(), first=None): "
+    "action choose() depends on the order of a set, for example in State(taken=frozenset(), first=None): "
     "use sorted(), or yield one next state for each member"
 )
 
@@ -93,7 +93,9 @@ def test_every_hash_seed_gives_the_same_answer(seed: str, tmp_path: Path) -> Non
 def test_a_property_that_depends_on_the_order_of_a_set_is_refused(tmp_path: Path) -> None:
     text = choice(MEMBERS["strings"], EACH, "next(iter({A, B, C})) != B")
     spec = load_spec(str(write(tmp_path, it=text) / "it.py"))
-    with pytest.raises(SpecError, match=r"^invariant one_first depends on the order of a set, in State\(taken="):
+    with pytest.raises(
+        SpecError, match=r"^invariant one_first depends on the order of a set, for example in State\(taken="
+    ):
         with_order_checked(spec, lambda: ENGINES["oracle"](spec))
 
 
@@ -231,7 +233,7 @@ def test_ways_to_depend_on_the_order_of_a_set_are_refused(
     monkeypatch.setattr(subprocess, "Popen", None)
     spec = of_way(body, tmp_path)
     with pytest.raises(
-        SpecError, match=r"^action choose\(\) depends on the order of a set, in State\(taken=frozenset\("
+        SpecError, match=r"^action choose\(\) depends on the order of a set, for example in State\(taken=frozenset\("
     ):
         with_order_checked(spec, lambda: ENGINES["oracle"](spec))
 
@@ -250,7 +252,7 @@ def test_ways_to_use_a_set_that_do_not_depend_on_its_order_start_no_process(
 )
 def test_what_is_not_understood_is_run_under_other_hash_seeds(value: str, tmp_path: Path) -> None:
     spec = of_way(f"return {value}", tmp_path)
-    with pytest.raises(SpecError, match=r"^action choose\(\) depends on the order of a set, in State"):
+    with pytest.raises(SpecError, match=r"^action choose\(\) depends on the order of a set, for example in State"):
         with_order_checked(spec, lambda: ENGINES["oracle"](spec))
 
 
@@ -320,7 +322,8 @@ def test_a_spec_that_no_file_holds_is_not_run_by_other_processes_and_a_warning_s
     with caplog.at_level(logging.WARNING):
         assert_holds(local)
     assert (
-        "whether local depends on the order of a set was not checked: the spec must be at the top level" in caplog.text
+        "whether local depends on the order of a set was not checked: no module defines the spec at its top level"
+        in caplog.text
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -266,7 +267,7 @@ def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> No
             spec, session=spark, settings=SparkSettings(work_dir=str(tmp_path / "work"), tuning=ALL_ON_SPARK)
         )
     assert answers(attrs.evolve(found, note="")) == answers(oracle.explore(spec))
-    assert "files of the search are left: cannot remove" in found.note
+    assert "the files of the search could not be removed: cannot remove" in found.note
 
 
 def test_memory_is_a_limit(spark: Session, tmp_path: Path) -> None:
@@ -431,7 +432,7 @@ def test_bits_that_flip_are_noticed(spark: Session, whole: Path, pattern: str, t
 def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "work"
     distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=str(place)))
-    using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {place}"
+    using = re.escape(f"another search (process {os.getpid()} on {socket.gethostname()}) is using {place}: wait")
     with claims.claimed(Storage(str(place))):
         for settings in (SparkSettings(work_dir=str(place)), SparkSettings(resume=str(place))):
             with pytest.raises(LeadlineError, match=using):
@@ -457,7 +458,7 @@ def remote(tmp_path: Path) -> Storage:
 def test_without_locks_an_owner_that_lives_keeps_its_directory(remote: Storage) -> None:
     with claims.claimed(remote, SHORTLY) as claim:
         with pytest.raises(
-            LeadlineError, match=f"another search, process {os.getpid()} on .*, is using {remote.place}"
+            LeadlineError, match=rf"another search \(process {os.getpid()} on .*\) is using {remote.place}"
         ):
             claims.Lease(remote, SHORTLY)
         claim.check()
@@ -491,7 +492,7 @@ def test_a_file_appears_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [block.rows for block in written] == [5, 0]
     columns, sizes = storage.read(written[0])
     assert (columns["position"].tolist(), sizes) == ([0, 1, 2, 3, 4], [2, 3])
-    with pytest.raises(Damaged, match="is damaged: block 0 is not what was written"):
+    with pytest.raises(Damaged, match="is damaged: the content of block 0 has changed since it was written"):
         storage.read(attrs.evolve(written[0], rows=6))
 
 
@@ -529,7 +530,7 @@ def test_a_shard_with_more_states_than_can_be_numbered_is_an_error(tmp_path: Pat
         opened(tmp_path, 1, [9], 1, lambda known: None) as known,
     ):
         known.add(states)
-        with pytest.raises(LeadlineError, match="more than 10 states: use a larger --shards"):
+        with pytest.raises(LeadlineError, match="more than 10 states: use a larger number of --shards"):
             known.add(states)
 
 

@@ -186,7 +186,7 @@ def test_a_step_that_is_not_one_is_never_part_of_a_trace(monkeypatch: pytest.Mon
 def test_an_error_that_stays_is_refused_and_names_the_action() -> None:
     change = NotRecorded(3, "action right(by=1)")
     with pytest.raises(
-        SpecError, match=r"^action right\(by=1\) is not deterministic: its calls differ from those learned"
+        SpecError, match=r"^action right\(by=1\) is not deterministic: its results differ from those of earlier calls"
     ):
         Adjustments().after(change).after(change)
 

@@ -154,7 +154,7 @@ def test_refuses_a_class() -> None:
 
 
 def test_refuses_a_function_that_takes_no_state() -> None:
-    with refused("action takes_nothing", "no state", "first parameter"):
+    with refused("action takes_nothing", "has no parameters", "must be the state"):
         action()(takes_nothing)  # type: ignore[arg-type]
 
 
@@ -169,7 +169,7 @@ def test_refuses_a_function_that_takes_no_state() -> None:
     ],
 )
 def test_refuses_a_parameter_that_is_not_plain(function: Callable[..., Iterator[Any]], parameter: str) -> None:
-    with refused(f"action {function.__name__}", parameter, "plain parameter", "without a default value, * or **"):
+    with refused(f"action {function.__name__}", parameter, "must be a positional parameter without a default value"):
         action(place=[1], places=[1])(function)
 
 

@@ -108,7 +108,7 @@ def test_refuses_a_wrong_value_also_when_the_class_is_made_directly() -> None:
         (lambda: bound("b", "mode", choices=("a",)), ("'mode'", "default 'b'", "one of a")),
         (lambda: bound("a", "mode", at_least=1), ("'mode'", "require a default that is an int")),
         (lambda: bound(True, "flag", at_most=1), ("'flag'", "require a default that is an int")),
-        (lambda: bound(1, "brokers", choices=("1",)), ("'brokers'", "require a default that is a str")),
+        (lambda: bound(1, "brokers", choices=("1",)), ("'brokers'", "requires a default that is a str")),
     ],
 )
 def test_refuses_a_declaration_that_makes_no_sense(make: Any, words: tuple[str, ...]) -> None:

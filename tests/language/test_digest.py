@@ -154,7 +154,7 @@ def test_a_resume_after_data_changed_is_refused(form: str, tmp_path: Path) -> No
     write(tmp_path, form, 2, 3)
     begun = run_leadline("explore", "pair.py", "--depth", "5", "--checkpoint", "saved", folder=tmp_path)
     assert begun.code == 3, begun.err
-    of_digest, of_calls = "from before a change to the spec", "the spec or its data has changed since"
+    of_digest, of_calls = "from before a change to the spec", "because the spec or its data has changed"
     for a, b in ((2, 5), (3, 2)):
         write(tmp_path, form, a, b)
         refused = run_leadline("explore", "pair.py", "--resume", "saved", folder=tmp_path)

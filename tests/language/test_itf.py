@@ -188,12 +188,12 @@ def test_what_another_tool_wrote_is_read_as_we_would_write_it(encoded: Any, valu
     ],
 )
 def test_what_is_not_itf_is_refused(encoded: Any) -> None:
-    with refused("not an ITF value", error=TraceError):
+    with refused("is not a value in the ITF format", error=TraceError):
         canonical(encoded)
 
 
 def test_a_refusal_quotes_the_innermost_value() -> None:
-    with refused('not an ITF value: {"#bigint": "five"}', error=TraceError):
+    with refused('{"#bigint": "five"} is not a value in the ITF format', error=TraceError):
         canonical({"#tup": [1, {"#set": [{"x": {"#bigint": "five"}}]}]})
 
 
@@ -590,21 +590,21 @@ def test_refuses_a_state_that_lacks_a_variable(written: Any) -> None:
 def test_refuses_a_state_that_is_not_an_object(written: Any) -> None:
     written["states"][2] = ["counters"]
 
-    with refused("state 2 is not an object", error=TraceError):
+    with refused("state 2 is not a JSON object", error=TraceError):
         decode_trace(written)
 
 
 def test_refuses_a_value_that_is_not_itf_and_says_in_which_state(written: Any) -> None:
     written["states"][2]["counters"] = {"#tup": None}
 
-    with refused("state 2: not an ITF value", '{"#tup": null}', error=TraceError):
+    with refused('state 2: {"#tup": null} is not a value in the ITF format', error=TraceError):
         decode_trace(written)
 
 
 def test_refuses_a_parameter_that_is_not_itf_and_says_in_which_state(written: Any) -> None:
     written["states"][1]["#meta"]["parameters"]["index"] = {"#bigint": 0}
 
-    with refused("state 1: not an ITF value", error=TraceError):
+    with refused('state 1: {"#bigint": 0} is not a value in the ITF format', error=TraceError):
         decode_trace(written)
 
 

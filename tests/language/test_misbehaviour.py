@@ -131,7 +131,7 @@ def changes_in_place_when_not_enabled(state: Box) -> Iterator[Box]:
 
 @pytest.mark.parametrize("culprit", [changes_in_place, changes_in_place_when_not_enabled])
 def test_an_action_that_changes_its_state_is_named_and_not_the_one_before_it(engine: Engine, culprit: Any) -> None:
-    with refused(f"action {culprit.name}() changed the state it was given", "must yield a new one"):
+    with refused(f"action {culprit.name}() changed the state that it was given", "must yield a new state"):
         engine(spec_of(again, culprit))
 
 
@@ -270,24 +270,24 @@ def stacks_boxes(state: Any) -> Iterator[Any]:
 
 
 def test_a_component_tuple_that_changes_its_length_is_refused(engine: Engine) -> None:
-    with refused("component Shelf.boxes changed its length from 3 to 2"):
+    with refused("component Shelf.boxes must keep its length, but it changed from 3 to 2"):
         engine(spec_of(loses_a_box, initial=Shelf((1, 2, 3))))
 
 
 def test_a_component_tuple_in_a_component_that_changes_its_length_is_refused(engine: Engine) -> None:
-    with refused("component Shelf.boxes changed its length from 2 to 1"):
+    with refused("component Shelf.boxes must keep its length, but it changed from 2 to 1"):
         engine(spec_of(loses_a_box_deep_inside, initial=Cupboard(Shelf((1, 2)))))
 
 
 def test_initial_states_with_components_of_different_length_are_refused(engine: Engine) -> None:
     shelves: Spec[Any] = Spec(name="lab", initial_states=lambda _: [Shelf((1,)), Shelf((1, 2))], actions=[again])
 
-    with refused("component Shelf.boxes changed its length from 1 to 2"):
+    with refused("component Shelf.boxes must keep its length, but it changed from 1 to 2"):
         engine(shelves)
 
 
 def test_a_component_that_changes_from_tuple_to_attrs_value_is_refused(engine: Engine) -> None:
-    with refused("component Shelf.boxes changed from a tuple to a Box"):
+    with refused("component Shelf.boxes must keep its class, but it changed from a tuple to a Box"):
         engine(spec_of(stacks_boxes, initial=Shelf((1, 2))))
 
 
@@ -319,7 +319,7 @@ def gets_other_tools(state: Any) -> Iterator[Any]:
 
 
 def test_a_component_that_changes_its_length_late_is_refused_too() -> None:
-    with refused("action loses_a_box_late()", "component Shelf.boxes changed its length from 1 to 0"):
+    with refused("action loses_a_box_late()", "component Shelf.boxes must keep its length, but it changed from 1 to 0"):
         explore(spec_of(loses_a_box_late, initial=Shelf((Box(),))))
 
 

@@ -154,7 +154,7 @@ def test_an_action_that_leads_elsewhere_names_the_innermost_variable(three_steps
     with refused(
         "step 2",
         "increment(index=0) leads to a different state",
-        "counters[0].value is 2 in the model, 5 in the file",
+        "counters[0].value is 2 in the model, but 5 in the file",
         error=TraceError,
     ):
         followed(GRID, three_steps)
@@ -164,7 +164,7 @@ def test_a_component_of_another_length_is_shown_whole(three_steps: Any) -> None:
     three_steps["states"][1]["counters"]["#tup"].pop()
 
     with refused(
-        "step 1", "counters is ((value=1), (value=0)) in the model, ((value=1),) in the file", error=TraceError
+        "step 1", "counters is ((value=1), (value=0)) in the model, but ((value=1),) in the file", error=TraceError
     ):
         followed(GRID, three_steps)
 
@@ -172,7 +172,7 @@ def test_a_component_of_another_length_is_shown_whole(three_steps: Any) -> None:
 def test_values_of_another_kind_are_shown_as_they_are(three_steps: Any) -> None:
     three_steps["states"][1]["counters"]["#tup"][1] = {"tag": "Gone", "value": "U_OF_UNIT"}
 
-    with refused("step 1", "counters[1] is (value=0) in the model, Gone in the file", error=TraceError):
+    with refused("step 1", "counters[1] is (value=0) in the model, but Gone in the file", error=TraceError):
         followed(GRID, three_steps)
 
 
@@ -182,15 +182,15 @@ def test_values_of_another_kind_are_shown_as_they_are(three_steps: Any) -> None:
         (
             ("rms", "#tup", 1),
             {"tag": "Stage", "value": "LOST"},
-            "rms[1] is Stage.WORKING in the model, Stage.LOST in",
+            "rms[1] is Stage.WORKING in the model, but Stage.LOST in",
         ),
         (
             ("tm", "outcome"),
             {"tag": "Outcome", "value": "ABORT"},
-            "tm.outcome is None in the model, Outcome.ABORT",
+            "tm.outcome is None in the model, but Outcome.ABORT",
         ),
-        (("tm", "prepared"), {"#set": [{"#bigint": "1"}]}, "tm.prepared is {} in the model, {1} in"),
-        (("sent",), {"#set": []}, "sent is {Prepared(rm=0)} in the model, {} in the file"),
+        (("tm", "prepared"), {"#set": [{"#bigint": "1"}]}, "tm.prepared is {} in the model, but {1} in"),
+        (("sent",), {"#set": []}, "sent is {Prepared(rm=0)} in the model, but {} in the file"),
     ],
 )
 def test_each_kind_of_value_is_named_where_it_differs(path: tuple[Any, ...], value: Any, message: str) -> None:
@@ -215,7 +215,7 @@ def test_the_first_of_several_differences_is_named(three_steps: Any) -> None:
     for state in three_steps["states"][2:]:
         state["counters"]["#tup"] = [{"value": {"#bigint": "8"}}, {"value": {"#bigint": "9"}}]
 
-    with refused("step 2", "counters[0].value is 2 in the model, 8 in the file", error=TraceError):
+    with refused("step 2", "counters[0].value is 2 in the model, but 8 in the file", error=TraceError):
         followed(GRID, three_steps)
 
 
@@ -223,7 +223,9 @@ def test_another_initial_state_is_named_with_its_variable(three_steps: Any) -> N
     three_steps["states"][0]["counters"]["#tup"][1]["value"] = {"#bigint": "4"}
 
     with refused(
-        "is not an initial state of the spec", "counters[1].value is 0 in the model, 4 in the file", error=TraceError
+        "is not an initial state of the spec",
+        "counters[1].value is 0 in the model, but 4 in the file",
+        error=TraceError,
     ):
         followed(GRID, three_steps)
 
@@ -238,14 +240,14 @@ def test_a_variable_that_the_model_no_longer_has(three_steps: Any) -> None:
     for state in three_steps["states"]:
         state["turn"] = {"#bigint": "0"}
 
-    with refused("the file has a variable 'turn'", "the other does not", error=TraceError):
+    with refused("variable 'turn' exists only in the file", error=TraceError):
         followed(GRID, three_steps)
 
 
 def test_a_variable_that_the_file_does_not_have(three_steps: Any) -> None:
     three_steps["vars"].remove("counters")
 
-    with refused("the model has a variable 'counters'", "the other does not", error=TraceError):
+    with refused("variable 'counters' exists only in the model", error=TraceError):
         followed(GRID, three_steps)
 
 

@@ -73,7 +73,7 @@ def test_refuses_no_actions() -> None:
 
 @pytest.mark.parametrize("part", ["actions", "properties"])
 def test_refuses_one_where_a_list_is_needed(part: str) -> None:
-    with refused("pass a list, even for one value: [undecorated]"):
+    with refused("a list is required, even for one element: write [undecorated], not undecorated"):
         spec(**{part: undecorated})
 
 
@@ -328,8 +328,8 @@ def test_refuses_a_drawing_that_is_something_else() -> None:
     ("parts", "complaint"),
     [
         ({"rows": lambda state: {"clock": state.minute}}, "the drawing's rows raised AttributeError"),
-        ({"rows": lambda state: {"clock": "noon"}}, "the drawing's rows must be of class Row, not 'noon'"),
-        ({"messages": lambda state: ["light"]}, "the drawing's messages must be of class Message, not 'light'"),
+        ({"rows": lambda state: {"clock": "noon"}}, "the drawing's rows must be Row objects, not 'noon'"),
+        ({"messages": lambda state: ["light"]}, "the drawing's messages must be Message objects, not 'light'"),
         ({"messages": lambda state: 1 // 0}, "the drawing's messages raised ZeroDivisionError"),
     ],
 )

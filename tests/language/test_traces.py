@@ -149,5 +149,5 @@ def test_a_trace_needs_one_state_more_than_steps() -> None:
     spec = clock(tick)
     (start,) = spec.initials()
 
-    with pytest.raises(ValueError, match="2 states need 1 steps, not 0"):
+    with pytest.raises(ValueError, match="2 states require 1 steps, not 0"):
         Trace(spec, [start, start], [])

@@ -163,7 +163,7 @@ def test_a_spec_may_say_itself_what_happened() -> None:
 @pytest.mark.parametrize(
     ("events", "complaint"),
     [
-        (lambda steps: ["bright"], "the drawing's events must be of class Event, not 'bright'"),
+        (lambda steps: ["bright"], "the drawing's events must be Event objects, not 'bright'"),
         (lambda steps: [Event(9, "late")], "the drawing's events refer to state 9, but the behaviour has only 2 steps"),
         (lambda steps: 1 // 0, "the drawing's events raised ZeroDivisionError"),
     ],

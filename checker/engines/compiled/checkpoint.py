@@ -130,8 +130,8 @@ class Checkpoint:
         try:
             return self._resumed(spec, json.loads(unsealed(data, path)))
         except SpecChanged as change:
-            why = f"the spec or its data has changed since it was saved: {change}"
-            raise LeadlineError(f"{self.folder} cannot be continued: {why}") from change
+            why = f"because the spec or its data has changed: {change}"
+            raise LeadlineError(f"{self.folder} cannot be resumed, {why}") from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 
@@ -307,7 +307,7 @@ def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: 
     met: set[Hashable] = set()
     for place, (value, hashed) in enumerate(zip(values, hashes, strict=True)):
         if hashed in met and place not in unused:
-            raise LeadlineError(f"a checkpoint cannot save two different values with the same content: {value!r}")
+            raise LeadlineError(f"a checkpoint cannot save {value!r}, which looks like a different value")
         if place not in unused:
             met.add(hashed)
 

@@ -63,7 +63,7 @@ def explore(
     """
     limits, settings = limits or Limits(), settings or CompiledSettings()
     if limits.coverage and settings.resume is not None:
-        raise SpecError("coverage cannot be collected for a resumed search: leave out resume")
+        raise SpecError("coverage cannot be collected for a resumed search: leave out coverage or resume")
     began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
     if settings.tuning.look_seconds and not learns:
@@ -78,8 +78,8 @@ def explore(
         from leadline.checker.engines.learning import tables as tables  # these imports load the compiler
     except (ImportError, OSError, MemoryError) as error:  # for example, because of `ulimit -v`
         if settings.checkpoint is not None or settings.resume is not None:
-            raise LeadlineError(f"checkpoints require the compiler, which cannot be loaded: {error}") from error
-        _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
+            raise LeadlineError(f"checkpoints require Numba, which cannot be loaded: {error}") from error
+        _log.warning("Numba cannot be loaded, so the search is not compiled and may be slower: %s", error)
         return _of_this_engine(_by_calls(spec, limits, progress, spent, settings.tuning), settings)
     try:
         return _of_this_engine(search.explore(spec, limits, progress, settings, forecast, spent), settings)

@@ -420,5 +420,5 @@ class Expander(Generic[S]):
     def no_room(self) -> Stop:
         """Return the reason to stop a search when the store has no room for more states."""
         if self.store.room >= MOST_STATES:
-            return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the most that one search can have")
+            return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the maximum number of states in one search")
         return self.watch.budget.memory_failed()

@@ -59,7 +59,7 @@ class Adjustments:
             name = change.name if isinstance(change, NotRecorded) else ""
             raise SpecError(
                 f"{name or 'an action, a property or the distance'} is not deterministic: "
-                "its calls differ from those learned earlier"
+                "its results differ from those of earlier calls"
             )
         return adjusted
 

@@ -84,10 +84,10 @@ def _check_limits(limits: Limits) -> None:
         SpecError: the limit is not supported.
     """
     if limits.depth is not None:
-        raise SpecError(f"random search does not support the limit depth={limits.depth}: use steps of RandomSettings")
+        raise SpecError(f"random search does not support the limit depth={limits.depth}: set RandomSettings.steps")
     if limits.max_states is not None:
         raise SpecError(
-            f"random search does not support the limit max_states={limits.max_states}: use examples of RandomSettings"
+            f"random search does not support the limit max_states={limits.max_states}: set RandomSettings.examples"
         )
     if limits.traces != 1:
         raise SpecError(f"random search finds only one trace for each property: leave out traces={limits.traces}")

@@ -94,10 +94,10 @@ class Lease(Claim):
         found = self._found()
         if found:
             using, seconds = owner_named(found), self._tuning.watched_seconds
-            _log.warning("%s may be using %s: watching it for %g s", using, self._storage.place, seconds)
+            _log.warning("%s may be using %s: waiting %g seconds to find out", using, self._storage.place, seconds)
             self._ended.wait(seconds)
             if (now := self._found()) not in (found, b""):
-                raise LeadlineError(f"{owner_named(now)} is using {self._storage.place}")
+                raise LeadlineError(f"{owner_named(now)} is using {self._storage.place}: wait until it ends")
 
     def _found(self) -> bytes:
         return self._storage.read_bytes(FILE) if self._storage.exists(FILE) else b""

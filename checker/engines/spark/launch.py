@@ -105,7 +105,7 @@ class _Folder:
             try:
                 self.manifest.clear()
             except LeadlineError as error:  # an error here must not discard the result
-                result = attrs.evolve(result, note=f"files of the search are left: {error}")
+                result = attrs.evolve(result, note=f"the files of the search could not be removed: {error}")
         return result
 
 

@@ -90,7 +90,7 @@ class Manifest:
         """
         if self._storage.exists(_SPEC):
             place = self._storage.place
-            raise LeadlineError(f"{place} already holds a search: continue it with --resume, or choose another")
+            raise LeadlineError(f"{place} already holds a search: continue it with --resume, or choose a new directory")
         self._storage.write_bytes(_SPEC, sealed_json(_identity(spec, limits)))
 
     def find(self) -> None:

@@ -68,7 +68,7 @@ class Storage:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise LeadlineError(f"{place} is not a work directory: {_line(error)}") from error
         if not self.root.strip("/"):
-            raise LeadlineError(f"{place} is not a work directory: it names no folder")
+            raise LeadlineError(f"{place} is not a work directory: it must name a folder")
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
@@ -177,7 +177,7 @@ class Storage:
         except Exception as error:  # Arrow raises many kinds of errors for a damaged file
             raise Damaged(f"{path} is missing or damaged: {_line(error)}") from error
         if batch.num_rows != block.rows or _checksum(columns, sizes) != block.checksum:
-            raise Damaged(f"{path} is damaged: block {block.index} is not what was written")
+            raise Damaged(f"{path} is damaged: the content of block {block.index} has changed since it was written")
         return columns, sizes
 
 
