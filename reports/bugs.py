@@ -294,6 +294,17 @@ def read_archive(path: Path = SHIPPED) -> Archive:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
 
 
+def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
+    """Return the tickets of the known bugs of a release that a search of its spec cannot show.
+
+    Parameters:
+        spec: the spec as it is searched. If it is not a release, the archive is not read, and the result is empty.
+    """
+    if not spec.name.startswith("kafka/"):
+        return ()
+    return tuple(bug.ticket for bug in read_archive().outside(spec))
+
+
 def bugs_object(outcomes: Sequence[BugResult], unreached: Sequence[UnmodelledBug]) -> dict[str, object]:
     """Return the results as an object for `json.dumps`.
 

@@ -9,7 +9,7 @@ import attrs
 from leadline.checker.properties import Kind
 from leadline.checker.result import Result, Statistics, Stop, Verdict
 from leadline.checker.spec import Spec
-from leadline.reports.bugs import read_archive
+from leadline.reports.bugs import known_bugs_outside
 from leadline.reports.diagnosis import Diagnosis
 from leadline.reports.origin import Origin
 
@@ -119,7 +119,7 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         ),
         origin=origin,
         diagnosis=diagnosis,
-        known_bugs_outside=tuple(bug.ticket for bug in read_archive().outside(result.spec)),
+        known_bugs_outside=known_bugs_outside(result.spec),
     )
 
 
