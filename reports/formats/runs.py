@@ -9,7 +9,6 @@ import attrs
 
 from leadline.checker.result import Result
 from leadline.reports.formats import JSON_HELP, Format
-from leadline.reports.html.run import run_page, title_of, with_traces
 from leadline.reports.lines import json_text
 from leadline.reports.runs.json_report import result_object
 from leadline.reports.runs.run_view import RunView
@@ -30,6 +29,12 @@ class FinishedRun:
     trace_files: Mapping[str, list[Path]]
 
 
+def _page(run: FinishedRun) -> str:
+    from leadline.reports.html.run import run_page, title_of, with_traces  # a tenth of the time of a small search
+
+    return run_page(title_of(run.view), [with_traces(run.result, run.view)])
+
+
 RUN_FORMATS: dict[str, Format[FinishedRun]] = {
     "json": Format(
         FinishedRun,
@@ -39,7 +44,7 @@ RUN_FORMATS: dict[str, Format[FinishedRun]] = {
     ),
     "html": Format(
         FinishedRun,
-        lambda run: run_page(title_of(run.view), [with_traces(run.result, run.view)]),
+        _page,
         "Write an HTML page of the run and its traces.",
     ),
 }
