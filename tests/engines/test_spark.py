@@ -384,7 +384,7 @@ def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, tmp_p
 FLIPS = 2
 """Damages of each file besides one that is cut. Hundreds were tried once; each takes a search."""
 
-DAMAGED = ["spec.json", "search.pickle", "levels/0003/*.arrow"]
+DAMAGED = ["spec.json", "search.json", "levels/0003/*.arrow"]
 
 
 @pytest.fixture(scope="module")

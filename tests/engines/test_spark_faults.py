@@ -110,7 +110,7 @@ def levels(place: Path) -> int:
 def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
     place = tmp_path / "work"
     with process(sys.executable, "-c", DRIVER, "local[2]", str(place)) as driver:
-        wait_for((place / "search.pickle").exists, driver)
+        wait_for((place / "search.json").exists, driver)
         begun = levels(place)
         wait_for(lambda: levels(place) > begun + 1, driver)
         assert driver.poll() is None
@@ -137,7 +137,7 @@ def command(place: Path, master: str = "local[2]", *more: str) -> Iterator[subpr
 
 def wait_for_a_level(place: Path, driver: subprocess.Popen[str]) -> None:
     """Wait until Spark has searched a level."""
-    wait_for((place / "search.pickle").exists, driver)
+    wait_for((place / "search.json").exists, driver)
     begun = levels(place)
     wait_for(lambda: levels(place) > begun, driver)
 
@@ -227,7 +227,7 @@ def started(what: str, by: int | None = None) -> list[psutil.Process]:
 def test_an_executor_of_a_cluster_is_killed(java: None, tmp_path: Path) -> None:
     place = tmp_path / "work"
     with cluster(tmp_path) as url, process(sys.executable, "-c", DRIVER, url, str(place), *CONF) as driver:
-        wait_for((place / "search.pickle").exists, driver)
+        wait_for((place / "search.json").exists, driver)
         begun = levels(place)
         wait_for(lambda: levels(place) > begun, driver)
         both = started("CoarseGrainedExecutorBackend")

@@ -16,7 +16,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Container, Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,8 +24,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.content import content
-from leadline.checker.engines.compiled.resumption import Hashes, Resumption, SavedStates, SpecChanged
+from leadline.checker.engines.compiled.resumption import Hashes, Resumption, SavedStates, SpecChanged, Unused
 from leadline.checker.engines.compiled.search_identity import identity, refuse_other, refuse_other_format
 from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import arrival_type
@@ -65,7 +64,7 @@ class _Written:
     packings: int = -1
     checksums: dict[str, int] = attrs.field(factory=dict)
     hashes: Hashes = attrs.field(factory=lambda: Hashes([], []))
-    unused: frozenset[tuple[int, int]] = frozenset()
+    unused: Unused = frozenset()
 
 
 class Checkpoint:
@@ -223,7 +222,7 @@ class Checkpoint:
             LeadlineError: a file cannot be written, or two different values have the same hash. The previous
                 checkpoint remains valid.
         """
-        hashes = self._hashes(saved)
+        hashes = self._written.hashes.extended(saved.values, saved.members, self._written.unused)
         written = _Written(saved.count, saved.packings, {}, hashes, self._written.unused)
         for name, array in _files(saved.packings, states, parents, arrivals):
             is_grown = array is not states or saved.packings == self._written.packings
@@ -264,23 +263,6 @@ class Checkpoint:
             os.fsync(file.fileno())
         return checksum
 
-    def _hashes(self, saved: Snapshot) -> Hashes:
-        """Return the hashes of the values and members. Hashes that were saved before are not computed again.
-
-        Raises:
-            LeadlineError: two values of a slot have the same hash.
-        """
-        before, unused = self._written.hashes, self._written.unused
-        members, values = list(before.members), []
-        members += [(path, content("", member)) for path, member in saved.members[len(members) :]]
-        first = len(saved.values) - len(members)
-        _refuse_equal(saved.members, members, {slot - first for slot, number in unused if slot >= first and not number})
-        for slot, known in enumerate(saved.values):
-            hashes = before.values[slot] if slot < len(before.values) else []
-            values.append([*hashes, *(content("", value) for value in known[len(hashes) :])])
-            _refuse_equal(known, values[-1], {number for of, number in unused if of == slot})
-        return Hashes(values, members)
-
     def _remove_states(self, but: str = "") -> None:
         """Remove the files with packed states, except for the file named `but`."""
         for path in self.folder.glob(_states("*")):
@@ -294,22 +276,6 @@ def _files(packings: int, states: Array, parents: Array, arrivals: Array) -> lis
 
 def _states(packings: int | str) -> str:
     return f"states-{packings}.bin"
-
-
-def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Raise LeadlineError if two values have the same hash, because a checkpoint could not distinguish them.
-
-    Parameters:
-        values: the values.
-        hashes: the hash of each value.
-        unused: the indices of values to ignore.
-    """
-    met: set[Hashable] = set()
-    for place, (value, hashed) in enumerate(zip(values, hashes, strict=True)):
-        if hashed in met and place not in unused:
-            raise LeadlineError(f"a checkpoint cannot save {value!r}, which looks like a different value")
-        if place not in unused:
-            met.add(hashed)
 
 
 def _pieces(array: Array) -> Iterator[memoryview]:

@@ -8,7 +8,7 @@ select the next state on the path. Then every recorded call is repeated, and som
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -23,7 +23,7 @@ from leadline.checker.engines.learning.calls import Caller, Changes, Row
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments
 from leadline.checker.engines.learning.tables import Numbers, TransitionTables
-from leadline.checker.errors import SpecError
+from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.domains import NO_VALUE
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import Collection, Leaf, Node, Parts, Struct
@@ -38,6 +38,10 @@ SLICE = 2**22
 
 EXPANDED_AGAIN = 500
 """The maximum number of states that are expanded again, to check that their next states were saved."""
+
+
+Unused = Set[tuple[int, int]]
+"""Pairs of a slot and a number that no saved state has; see `Resumption.unused`."""
 
 
 class SpecChanged(Exception):
@@ -61,6 +65,28 @@ class Hashes:
         """The first slot that contains the count of a member of a collection."""
         return len(self.values) - len(self.members)
 
+    def extended(
+        self, values: Sequence[Sequence[object]], members: Sequence[tuple[str, object]], unused: Unused
+    ) -> Hashes:
+        """Return the hashes of more values and members. Hashes that are already here are kept.
+
+        Parameters:
+            values: for each slot, its values in the order of their numbers, beginning with those of these hashes.
+            members: pairs of the path of a collection and a member, beginning with those of these hashes.
+            unused: see `Resumption.unused`.
+
+        Raises:
+            LeadlineError: two values of a slot have the same hash.
+        """
+        hashed = [*self.members, *((path, content("", member)) for path, member in members[len(self.members) :])]
+        first, found = len(values) - len(members), []
+        _refuse_equal(members, hashed, {slot - first for slot, number in unused if slot >= first and not number})
+        for slot, known in enumerate(values):
+            before = self.values[slot] if slot < len(self.values) else []
+            found.append([*before, *(content("", value) for value in known[len(before) :])])
+            _refuse_equal(known, found[-1], {number for of, number in unused if of == slot})
+        return Hashes(found, hashed)
+
 
 @attrs.frozen(eq=False)
 class SavedStates:
@@ -77,7 +103,7 @@ class SavedStates:
 
     packing: Packing
     states: NDArray[np.uint64]
-    parents: NDArray[np.uint32]
+    parents: NDArray[np.uint32] | NDArray[np.int64]
     arrivals: NDArray[np.uint16] | NDArray[np.uint32]
     initials: int
     expanded: int
@@ -234,7 +260,7 @@ class Resumption(Generic[S]):
         return number
 
     @property
-    def unused(self) -> frozenset[tuple[int, int]]:
+    def unused(self) -> Unused:
         """The numbers for which no value was restored, as pairs of a slot and a number."""
         slots = enumerate(self.values)
         return frozenset(
@@ -346,6 +372,22 @@ def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
     hashes = np.empty(len(states), np.uint64)
     kernel.hash_all(np.ascontiguousarray(states), hashes)
     return hashes
+
+
+def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
+    """Refuse values that have the same hash, because a saved state could then have either of them.
+
+    Parameters:
+        values: the values.
+        hashes: the hash of each value.
+        unused: the indices of values to ignore.
+    """
+    met: set[Hashable] = set()
+    for place, (value, hashed) in enumerate(zip(values, hashes, strict=True)):
+        if hashed in met and place not in unused:
+            raise LeadlineError(f"a checkpoint cannot save {value!r}, which looks like a different value")
+        if place not in unused:
+            met.add(hashed)
 
 
 def _check_type(node: Struct | Parts | Collection, value: object) -> None:

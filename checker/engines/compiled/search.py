@@ -61,6 +61,7 @@ class CompiledSearch(Generic[S]):
         problem: the spec to search, with the limits and the resources.
         adjustments: facts about the spec that were found in earlier attempts.
         saved: the checkpoint of an earlier run from which the search continues, or None.
+        numbers: the numbers of the values in a search that the Spark engine saved and resumes, or None.
 
     Attributes:
         at: the position of the search.
@@ -68,7 +69,11 @@ class CompiledSearch(Generic[S]):
     """
 
     def __init__(
-        self, problem: Problem[S], adjustments: Adjustments = NO_ADJUSTMENTS, saved: Snapshot | None = None
+        self,
+        problem: Problem[S],
+        adjustments: Adjustments = NO_ADJUSTMENTS,
+        saved: Snapshot | None = None,
+        numbers: Numbers | None = None,
     ) -> None:
         self._problem, self._adjustments, self._resumed = problem, adjustments, saved is not None
         self.spec, self.limits, self.workers = problem.spec, problem.limits, problem.workers
@@ -77,7 +82,7 @@ class CompiledSearch(Generic[S]):
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
         self._is_cut_short = False  # if true, no checkpoint can be saved
-        tables = self._new_tables(saved)
+        tables = self._new_tables(saved, numbers)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
         self.at = Position.at_start(tables)
@@ -90,11 +95,12 @@ class CompiledSearch(Generic[S]):
             self._restore(saved)
         self._saved_at = self._reported_at = time.monotonic()
 
-    def _new_tables(self, saved: Snapshot | None) -> TransitionTables[S]:
+    def _new_tables(self, saved: Snapshot | None, numbers: Numbers | None) -> TransitionTables[S]:
         """Return transition tables for this attempt: new tables, or tables for the values of a saved search."""
         problem, adjustments = self._problem, self._adjustments
         first = self._initials[: self.limits.max_states] if saved is None else []
-        numbers = None if saved is None else Numbers(saved.values, saved.members)
+        if saved is not None:
+            numbers = Numbers(saved.values, saved.members)
         tables = TransitionTables(self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning)
         if saved is not None:
             tables.slots_read, tables.reads_all, tables.log = saved.slots_read, saved.reads_all, saved.log

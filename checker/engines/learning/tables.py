@@ -6,6 +6,7 @@ outcome for each step.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -25,6 +26,7 @@ from leadline.checker.engines.learning.trees import NOT_SHOWN, SHOWN
 from leadline.checker.engines.purity import Purity
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.properties import Kind
@@ -274,8 +276,13 @@ class TransitionTables(Generic[S]):
 
         Returns:
             Whether any members were added since the last call of this method.
+
+        Raises:
+            ShapeChanged: members were added, but the processes of the search have already agreed on the slots.
         """
         new = self.layout.members[self._members :]
+        if new and self.agreed is not None:
+            raise ShapeChanged(new[0][0])
         self._members = len(self.layout.members)
         first = self.layout.slots - len(new)
         for slot, (path, _) in enumerate(new, first):
@@ -319,8 +326,15 @@ class TransitionTables(Generic[S]):
         self.forest.learn(tree, reads, leaf)
         if tree in self.predicates:
             self._note_reads(tree - self.instances, call.reads)
-        if self.log is not None:
+        if self.log is not None and self._is_agreed(rows, call):
             self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
+
+    def _is_agreed(self, rows: tuple[Row, ...], call: Call) -> bool:
+        """Whether all processes know the values in the states and the result of a call. If not, it will be repeated."""
+        known = self.agreed
+        if known is None:
+            return True
+        return all(all(map(operator.lt, row, known)) for row in rows) and not call.writes_beyond(known)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
         """Return the values of `Caller.precision` and `Caller.told_apart` as a list of pairs."""
@@ -427,11 +441,18 @@ class TransitionTables(Generic[S]):
 
     def agree(self) -> None:
         """Record that the values numbered so far have the same numbers in all processes of the search."""
+        self.note_members()
         self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, object]]:
-        """Return the values that only this process has numbered since the last call of `agree`, each with its slot."""
+        """Return the values that only this process has numbered since the last call of `agree`, each with its slot.
+
+        Raises:
+            ShapeChanged: a collection has a new member, for which the other processes have no slot.
+        """
         assert self.agreed is not None
+        if self.layout.slots > len(self.agreed):
+            raise ShapeChanged(self.layout.members[-1][0])
         domains = enumerate(zip(self.layout.domains, self.agreed, strict=True))
         return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
 

@@ -16,7 +16,7 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import within
 from leadline.checker.engines.spark.claims import Claim, claimed
-from leadline.checker.engines.spark.manifest import Manifest, SearchPosition
+from leadline.checker.engines.spark.manifest import Manifest, Saved
 from leadline.checker.engines.spark.search import SparkSearch
 from leadline.checker.engines.spark.session import Session, check_environment
 from leadline.checker.engines.spark.storage import Storage
@@ -89,13 +89,13 @@ class _Folder:
         storage: the files of the directory.
         manifest: the saved data of the search.
         claim: the right to use the directory.
-        saved: the position that an earlier run has saved, or None if no run has used Spark.
+        saved: the search that an earlier run has saved, or None if no run has used Spark.
     """
 
     storage: Storage
     manifest: Manifest
     claim: Claim
-    saved: SearchPosition | None
+    saved: Saved | None
 
     def left(self, result: Result, keep_files: bool) -> Result:
         """Remove a finished search's files unless `keep_files` is true. If this fails, add a note to the result."""
@@ -120,8 +120,8 @@ def _opened(stack: ExitStack, spec: Spec[S], limits: Limits, settings: SparkSett
         manifest.begin(spec, limits)
         return _Folder(storage, manifest, claim, None)
     saved = manifest.load(spec, limits)
-    if saved is not None and settings.shards not in (None, saved.shards):
-        shown = f"{storage.place} holds a search with {saved.shards} shards"
+    if saved is not None and settings.shards not in (None, saved.reached.shards):
+        shown = f"{storage.place} holds a search with {saved.reached.shards} shards"
         raise LeadlineError(f"{shown}: leave out --shards")
     return _Folder(storage, manifest, claim, saved)
 
@@ -146,11 +146,13 @@ def _searched(
 ) -> Result:
     """Run the search, and restart it with different adjustments each time that they prove to be wrong."""
     saved = folder.saved
-    adjustments = saved.adjustments if saved is not None else Adjustments()
+    adjustments = saved.reached.adjustments if saved is not None else Adjustments()
     while True:
         try:
-            search = SparkSearch(problem, adjustments, folder.storage, folder.claim, shards, start, tuning)
-            return search.run(saved)
+            search = SparkSearch(
+                problem, adjustments, folder.manifest, folder.storage, folder.claim, shards, start, tuning, saved
+            )
+            return search.run()
         except CHANGES as change:
             adjustments = adjustments.after(change)
         saved, problem = None, attrs.evolve(problem, purity=Purity(problem.spec, problem.tuning))

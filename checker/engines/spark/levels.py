@@ -64,6 +64,11 @@ class Level:
             if max(first, start) < min(last, end)
         ]
 
+    def sources(self) -> list[Part]:
+        """For each part of the previous level, the states that it found."""
+        counts = (end - start for start, end in itertools.pairwise(self.starts))
+        return [Part(blocks, 0, count) for blocks, count in zip(self.blocks, counts, strict=True)]
+
     def dumped(self) -> bytes:
         """Return the level as JSON with a checksum. It contains the locations of the states, not the states."""
         return sealed_json(attrs.asdict(self))
@@ -89,7 +94,8 @@ def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, N
 
 def read_part(storage: Storage, part: Part, packing: Packing) -> dict[str, NDArray[Any]]:
     """Read the columns of a part, with its states in the order of discovery."""
-    return in_order([read_states(storage, block, packing) for block in part.blocks if block.rows], part)
+    filled = [block for block in part.blocks if block.rows] or part.blocks[:1]
+    return in_order([read_states(storage, block, packing) for block in filled], part)
 
 
 def in_order(blocks: Sequence[dict[str, NDArray[Any]]], part: Part) -> dict[str, NDArray[Any]]:

@@ -1,32 +1,46 @@
 """The manifest of a work directory: the saved position of a search.
 
-The manifest and the files of the levels contain everything that is needed to resume the search. ``spec.json``
-identifies the search. ``search.pickle`` contains the position, including the last complete level. It is replaced
-atomically after all files of a level have been written.
+The manifest and the files of the levels and of the calls contain everything that is needed to resume the search.
+``spec.json`` identifies the search. ``search.json`` contains the position, including the last complete level. It is
+replaced atomically after all files of a level have been written.
+
+A resumed search reads only numbers and names, and executes nothing that it reads. Values are not saved: `Resumption`
+derives them from the spec.
 """
 
 from __future__ import annotations
 
-import pickle
-from typing import TypeVar
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from operator import index
+from pathlib import Path
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.checker.engines.compiled.resumption import Hashes, Resumption, SavedStates, SpecChanged, Unused
 from leadline.checker.engines.compiled.search_identity import identity, refuse_other, refuse_other_format
+from leadline.checker.engines.compiled.store import arrival_type
+from leadline.checker.engines.learning.call_log import CallLog, LoggedCall
+from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
-from leadline.checker.engines.spark.numbering import Numbering
-from leadline.checker.engines.spark.storage import Storage
-from leadline.checker.engines.spark.tasks import FOUND, LEVELS
+from leadline.checker.engines.learning.tables import Numbers
+from leadline.checker.engines.spark.levels import Level, read_part
+from leadline.checker.engines.spark.storage import Block, Storage
+from leadline.checker.engines.spark.tasks import FOUND, LEVELS, level_file
+from leadline.checker.engines.spark.worker import CALLS
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 from leadline.checker.support.durable import sealed_json, unsealed_json
+from leadline.checker.support.temporary import private_folder
 
 S = TypeVar("S")
 
-_SPEC, _SEARCH = "spec.json", "search.pickle"
+_SPEC, _SEARCH = "spec.json", "search.json"
 
 Place = tuple[int, int]
 """The identifier of a state: its level, which is 1 for initial states, and its number in the level."""
@@ -38,7 +52,7 @@ class SearchPosition:
 
     Attributes:
         adjustments: facts about the spec that were found in earlier attempts at the search.
-        numbering: the numbers of the values of each slot.
+        sizes: for each slot, the number of values that the packing has room for.
         shards: the number of shards.
         level: the last complete level.
         distinct: the number of states found so far, including states that do not satisfy `Spec.within`.
@@ -50,11 +64,12 @@ class SearchPosition:
         steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
             step is given as the state before, the action instance, and the slot numbers of the state after.
         dead: the first states without a next state.
+        logs: the locations of the calls that the search has learned from.
         calls, compared, bytes, skew, spilled, seconds: see `Statistics`.
     """
 
     adjustments: Adjustments
-    numbering: Numbering
+    sizes: list[int]
     shards: int
     level: int
     distinct: int
@@ -64,12 +79,67 @@ class SearchPosition:
     seen: list[list[Place]]
     steps_seen: list[list[tuple[Place, int, list[int]]]]
     dead: list[Place]
+    logs: list[Block]
     calls: int
     compared: int
     bytes: int
     skew: float
     spilled: int
     seconds: float
+
+    def note_logs(self, more: Sequence[Block]) -> None:
+        """Add the locations of calls that are not in `logs` yet."""
+        known = {block.file for block in self.logs}
+        self.logs += [block for block in more if block.file not in known]
+
+    def as_json(self) -> dict[str, object]:
+        """The position as JSON."""
+        return {
+            **attrs.asdict(self),
+            "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
+            "counts": self.counts.tolist(),
+            "counters": self.counters.tolist(),
+        }
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any]) -> SearchPosition:
+        """The position from the JSON that `as_json` returned.
+
+        Raises:
+            ValueError, TypeError, KeyError: the JSON has another structure.
+        """
+        plain = {name: index(found[name]) for name in ("shards", "level", "distinct", "calls", "compared", "bytes")}
+        return cls(
+            adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),
+            sizes=[*map(index, found["sizes"])],
+            outside=[*map(index, found["outside"])],
+            counts=np.array(found["counts"], np.int64).reshape(-1, 2),
+            counters=np.array(found["counters"], np.int64),
+            seen=[[*map(_place, places)] for places in found["seen"]],
+            steps_seen=[
+                [(_place(before), index(tree), [*map(index, row)]) for before, tree, row in steps]
+                for steps in found["steps_seen"]
+            ],
+            dead=[*map(_place, found["dead"])],
+            logs=[Block(**block) for block in found["logs"]],
+            skew=float(found["skew"]),
+            spilled=index(found["spilled"]),
+            seconds=float(found["seconds"]),
+            **plain,
+        )
+
+
+@attrs.frozen
+class Saved:
+    """A saved search that the spec still leads to.
+
+    Attributes:
+        reached: its position.
+        numbers: the numbers of slot values.
+    """
+
+    reached: SearchPosition
+    numbers: Numbers
 
 
 class Manifest:
@@ -81,6 +151,8 @@ class Manifest:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self._hashes = Hashes([], [])
+        self._unused: Unused = frozenset()
 
     def begin(self, spec: Spec[S], limits: Limits) -> None:
         """Write the identity of a new search.
@@ -98,12 +170,12 @@ class Manifest:
         if not self._storage.exists(_SPEC):
             raise LeadlineError(f"{self._storage.place} does not hold a search to resume")
 
-    def load(self, spec: Spec[S], limits: Limits) -> SearchPosition | None:
-        """Return the position of the saved search, or None if the search ended before it used Spark.
+    def load(self, spec: Spec[S], limits: Limits) -> Saved | None:
+        """Return the saved search, or None if the search ended before it used Spark.
 
         Raises:
-            LeadlineError: the directory does not contain a search of this spec with these limits. The message names
-                the difference.
+            LeadlineError: the directory does not contain a search of this spec with these limits, or the spec or its
+                data has changed. The message names the difference.
             Damaged: a file is damaged.
         """
         place = self._storage.place
@@ -113,28 +185,52 @@ class Manifest:
         refuse_other(found, _identity(spec, limits), f"{place} holds a search")
         if not self._storage.exists(_SEARCH):
             return None
-        data = self._storage.read_sealed(_SEARCH)
+        path, data = self._storage.path(_SEARCH), self._storage.read_sealed(_SEARCH)
         try:
-            reached: SearchPosition = pickle.loads(data)
-        except Exception as error:
-            raise Damaged(f"{self._storage.path(_SEARCH)} is damaged: {error}") from error
-        return reached
+            return self._resumed(spec, json.loads(data))
+        except SpecChanged as change:
+            why = f"the spec or its data has changed since it was saved: {change}"
+            raise LeadlineError(f"{place} cannot be continued: {why}") from change
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+            raise Damaged(f"{path} is damaged: {error}") from error
 
-    def save(self, reached: SearchPosition) -> None:
+    def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Saved:
+        reached = SearchPosition.of_json(found["search"])
+        self._hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
+        with private_folder() as folder:
+            states = _gathered(self._storage, reached, folder, len(spec.instances))
+            resumption = Resumption(spec, reached.adjustments, self._hashes, states)
+            resumption.compare(self._calls(reached.logs))
+        self._unused = resumption.unused
+        return Saved(reached, Numbers(resumption.values, resumption.members))
+
+    def _calls(self, logs: Sequence[Block]) -> Iterator[LoggedCall]:
+        """The calls that the search has learned from. Calls that several workers made are given once."""
+        met: set[int] = set()
+        for block in logs:
+            for call in CallLog().read(self._storage.read(block)[0][CALLS]):
+                if call.key not in met:
+                    met.add(call.key)
+                    yield call
+
+    def save(self, reached: SearchPosition, numbers: Numbers) -> None:
         """Save the position after a complete level.
 
+        Parameters:
+            reached: the position.
+            numbers: the numbers of slot values.
+
         Raises:
-            LeadlineError: the file cannot be written, or a value of the states cannot be pickled.
+            LeadlineError: the file cannot be written, or two different values have the same content.
         """
-        try:
-            data = pickle.dumps(reached)
-        except Exception as error:
-            raise LeadlineError(f"the spark engine needs states that can be pickled: {error}") from error
-        self._storage.write_sealed(_SEARCH, data)
+        self._hashes = self._hashes.extended(numbers.values, numbers.members, self._unused)
+        found = {"search": reached.as_json(), "values": self._hashes.values, "members": self._hashes.members}
+        self._storage.write_sealed(_SEARCH, json.dumps(found, default=int).encode())
 
     def start_over(self) -> None:
         """Remove the saved position and levels, which are not valid for an attempt with different adjustments."""
-        for name in (_SEARCH, LEVELS, FOUND):
+        self._hashes, self._unused = Hashes([], []), frozenset()
+        for name in (_SEARCH, LEVELS, FOUND, CALLS):
             self._storage.remove(name)
 
     def clear(self) -> None:
@@ -144,5 +240,57 @@ class Manifest:
             self._storage.remove(name)
 
 
+def _place(found: Sequence[int]) -> Place:
+    level, number = found
+    return index(level), index(number)
+
+
 def _identity(spec: Spec[S], limits: Limits) -> dict[str, object]:
     return identity(spec, limits, "spark")
+
+
+def _gathered(storage: Storage, reached: SearchPosition, folder: Path, instances: int) -> SavedStates:
+    """The states of all levels, in the order of discovery, as memory-mapped files.
+
+    Parameters:
+        storage: the work directory.
+        reached: the position of the saved search.
+        folder: the folder for the files.
+        instances: the number of action instances.
+
+    Raises:
+        LeadlineError: the files cannot be written.
+        Damaged: a file of a level is missing or damaged.
+    """
+    packing = Packing(reached.sizes)
+    kinds = {"state": np.dtype(np.uint64), "parent": np.dtype(np.int64), "arrival": arrival_type(instances)}
+    if any(reached.outside):
+        kinds["outside"] = np.dtype(np.bool_)
+    ends = [0]
+    try:
+        with ExitStack() as stack:
+            files = {name: stack.enter_context((folder / name).open("wb")) for name in kinds}
+            for number in range(1, reached.level + 1):
+                level = Level.loaded(storage, level_file(number))
+                before = ends[-2] if number > 1 else 0
+                for base, part in zip(level.bases, level.sources(), strict=True):
+                    columns = read_part(storage, part, packing)
+                    columns["parent"] = columns["parent"].astype(np.int64) + (before + base)
+                    for name, file in files.items():
+                        file.write(columns[name].astype(kinds[name]).tobytes())
+                ends.append(ends[-1] + level.count)
+    except OSError as error:
+        raise LeadlineError(f"cannot write {folder}: {error.strerror or error}") from error
+    shapes = {"state": (ends[-1], packing.words)}
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.memmap(folder / name, kind, "r", shape=shapes.get(name, (ends[-1],))) for name, kind in kinds.items()
+    }
+    return SavedStates(
+        packing=packing,
+        states=arrays["state"],
+        parents=arrays["parent"],
+        arrivals=arrays["arrival"],
+        initials=ends[1],
+        expanded=ends[-2],
+        outside=arrays.get("outside", np.zeros(0, np.bool_)),
+    )

@@ -36,17 +36,16 @@ class Numbering:
     values: list[list[object]]
     sizes: list[int]
 
-    @classmethod
-    def of(cls, values: list[list[object]], packing: Packing | None = None) -> Numbering:
-        """Return the numbering of the given values.
 
-        Parameters:
-            values: for each slot, its values in the order of their numbers.
-            packing: the current packing. It is kept if it has room for the values. Otherwise, the new packing has room
-                for twice as many values, unless this would take more words.
-        """
-        sizes = [len(known) for known in values]
-        if packing is not None and packing.fits(sizes):
-            return cls(values, packing.sizes)
-        roomy = [2 * size for size in sizes]
-        return cls(values, roomy if Packing(roomy).words == Packing(sizes).words else sizes)
+def sizes_for(sizes: list[int], packing: Packing) -> list[int]:
+    """Return the number of values of each slot that a packing must have room for.
+
+    Parameters:
+        sizes: the number of values of each slot.
+        packing: the current packing, which is kept if the values fit. Otherwise, the new packing has room for twice as
+            many values if that does not take more words.
+    """
+    if packing.fits(sizes):
+        return packing.sizes
+    roomy = [2 * size for size in sizes]
+    return roomy if Packing(roomy).words == Packing(sizes).words else sizes

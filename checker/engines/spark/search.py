@@ -8,10 +8,11 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import kernel
@@ -21,17 +22,19 @@ from leadline.checker.engines.compiled.results import action_counts, sightings, 
 from leadline.checker.engines.compiled.search import CompiledSearch, HandOver
 from leadline.checker.engines.compiled.store import add_expanded
 from leadline.checker.engines.evidence import property_results
+from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.engines.learning.tables import Numbers
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.engines.spark import tasks
 from leadline.checker.engines.spark.claims import Claim
 from leadline.checker.engines.spark.levels import Level, Part, in_order, read_states, split
-from leadline.checker.engines.spark.manifest import Manifest, Place, SearchPosition
-from leadline.checker.engines.spark.numbering import NewValues, Numbering
+from leadline.checker.engines.spark.manifest import Manifest, Place, Saved, SearchPosition
+from leadline.checker.engines.spark.numbering import NewValues, Numbering, sizes_for
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.engines.spark.sharding import by_shard
 from leadline.checker.engines.spark.shipping import cloudpickled, packed
@@ -46,7 +49,7 @@ from leadline.checker.engines.spark.tasks import (
     KeepTask,
     level_file,
 )
-from leadline.checker.engines.spark.worker import Run, Worker, forget_news, know
+from leadline.checker.engines.spark.worker import Run, Worker, forget_news, published
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import FIRST_VIOLATION, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import SparkTuning
@@ -62,50 +65,50 @@ class SparkSearch(Generic[S]):
     Parameters:
         problem: the spec to search, with the limits and the resources.
         adjustments: facts about the spec that were found in earlier attempts.
+        manifest: the saved data of the search.
         storage: the work directory.
         claim: the right to use the work directory.
         shards: the number of shards, or None for one shard per core.
         spark: a function that returns the session. The first call starts Spark.
         tuning: the sizes of levels and tasks.
+        saved: the search of an earlier run, which is continued, or None.
     """
 
     def __init__(
         self,
         problem: Problem[S],
         adjustments: Adjustments,
+        manifest: Manifest,
         storage: Storage,
         claim: Claim,
         shards: int | None,
         spark: Callable[[], Session],
         tuning: SparkTuning,
+        saved: Saved | None,
     ) -> None:
         self.spec, self.limits, self.progress = problem.spec, problem.limits, problem.progress
-        self._storage, self._claim, self._manifest = storage, claim, Manifest(storage)
+        self._storage, self._claim, self._manifest = storage, claim, manifest
         self._shards, self._spark = shards, spark
         self._adjustments, self.budget = adjustments, problem.budget
-        self._search = CompiledSearch(problem, adjustments)
+        self._saved = None if saved is None else saved.reached
+        self._search = CompiledSearch(problem, adjustments, numbers=None if saved is None else saved.numbers)
         self._tables, self._expander = self._search.expander.tables, self._search.expander
+        self._tables.log = CallLog()
         self._tuning = tuning
         self._levels: dict[int, Level] = {}
         self._revision = 0
         self._verified = np.zeros(3, np.int64)  # the counts of this run; see `Verification.counts`
 
-    def run(self, saved: SearchPosition | None) -> Result:
-        """Search until no states are left to expand, a level with a violation is complete, or a limit is reached.
-
-        Parameters:
-            saved: the position of an earlier run from which the search continues, or None.
-        """
-        if saved is None:
+    def run(self) -> Result:
+        """Search until no states are left to expand, a level with a violation is complete, or a limit is reached."""
+        if self._saved is None:
             try:
                 result = self._search.run()
             except HandOver:
                 pass
             else:
                 return attrs.evolve(result, engine="spark")
-        else:
-            know(self._tables, saved.numbering.values)
-        stop = conclude(self.budget, attempt(self.budget, lambda: self._search_on_spark(saved)))
+        stop = conclude(self.budget, attempt(self.budget, self._search_on_spark))
         paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
         seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
         arrivals = paths.arrivals()
@@ -122,7 +125,7 @@ class SparkSearch(Generic[S]):
             properties=properties,
         )
 
-    def _search_on_spark(self, saved: SearchPosition | None) -> Stop | None:
+    def _search_on_spark(self) -> Stop | None:
         """Search the remaining levels on Spark, from the position of the driver or from a saved position."""
         try:
             with interrupts_wait():  # there is no result to report before the states are written
@@ -130,7 +133,7 @@ class SparkSearch(Generic[S]):
                 # a forked helper would keep the input of Java open, and Java exits only when its input is closed
                 self._search.workers.end_helpers(for_good=True)
                 session = self._spark()
-                self._at = saved or self._handed_over(self._shards or session.cores)
+                self._at = self._saved or self._handed_over(self._shards or session.cores)
                 self._begin_run(session)
                 self.budget.started += time.monotonic() - began - self._at.seconds
         except MemoryError as error:
@@ -142,12 +145,12 @@ class SparkSearch(Generic[S]):
         searched, store = self._search.at, self._expander.store
         self._verified += self._expander.learner.verification.counts
         ends = [*searched.levels, searched.level_end]
-        numbering = Numbering.of([domain.values for domain in self._tables.layout.domains])
+        packing = Packing(self._tables.layout.sizes())
         spilled = 0
         for level, (first, last) in enumerate(itertools.pairwise(ends), start=1):
             base = ends[level - 2] if level > 1 else 0
-            columns = {
-                "state": store.states[first:last],
+            columns: dict[str, NDArray[Any]] = {
+                "state": store.packing.repack(store.states[first:last], packing),
                 "position": np.arange(last - first, dtype=np.uint32),
                 "parent": store.parents[first:last] - np.uint32(base),
                 "arrival": store.arrivals[first:last],
@@ -155,8 +158,8 @@ class SparkSearch(Generic[S]):
             if self.spec.constraint is not None:
                 columns["outside"] = store.outside[first:last].view(np.uint8)
             spilled += sum(column.nbytes for column in columns.values())
-            split_up = by_shard(columns, store.packing, shards)
-            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, store.packing.sizes)
+            split_up = by_shard(columns, packing, shards)
+            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, packing.sizes)
             self._levels[level] = Level([0], [blocks])
             self._storage.write_bytes(level_file(level), self._levels[level].dumped())
 
@@ -166,7 +169,7 @@ class SparkSearch(Generic[S]):
 
         reached = SearchPosition(
             adjustments=self._adjustments,
-            numbering=numbering,
+            sizes=packing.sizes,
             shards=shards,
             level=len(ends) - 1,
             distinct=store.count,
@@ -176,6 +179,7 @@ class SparkSearch(Generic[S]):
             seen=[[place(index) for index in indices] for indices in searched.seen],
             steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
             dead=[place(index) for index in searched.dead],
+            logs=published(self._storage, self._tables),
             calls=self._tables.calls,
             compared=self._tables.compared,
             bytes=0,
@@ -183,8 +187,14 @@ class SparkSearch(Generic[S]):
             spilled=spilled,
             seconds=0.0,
         )
-        self._manifest.save(reached)
+        self._manifest.save(reached, self._numbers)
         return reached
+
+    @property
+    def _numbers(self) -> Numbers:
+        """The numbers of slot values that all workers know."""
+        layout = self._tables.layout
+        return Numbers([domain.values for domain in layout.domains], layout.members)
 
     @property
     def _packing(self) -> Packing:
@@ -199,6 +209,7 @@ class SparkSearch(Generic[S]):
         crate = packed(self.spec, self._tables)
         self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
         self._tables.agree()
+        self._expander.learner.forget_index()
         watch = Watch(self.budget, self._expander.workers)  # without a progress function: `_tick` reports the progress
         self._expander.watch = watch
         self._worker = Worker(self._run, self._expander, self.budget)
@@ -207,8 +218,9 @@ class SparkSearch(Generic[S]):
 
     def _publish_numbers(self) -> None:
         self._revision += 1
+        numbering = Numbering([list(domain.values) for domain in self._tables.layout.domains], self._at.sizes)
         name = self._run.numbering(self._revision)
-        self._storage.write_sealed(name, cloudpickled(self._at.numbering))
+        self._storage.write_sealed(name, cloudpickled(numbering))
         self._worker.agree(self._revision)
 
     def _go_on(self) -> Stop | None:
@@ -248,7 +260,7 @@ class SparkSearch(Generic[S]):
             self._count(bases, expanded, kept, following)
             at.level += 1
             at.seconds = self.budget.seconds
-            self._manifest.save(at)
+            self._manifest.save(at, self._numbers)
         with suppress(LeadlineError):  # best effort: leftovers are harmless
             self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
@@ -293,7 +305,7 @@ class SparkSearch(Generic[S]):
         for slot, value in news:
             domains[slot].number(value)
         self._tables.agree()
-        self._at.numbering = Numbering.of([list(domain.values) for domain in domains], self._packing)
+        self._at.sizes = sizes_for(self._tables.layout.sizes(), self._packing)
         self._publish_numbers()
 
     def _keep(self, found: list[list[Block]]) -> list[KeepDone]:
@@ -325,7 +337,9 @@ class SparkSearch(Generic[S]):
             at.compared += part.compared
             self._verified += part.verified
             at.spilled += part.bytes
+            at.note_logs(part.logs)
         for shard in kept:
+            at.note_logs(shard.logs)
             at.counts[:, 1] += shard.distinct
             at.calls += shard.calls
             at.compared += shard.compared

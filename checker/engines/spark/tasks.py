@@ -63,6 +63,7 @@ class ExpandDone:
 
     Attributes:
         blocks: for each shard, a block of next states.
+        logs: see `Worker.publish_calls`.
         generated, counters, steps_seen, dead: see `Expansion`.
         calls: the number of calls of the spec's functions that were recorded to learn from them.
         compared: the number of calls whose results were compared with the transition tables.
@@ -71,6 +72,7 @@ class ExpandDone:
     """
 
     blocks: list[Block]
+    logs: list[Block]
     generated: list[int]
     counters: list[int]
     steps_seen: list[list[StepSeen]]
@@ -108,6 +110,7 @@ class KeepDone:
 
     Attributes:
         blocks: for each part of the previous level, a block of new states.
+        logs: see `Worker.publish_calls`.
         distinct: for each action instance, the number of new states that it led to and that satisfy `Spec.within`.
         outside: the number of new states that do not satisfy `Spec.within`.
         seen: for each predicate on states, the new states that violate the property or satisfy the witness. Each state
@@ -118,6 +121,7 @@ class KeepDone:
     """
 
     blocks: list[Block]
+    logs: list[Block]
     distinct: list[int]
     outside: int
     seen: list[list[tuple[int, int]]]
@@ -215,6 +219,7 @@ def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
     split = by_shard(done.found, packing, task.run.shards)
     return ExpandDone(
         blocks=worker.storage.write(folder, split, packing.sizes),
+        logs=worker.publish_calls(),
         generated=done.generated,
         counters=done.counters,
         steps_seen=done.steps_seen,
@@ -269,6 +274,7 @@ def keep(task: KeepTask) -> KeepDone:
         size = known.bytes_used
     return KeepDone(
         blocks=blocks,
+        logs=worker.publish_calls(),
         distinct=distinct.tolist(),
         outside=outside,
         seen=seen,

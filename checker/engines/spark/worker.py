@@ -15,6 +15,7 @@ from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.expander import Expander, StepSeen
 from leadline.checker.engines.compiled.paths import steps_into
 from leadline.checker.engines.compiled.store import Store
+from leadline.checker.engines.learning.call_log import NUMBER, CallLog
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
@@ -24,11 +25,14 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.spark.numbering import NewValues, Numbering
 from leadline.checker.engines.spark.shipping import Crate, unpacked
-from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.engines.spark.storage import Block, Storage
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits
 
 S = TypeVar("S")
+
+CALLS = "calls"
+"""The folder of the files with the calls learned from, and the name of their column."""
 
 COMING = 2
 """The number of new states per expanded state for which the hash table is allocated, so that it seldom has to grow."""
@@ -95,6 +99,9 @@ class Worker(Generic[S]):
     def __init__(self, run: Run, expander: Expander[S], budget: Budget) -> None:
         self.run, self.expander, self.storage = run, expander, Storage(run.place)
         self._budget, self._revision = budget, -1
+        self._published: list[Block] = []
+        if self.tables.log is None:
+            self.tables.log = CallLog()
 
     @property
     def tables(self) -> TransitionTables[S]:
@@ -119,12 +126,22 @@ class Worker(Generic[S]):
         if revision != self._revision:
             numbering: Numbering = pickle.loads(self.storage.read_sealed(self.run.numbering(revision)))
             know(self.tables, numbering.values)
-            if self.expander.store.packing.sizes != numbering.sizes:
-                packing = Packing(numbering.sizes)
+            packing = Packing(numbering.sizes)
+            if self.expander.store.packing.places != packing.places:
                 self.tables.pack(packing)
                 self._hold(np.zeros((0, packing.words), np.uint64), packing)
             self._revision = revision
         return self.expander.store.packing
+
+    def publish_calls(self) -> list[Block]:
+        """Write the calls that were learned from since the last time to a file.
+
+        Returns:
+            The locations of all calls that this process has learned from in this run. A task reports all of them,
+            because the driver may not have received the results of earlier tasks.
+        """
+        self._published += published(self.storage, self.tables)
+        return list(self._published)
 
     def _hold(self, states: NDArray[np.uint64], packing: Packing, outside: NDArray[np.uint8] | None = None) -> None:
         """Replace the states of the expander by the given states."""
@@ -218,6 +235,20 @@ class Worker(Generic[S]):
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
+def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
+    """Write the calls that were learned from since the last call of this function to a file.
+
+    Returns:
+        The location of the calls; an empty list if there are none.
+    """
+    assert tables.log is not None
+    if not tables.log.pending:
+        return []
+    blocks = storage.write(CALLS, [{CALLS: np.array(tables.log.pending, NUMBER)}], [])
+    tables.log.keep_written()
+    return blocks
+
+
 def forget_news(expander: Expander[S]) -> None:
     """Remove the values that the driver has not numbered from the tables of an expander."""
     if expander.tables.forget_news():
@@ -233,7 +264,7 @@ def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
         values: for each slot, all its values in the order of their numbers. They begin with the values in the tables.
     """
     for domain, numbered in zip(tables.layout.domains, values, strict=True):
-        for value in numbered:
+        for value in numbered[len(domain.values) :]:
             domain.number(value)
     tables.agree()
 
@@ -256,5 +287,6 @@ def loaded(run: Run) -> Worker[Any]:
         ) from error
     tables, budget, threads = unpacked(crate), Budget(Limits(traces=run.traces)), Workers(1)
     tables.agree()
+    tables.log = None  # that of the driver
     store = Store(Packing(tables.agreed or []), tables.instances, budget.memory.for_states, threads, 0)
     return Worker(run, Expander(tables, store, Watch(budget, threads)), budget)
