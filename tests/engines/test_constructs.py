@@ -6,6 +6,7 @@ after it, with all comparisons of learned calls switched off, so that recording 
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from types import MappingProxyType, SimpleNamespace
@@ -123,6 +124,7 @@ HOLDERS = {
     "a mapping": SimpleNamespace(function=MappingProxyType({0: same_numbers}).__getitem__(0)),
     "a mapping in slots": Slotted(MappingProxyType({0: [same_numbers]})),
     "a queue": Slotted(deque([same_numbers])),
+    "a weak reference": SimpleNamespace(function=weakref.ref(same_numbers)),
 }
 
 

@@ -57,6 +57,24 @@ def test_states_that_share_a_hash_for_all_the_table_knows_are_told_apart() -> No
     assert [place >= 0 for place in places[0]] == [True, False, True, False, False]
 
 
+RECENTLY_ALIKE = [unhashed(hashed) for hashed in (0x1234_5678_9ABC_DEF0, 0x1234_5678_9ABD_1EF0)]
+"""States whose hashes agree in all bits by which `insert` looks up recent next states: the upper half, and the rest of
+a division by `RECENT`."""
+
+
+def test_recent_states_that_share_a_hash_are_told_apart() -> None:
+    """No part of a hash decides that two states are equal: every place that compares hashes compares all words too."""
+    found = np.array([*RECENTLY_ALIKE, *RECENTLY_ALIKE], np.uint64).reshape(-1, 1)
+    hashes, places = np.zeros((1, len(found)), np.uint64), np.zeros((1, len(found)), np.int64)
+    kernel.hash_all(found, hashes[0])
+    assert len({(hashed >> 32, hashed % int(kernel.RECENT)) for hashed in hashes[0].tolist()}) == 1
+    store = Store(Packing([2**63]), 1, 2**30, Workers(1), 0)
+    new = np.zeros((1, 1), np.int64)
+    routes = np.arange(len(found), dtype=np.uint32).reshape(1, -1)
+    kernel.insert(0, 0, np.array([[0, len(found)]]), routes, found, hashes, places, new, store.states, store.table)
+    assert [place >= 0 for place in places[0]] == [True, True, False, False]
+
+
 @attrs.frozen
 class Lamps:
     on: tuple[int, ...] = component(default=(0, 0, 0), each="lamp")
