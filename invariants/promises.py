@@ -131,6 +131,13 @@ def durable_as_promised(state: Partition) -> Iterator[Complaint]:
         yield from _lost(state, state.acked, "was acknowledged by")
 
 
+PROMISES = tuple(
+    item.name
+    for item in (committed_never_lost, acked_never_lost, durable_as_promised, reads_monotonic, reads_not_taken_back)
+)
+"""The names of the properties that users of Kafka were promised. All other properties are for its developers."""
+
+
 def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
         for promise in promises:

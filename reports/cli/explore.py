@@ -143,8 +143,9 @@ def explore(
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
     SPEC is a name that `leadline specs` lists, or path/to/file.py:name for your own spec.
-    Counterexamples are as short as possible. Without --keep-going, the search stops after the
-    first level with a violation.
+    Counterexamples are as short as possible. If several properties are violated, only the first
+    one's counterexample is shown; -i NAME shows that of another. Without --keep-going, the search
+    stops after the first level with a violation.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2

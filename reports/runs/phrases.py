@@ -11,6 +11,7 @@ from leadline.checker.properties import Kind
 from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict, Verified, WholeRead
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
+from leadline.invariants.promises import PROMISES
 from leadline.reports.runs.run_view import RunView
 
 FEW_STATES = 20_000
@@ -33,6 +34,9 @@ PREMISE_FALSE = {
     Verdict.VIOLATED: "",
 }
 """The text appended to the verdict on a property whose premise was true in no searched state."""
+
+PROMISING = ("kafka/", "rpc/")
+"""The families of specs that have the properties of `PROMISES`."""
 
 KEEP_GOING = "incomplete: the search stopped after the first violation; --keep-going checks the other properties"
 
@@ -91,10 +95,25 @@ def bugs_outside(run: RunView) -> str:
     return f"known bugs of {visible(run.spec)} outside this search: {tickets} (`leadline bugs TICKET` shows one)"
 
 
-def advice(run: RunView) -> str:
-    """Return advice on deciding the properties that a violation left undecided; empty if there are none."""
-    left_open = any(item.verdict is Verdict.INCOMPLETE for item in run.properties)
-    return KEEP_GOING if left_open and run.stop is not None and run.stop.kind is StopKind.VIOLATION else ""
+def advice(run: RunView) -> list[str]:
+    """Return advice, in lines, on the violated properties without a trace on the terminal, and on undecided ones."""
+    traced = [item.name for item in run.missed if item.trace_length is not None]
+    said = []
+    if len(traced) > 1:
+        said.append(
+            f"only a counterexample to {visible(traced[0])} is shown; "
+            f"`-i {visible(traced[1])}` shows one to {visible(traced[1])}"
+        )
+    left_open = [item.name for item in run.properties if item.verdict is Verdict.INCOMPLETE]
+    if left_open and run.stop is not None and run.stop.kind is StopKind.VIOLATION:
+        promised = [name for name in left_open if name in PROMISES] if run.spec.startswith(PROMISING) else []
+        if promised:
+            said.append(
+                f"promises to users that were not decided: {', '.join(promised)}; "
+                f"`-i {promised[0]}` checks only {promised[0]}"
+            )
+        said.append(KEEP_GOING)
+    return said
 
 
 def searched(run: RunView) -> str:

@@ -43,7 +43,7 @@ def result_view(run: RunView) -> RenderableType:
     parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
     parts += [_actions_table(run), _verdict_line(run)]
     parts += [Text(visible(line)) for line in lines(run.diagnosis)] if run.diagnosis is not None else []
-    parts += [Text(text, style="dim")] if (text := advice(run)) else []
+    parts += [Text(text, style="dim") for text in advice(run)]
     parts += map(Text, statistics_lines(run.statistics))
     parts += [Text(visible(run.note), style="yellow")] if run.note else []
     if run.statistics.covered is not None:

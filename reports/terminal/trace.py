@@ -126,7 +126,7 @@ def plain_text(trace: Trace[object]) -> str:
 
 
 def show_traces(out: Console, result: Result, *, only: int | None = None, titled: bool = True) -> None:
-    """Print the counterexamples of a result.
+    """Print the counterexamples to the first violated property of a result.
 
     Parameters:
         out: the console to print on.
@@ -134,8 +134,8 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
         only: the number of counterexamples to print; by default all.
         titled: whether to show the spec and its bounds with each counterexample.
     """
-    traces = [trace for item in result.properties if item.verdict is Verdict.VIOLATED for trace in item.traces]
-    for trace in traces[:only]:
+    violated = (item.traces for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces)
+    for trace in next(violated, ())[:only]:
         out.print(story_view(story_of(trace), plain=is_plain(out), width=out.width, titled=titled))
         out.print()
 

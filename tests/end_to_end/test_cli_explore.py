@@ -484,6 +484,20 @@ def test_where_an_earlier_violation_left_properties_open_keep_going_is_named(tmp
     assert hint not in call("explore", "atomic/kip-320", "--depth", "3", folder=tmp_path).out
 
 
+def test_of_several_violated_properties_only_the_first_is_shown_with_a_trace(tmp_path: Path) -> None:
+    run = call("explore", "kafka/2.8", "-b", "acks=all", "--diagnose", "0", folder=tmp_path)
+    assert run.code == 1
+    assert run.out.count("the initial state") == 1
+    assert "follower_reads is violated: " in run.out
+    text = " ".join(run.out.split())
+    assert "`-i leader_candidates_complete` shows one to leader_candidates_complete" in text
+    assert "promises to users that were not decided: committed_never_lost, acked_never_lost, " in text
+    assert "`-i committed_never_lost` checks only committed_never_lost" in text
+    alone = call("explore", "kafka/2.8", "-b", "acks=all", "-i", "follower_reads", "--diagnose", "0", folder=tmp_path)
+    assert "shows one to" not in alone.out
+    assert "promises to users" not in alone.out
+
+
 def test_a_witness_that_no_state_satisfies_was_never_shown_and_is_not_called_violated(tmp_path: Path) -> None:
     flies = STAIRS.replace("return state.height == state.top\n", "return state.height > state.top\n")
     run = call("explore", "flies.py", folder=write(tmp_path, flies=flies))
