@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from leadline.checker.bounds import bounds_text
@@ -104,7 +105,7 @@ def _run(
         if view.verdict is Verdict.HOLDS and not prepared.is_python_file:
             bounds = bounds_text({name: value for name, value in view.bounds.items() if value})
             for line in filter(None, (f"with {bounds}, all other bounds 0 or false", bugs_outside(view))):
-                out.print(f"      {line}", style="dim", soft_wrap=True)
+                out.print(Padding(Text(line, style="dim"), (0, 0, 0, 6)))
         for line in gaps(view, reported=outcome.reported_gaps):
             out.print(f"      {line}", style="yellow", soft_wrap=True)
         expected = not outcome.failure

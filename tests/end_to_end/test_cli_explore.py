@@ -140,6 +140,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "spilled": 0,
         "activity": "",
         "diagnosis": None,
+        "known_bugs_outside": [],
         "states_per_depth": [1, 1, 1],
         "distinct_states_by_second": None,
         "properties": [
