@@ -3,5 +3,5 @@
 Read in this order: `loading` finds specs, and `suite`, `matrix`, `bugs` and `answers` read files of searches. `runs`
 and `traces` describe results and traces for all views. `mutation` and `audit` describe the results of mutation tests
 and of audits of disks. `terminal`, `html` and `ci` are the views, and `formats` lists the file formats. `explorer`
-serves pages, `testing` is for test suites, and `cli` contains the commands.
+serves web pages, `testing` has assertions for test suites, and `cli` contains the commands.
 """

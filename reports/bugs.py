@@ -42,19 +42,19 @@ Expected = Literal["violated", "holds"]
 
 @attrs.frozen(kw_only=True)
 class Bug:
-    """A known bug.
+    """A known bug of Kafka's replication.
 
     Attributes:
-        ticket: its ticket, or its KIP if it has no ticket.
+        ticket: the ticket of the bug, or the KIP if there is no ticket.
         also: further tickets and KIPs about the same bug.
-        sentence: what happens.
-        property: the property that it violates.
+        sentence: a sentence that describes the bug.
+        property: the name of the property that the bug violates.
         affected: the catalog names of the releases that have the bug.
-        fixed: the releases that fixed it: the first one, or the first with ZooKeeper and the first with KRaft.
-        bounds: the bounds that differ from the release's defaults.
+        fixed: the first release with the fix, or the first with ZooKeeper and the first with KRaft.
+        bounds: the bounds of the search that differ from the release's defaults.
         rules: the rules that the fix changed, with their old values.
-        defaults: the configuration defaults that the fix changed, with their old values, if it changed no rules.
-        besides: bugs of the archive that are fixed in all searches for this bug, because they would be found first.
+        defaults: the configuration defaults that the fix changed, with their old values. Only if it changed no rules.
+        besides: other bugs of the archive that all searches for this bug fix, because they would be found first.
         note: further facts, such as disputed versions.
     """
 
@@ -73,7 +73,7 @@ class Bug:
 
 @attrs.frozen(kw_only=True)
 class UnmodelledBug:
-    """A bug that the model cannot show, with the reason."""
+    """A known bug that the model cannot show, with the reason."""
 
     ticket: str
     also: list[str] = attrs.field(factory=list)
@@ -89,8 +89,8 @@ class BugSearch:
         bug: the bug.
         spec: the spec to search, with its bounds; its only property is the one that the bug violates.
         expected: the expected verdict.
-        part: which release is searched: ``affected``, ``fixed``, ``later``, or ``put back`` for the release that fixed
-            the bug with the old rule restored.
+        part: the kind of release that is searched: ``affected``, ``fixed``, ``later``, or ``put back``, which is the
+            release that fixed the bug, but with the old rule.
     """
 
     bug: Bug
@@ -99,30 +99,30 @@ class BugSearch:
     part: str
 
     def searched(self, progress: Progress | None = None) -> BugResult:
-        """Run the search until it finds a counterexample or has seen all states."""
+        """Run the search until it finds a counterexample or has checked all states."""
         return BugResult(self, ENGINES["compiled"](self.spec, Limits(), progress))
 
 
 @attrs.frozen(eq=False)
 class BugResult:
-    """A search for a bug together with its result."""
+    """A search for a known bug, together with its result."""
 
     run: BugSearch
     result: Result
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one expected."""
+        """True if the search has the expected verdict."""
         return self.result.verdict.value == self.run.expected
 
     @property
     def interrupted(self) -> bool:
-        """Whether the search was interrupted."""
+        """True if the search was interrupted."""
         return self.result.interrupted
 
     @property
     def trace_length(self) -> int | None:
-        """The number of states in the counterexample; None if there is no counterexample."""
+        """The number of states in the counterexample, or None if there is no counterexample."""
         traces = self.result.properties[0].traces
         return len(traces[0]) if traces and self.result.verdict is Verdict.VIOLATED else None
 
@@ -151,10 +151,10 @@ class Archive:
         """Return the bugs that a ticket or KIP is about.
 
         Parameters:
-            ticket: the ticket or KIP, in upper or lower case; None for all bugs.
+            ticket: the ticket or KIP, in upper or lower case, or None for all bugs.
 
         Raises:
-            LeadlineError: no bug has this ticket or KIP. The message suggests similar names.
+            LeadlineError: if no bug has this ticket or KIP. The message suggests similar names.
         """
         if ticket is None:
             return self.bugs, self.unreached
@@ -168,7 +168,7 @@ class Archive:
         return bugs, unreached
 
     def possible(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs of a release that can occur in a configuration, whatever the size of the cluster.
+        """Return the bugs of a release that can occur in a configuration, in a cluster of any size.
 
         Parameters:
             spec: the spec of a release. Its bounds give the configuration: the settings of the cluster, and the
@@ -181,11 +181,11 @@ class Archive:
         """Return the bugs of a release that a search of its spec cannot show.
 
         Parameters:
-            spec: the spec as it is searched. A bug is outside if it needs other settings, larger bounds, or a property
-                that the spec does not check.
+            spec: the spec that is searched. Its search cannot show a bug that needs other settings, larger bounds, or a
+                property that the spec does not check.
 
         Returns:
-            The bugs; empty if the spec is not a release.
+            The bugs. Empty if the spec is not a release.
         """
         names = {item.name for item in spec.checks}
         return [
@@ -203,7 +203,7 @@ class Archive:
         """Return the searches for a bug.
 
         Raises:
-            LeadlineError: the bug names an unknown release, rule, property or bound.
+            LeadlineError: if the bug names an unknown release, rule, property or bound.
         """
         return [*self._runs(bug)]
 
@@ -270,7 +270,7 @@ def _fix_of(bug: Bug, column: Column) -> dict[str, str]:
 
 
 def _later(bug: Bug) -> Iterator[Column]:
-    """Yield the releases after the fix, except releases with one of the old rules: KRaft may have the bug again."""
+    """Yield the releases after the fix. Leave out releases with an old rule, because KRaft may have the bug again."""
     fixed = [_column(name) for name in bug.fixed]
     first = min(RELEASES.index(column) for column in fixed)
     known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
@@ -298,7 +298,7 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
     """Return the tickets of the known bugs of a release that a search of its spec cannot show.
 
     Parameters:
-        spec: the spec as it is searched. If it is not a release, the archive is not read, and the result is empty.
+        spec: the spec that is searched. If it is not a release, the archive is not read, and the result is empty.
     """
     if not spec.name.startswith("kafka/"):
         return ()
@@ -306,7 +306,7 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
 
 
 def bugs_object(outcomes: Sequence[BugResult], unreached: Sequence[UnmodelledBug]) -> dict[str, object]:
-    """Return the results as an object for `json.dumps`.
+    """Return the results of searches for known bugs as an object for `json.dumps`.
 
     Parameters:
         outcomes: the searches with their results, grouped by bug.

@@ -1,4 +1,4 @@
-"""Find the cause of a violation: change the spec in one respect, search it again, and see if the violation is gone.
+"""Find the cause of a violation by changing the spec in one respect and searching it again.
 
 For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
 For any other spec, a change leaves one step of the counterexample out of the spec. A change *mends* the violation if
@@ -48,15 +48,15 @@ Answer = Literal["mends", "does not mend", "not decided"]
 
 @attrs.frozen
 class Change:
-    """A change to a spec, and whether it mends a violation.
+    """A change to a spec, and the answer whether the change mends a violation, so that the property holds.
 
     Attributes:
-        kind: the kind of change: to rules of a release, to its configuration, or a step that is left out.
+        kind: the kind of change: of the rules of a release, of its configuration, or the removal of a step.
         name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step.
-        answer: whether it mends the violation.
+        answer: the answer whether the change mends the violation.
         about: for rules, the first releases that have the changed values; for a configuration, its disadvantage; for a
             step, its description.
-        tickets: the bugs in the archive that are due to the rule; empty if the change is not to a rule.
+        tickets: the bugs in the archive that the rule causes. Empty if the change is not of a rule.
     """
 
     kind: Literal["rule", "configuration", "step"]
@@ -80,7 +80,7 @@ class Diagnosis:
 
     @property
     def mending(self) -> list[Change]:
-        """The changes that mend the violation."""
+        """The changes that mend the violation, which means that the property holds with the change."""
         return [change for change in self.changes if change.answer == "mends"]
 
     @property
@@ -95,10 +95,10 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
     Parameters:
         result: the result of a search.
         seconds: the time limit in seconds.
-        progress: called from time to time with the counts of the search that is running.
+        progress: a function that is called regularly with the counts of the current search.
 
     Returns:
-        The diagnosis; None if no property is violated by a trace.
+        The diagnosis, or None if the result has no counterexample.
     """
     found = (item for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces)
     item = next(found, None)
@@ -121,11 +121,11 @@ class _Search:
     progress: Progress | None
 
     def answer(self, changed: Spec[object], happening: Collection[str] = ()) -> Answer:
-        """Return whether a changed spec mends the violation.
+        """Return the answer whether a change to the spec mends the violation.
 
         Parameters:
             changed: the changed spec.
-            happening: the actions that must be enabled in at least one of its states.
+            happening: the names of actions that must be enabled in at least one state of the changed spec.
         """
         left = self.until - time.monotonic()
         if left <= 0:
@@ -143,7 +143,7 @@ class _Search:
         return "mends" if result.verdict is Verdict.HOLDS and not is_vacuous else "does not mend"
 
     def _trace_is_in(self, spec: Spec[object]) -> bool:
-        """Return whether the counterexample violates the property in a changed spec too. Then no search is needed."""
+        """Return whether the counterexample also violates the property in a changed spec."""
         named = {repr(instance): instance for instance in spec.instances}
         steps = [named.get(repr(instance)) for instance in self.trace.instances]
         behaviours = [[state] for state in spec.initials()]
@@ -168,7 +168,7 @@ def _column_of(spec: Spec[object]) -> Column | None:
 
 
 def _of_release(search: _Search, column: Column) -> Iterator[Change]:
-    """Try each rule alone, then several rules together if no single rule mends the violation, then configurations."""
+    """Try changes to a release, and yield them: first single rules, then rules together, then configurations."""
     single: list[Change] = []
     for rule, values in _later_values(column).items():
         for value in values:
@@ -191,7 +191,7 @@ def _base(column: Column) -> Column:
 
 
 def _after(column: Column) -> Sequence[Column]:
-    """Return the releases after a given release; for a design of a KIP, all releases."""
+    """Return the releases after a given release. For a design of a KIP, return all releases."""
     base = _base(column)
     for number, each in enumerate(RELEASES, start=1):
         if each.values == base.values and each.controller == base.controller:
@@ -200,7 +200,7 @@ def _after(column: Column) -> Sequence[Column]:
 
 
 def _together(search: _Search, column: Column) -> Iterator[Change]:
-    """Find the first later release whose rules mend the violation, and drop the unnecessary rules."""
+    """Find the first later release whose rules mend the violation. Yield the change to those rules that are needed."""
     kept: dict[str, str] = {}
     for each in _after(column):
         rules = {rule: value for rule, value in each.values.items() if column.values[rule] != value}
@@ -216,7 +216,7 @@ def _together(search: _Search, column: Column) -> Iterator[Change]:
 
 
 def _later_values(column: Column) -> dict[str, list[str]]:
-    """Map the rules that later releases changed to their new values, oldest first. Rules of known bugs come first."""
+    """Return the new values of the rules that later releases changed, by rule. Rules of known bugs come first."""
     changed = {}
     for rule in RULES:
         values = dict.fromkeys(each.values[rule.name] for each in _after(column))
@@ -238,7 +238,7 @@ def _with_one_rule(search: _Search, column: Column, rule: str, value: str) -> Ch
 
 
 def _mending(column: Column, rules: Mapping[str, str]) -> Change:
-    """Return the change for rules that mend the violation."""
+    """Return a `Change` for rules that mend the violation."""
     name = ",".join(f"{rule}={value}" for rule, value in rules.items())
     return Change("rule", name, "mends", _releases_with(column, rules), _tickets(column, rules))
 
@@ -258,13 +258,13 @@ def _bugs() -> tuple[Bug, ...]:
 
 
 def _tickets(column: Column, rules: Iterable[str]) -> tuple[str, ...]:
-    """Return the bugs of the archive that are due to one of the given rules with the value it has in the release."""
+    """Return the tickets of the known bugs that one of the given rules causes in a release."""
     own = [bug for bug in _bugs() if any(column.values[rule] == bug.rules.get(rule) for rule in rules)]
     return tuple(dict.fromkeys(bug.ticket for bug in own))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
-    """Yield configuration values that promise more than those of the given bounds."""
+    """Yield settings that give stronger guarantees than the given bounds: the name of a setting and its value."""
     if getattr(bounds, "acks", "all") != "all":
         yield "acks", "all"
     if getattr(bounds, "min_insync_replicas", 2) < 2 <= getattr(bounds, "brokers", 0):
@@ -278,18 +278,18 @@ def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
 
 @attrs.frozen(eq=False)
 class _WithoutInstance(Action[object, ...]):
-    """An action from which one instance has been removed."""
+    """An action without one of its instances (the action with fixed parameters)."""
 
     left_out: tuple[object, ...] = ()
 
     def instances(self, bounds: object) -> list[ActionInstance[object]]:
-        """Return all instances except the one that is left out."""
+        """Return all instances of the action except the removed one."""
         every = super().instances(bounds)
         return [instance for instance in every if instance.values != self.left_out]
 
 
 def _of_steps(search: _Search) -> Iterator[Change]:
-    """Try to leave each action instance of the counterexample out of the spec, one at a time."""
+    """Remove each action instance of the counterexample from the spec, one at a time, and yield the changes."""
     for instance in dict.fromkeys(search.trace.instances):
         actions = tuple(_without(action, instance) for action in search.spec.actions)
         others = {step.action for step in search.trace.steps} - {instance.action.name}
@@ -309,7 +309,7 @@ def has_rules(spec: Spec[object]) -> bool:
 
 
 def lines(diagnosis: Diagnosis) -> Sequence[str]:
-    """Return a diagnosis in words; empty if all changes were decided and none mends the violation."""
+    """Return a diagnosis in lines of text. Empty if all changes were decided and no change mends the violation."""
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
     if diagnosis.undecided:
         names = ", ".join(change.name for change in diagnosis.undecided)

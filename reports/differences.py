@@ -27,12 +27,12 @@ NOT_RULES = frozenset({"name", "summary"})
 
 
 def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
-    """Return the rules and bounds in which two specs differ.
+    """Return lines about the rules and bounds in which two specs differ.
 
     Returns:
         Lines such as ``rule truncates_to: own high watermark → end of agreement`` and ``bound acks: 1 → all``. A rule
-        of Kafka's releases has three lines: its question, and the two answers with their sources. Empty if the states
-        of the two specs have different classes.
+        of Kafka's releases has three lines: its question, and the two answers with their sources. There are no
+        lines if the states of the two specs have different classes.
     """
     one, other = first.initials()[0], second.initials()[0]
     kind: type[object] = type(one)
@@ -46,13 +46,13 @@ def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
 
 
 def complaint(parting: Parting) -> str | None:
-    """Return why the second behaviour ends in a violation of the first one's property; None if it does not."""
+    """Return why the second behaviour violates the property of the first behaviour, or None if it does not."""
     about = parting.first.about
     return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
 
 
 def ending(parting: Parting) -> str:
-    """Return a sentence that says how the second behaviour ends."""
+    """Return a sentence on the end of the second behaviour."""
     name, about = visible(parting.second.spec.name), parting.first.about
     if parting.refused is not None:
         return f"{name} does not take {visible(repr(parting.refused))} here"

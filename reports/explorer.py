@@ -56,10 +56,10 @@ MOST_DIGITS = 9
 
 
 def path_of(trace: Trace[object]) -> Path:
-    """Return the path of a trace.
+    """Return the path of a trace: the number of its initial state, then the number of each choice.
 
     Raises:
-        TraceError: the trace is too long, or the spec does not allow it.
+        TraceError: if the trace is too long, or if the spec does not allow the trace.
     """
     if len(trace) > MOST_STEPS:
         raise TraceError(f"a trace of {len(trace):,} states cannot be explored: the limit is {MOST_STEPS:,}")
@@ -73,11 +73,11 @@ def path_of(trace: Trace[object]) -> Path:
 
 
 def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
-    """Return the trace of a path. Its property is the first one that its last state or step violates.
+    """Return the trace of a path. The trace names the first property that its last state or step violates.
 
     Raises:
-        TraceError: the path contains a choice that does not exist.
-        SpecError: the spec misbehaved.
+        TraceError: if the path contains a choice that does not exist.
+        SpecError: if the code of the spec raised an error.
     """
     first, *rest = path or (0,)
     states, instances = [_chosen(spec.initials(), first)], []
@@ -90,7 +90,9 @@ def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
 
 def _chosen(possible: list[T], number: int) -> T:
     if not 0 <= number < len(possible):
-        raise TraceError(f"there is no step {number} here: it must be less than {len(possible)}")
+        raise TraceError(
+            f"choice {number} of the path does not exist: there are {len(possible)} choices, counted from 0"
+        )
     return possible[number]
 
 
@@ -126,7 +128,7 @@ def walk_page(spec: Spec[object], path: Path) -> str:
     """Return the page of a path: the trace so far, the verdict of each property, and the enabled steps of each state.
 
     Raises:
-        LeadlineError: see `trace_of`.
+        LeadlineError: if the path or the spec is invalid, see `trace_of`.
     """
     path = path or (0,)
     trace = trace_of(spec, path)
@@ -147,7 +149,7 @@ def _address(path: Path) -> str:
 
 @attrs.frozen
 class Answer:
-    """A response of the server: its status, content type and content."""
+    """A response of the server: the HTTP status, the content type and the content."""
 
     status: HTTPStatus
     kind: str
@@ -218,11 +220,11 @@ def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _
 
     Parameters:
         spec: the spec.
-        port: the port to listen on; 0: any free port.
-        note: called with a message if a request fails unexpectedly.
+        port: the port to listen on, or 0 for any free port.
+        note: a function that is called with a message if a request fails unexpectedly.
 
     Raises:
-        LeadlineError: the server cannot listen on the port.
+        LeadlineError: if the server cannot listen on the port.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -243,7 +245,7 @@ def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _
                 self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Override the base class so that requests are not logged."""
+            """Do nothing, so that requests are not logged."""
 
     def _given(handler: BaseHTTPRequestHandler) -> Answer:
         # protects against DNS rebinding: web pages of other sites must not read from this server

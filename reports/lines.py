@@ -21,7 +21,7 @@ def inert(text: str, *, starts: bool = True) -> str:
 
     Parameters:
         text: a line or a part of a line.
-        starts: whether the text is at the start of the line.
+        starts: true if the text is at the start of a line.
 
     Example:
         >>> print(inert("::stop-commands::x"), inert("a ##[group]b\x1b"))
@@ -32,17 +32,17 @@ def inert(text: str, *, starts: bool = True) -> str:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print lines of plain text.
+    """Print lines of plain text that no CI system interprets as a command.
 
     Parameters:
-        text: the lines. Names and values in them must be `visible`; otherwise they may contain line breaks.
-        err: whether to print on standard error.
+        text: the lines. Names and values in the lines must be `visible`, because they may contain line breaks.
+        err: true to print on standard error.
     """
     click.echo("\n".join(map(inert, text.removesuffix("\n").split("\n"))), err=err)
 
 
 def json_text(content: object, *, indent: int) -> str:
-    """Return an object as ASCII JSON that no CI system interprets as a command. JSON parsers read the same strings."""
+    """Return an object as ASCII JSON that no CI system interprets as a command. Its parsed strings are unchanged."""
     return _ANYWHERE.sub(r"#\\u0023", json.dumps(content, indent=indent)) + "\n"  # "##" occurs only in strings
 
 

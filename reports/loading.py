@@ -1,4 +1,4 @@
-"""Find a spec by its name in the catalog, or in a Python file of the user."""
+"""Load specs, which are named in the catalog or defined in a Python file of the user."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     Parameters:
         reference: a name in the catalog, with rules changed as in ``kafka/3.7+elr=on``;
             ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
-        folder: the folder to which relative paths refer; by default, the working directory.
+        folder: the folder to which relative paths refer. By default, the working directory.
         loaded: the files that are already loaded. They are not loaded again, so that the states of two specs in one
             file have the same class. Newly loaded files are added.
 
@@ -58,7 +58,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
         The spec, with the reference as its name.
 
     Raises:
-        SpecError: there is no such spec (the message suggests similar names), or its file cannot be loaded.
+        SpecError: if there is no such spec (the message suggests similar names), or if its file cannot be loaded.
     """
     path, name = _file_and_name(reference)
     if not path:
@@ -102,7 +102,7 @@ def shipped_spec(name: str) -> Spec[object]:
     """Return a spec of the catalog. No file is read or run, so the name may come from an untrusted source.
 
     Raises:
-        SpecError: there is no such spec or rule. The message suggests similar names.
+        SpecError: if there is no such spec or rule. The message suggests similar names.
     """
     spec = find(name)
     if spec is None:
@@ -114,7 +114,7 @@ def shipped_spec(name: str) -> Spec[object]:
 
 
 def known_mutations(reference: str) -> list[Mutation]:
-    """Return the mutations of a shipped spec that change rules of Kafka; empty if the spec is in a user's file."""
+    """Return the mutations of a shipped spec that change rules of Kafka. A user's own spec has no such mutations."""
     return [] if names_a_file(reference) else mutations(reference)
 
 
@@ -132,7 +132,7 @@ def names_a_file(reference: str) -> bool:
 
 
 def _file_and_name(reference: str) -> tuple[str, str]:
-    """Split a reference into the file and the name of the spec in it; both are empty if it names no file."""
+    """Return the file and the name of the spec in a reference. Both are empty if the reference does not name a file."""
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".py"):
         return path, name
@@ -162,8 +162,8 @@ def _load_module(path: Path) -> ModuleType:
     except BaseException as error:  # a file that calls exit(0) must not end leadline as if all properties held
         if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] in _OLD_PACKAGES:
             raise SpecError(
-                f"cannot load {path}{_line(located.origin, error)}: there is no module {error.name!r}: "
-                f"write from leadline.{error.name} import ..."
+                f"cannot load {path}{_line(located.origin, error)}: there is no module {error.name!r}; "
+                f'write "from leadline.{error.name} import ..."'
             ) from error
         own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
         # the message already contains the file and line
@@ -174,7 +174,7 @@ def _load_module(path: Path) -> ModuleType:
 
 @contextmanager
 def _among_its_neighbours(folder: Path) -> Iterator[None]:
-    """Let a file import modules from its folder. These modules never replace modules of leadline.
+    """Within a ``with`` block, let a file import modules from its folder, which never replace modules of leadline.
 
     The modules that the previously loaded file imported from its folder are removed first, so that a module of the same
     name is loaded from this file's folder.
@@ -202,7 +202,7 @@ def _is_neighbour(folder: Path, name: str) -> bool:
 
 
 def _line(filename: str | None, error: BaseException) -> str:
-    """Return the number of the line in the user's file at which an error was raised; empty if it is not known."""
+    """Return the line of the user's file at which an error was raised, such as ", line 3", or "" if it is unknown."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines.append(error.lineno)

@@ -1,8 +1,8 @@
 """The verdict matrix: a table of the verdicts of searches, by spec, property and configuration.
 
 A matrix of Kafka's releases can also show the archive of known bugs. The bounds of a row are small, and a bug can need
-larger ones. So each bug that can occur in a configuration is searched for in its own bounds, and shown in the cell of
-the property that it violates.
+larger ones. Therefore each bug that can occur in a configuration is searched for in its own bounds, and shown in the
+cell of the property that it violates.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Configuration:
     """A configuration in which the specs are searched.
 
     Attributes:
-        name: its name.
-        bounds: the bounds that differ from those of the matrix.
-        note: a note about it.
-        by_design: the properties that it does not promise, so that their violation is not a bug.
+        name: the name of the configuration.
+        bounds: the bounds that differ from the bounds of the matrix.
+        note: a note about the configuration.
+        by_design: the properties that the configuration does not promise, so that a violation is not a bug.
     """
 
     name: str
@@ -57,12 +57,13 @@ class Matrix:
     Attributes:
         specs: the names of the specs.
         bounds: the bounds of all searches, unless a configuration changes them.
-        configurations: the configurations.
-        properties: the properties; by default, all properties of each spec. If empty, states are only counted.
+        configurations: the configurations in which each spec is searched.
+        properties: the names of the properties, or None for all properties of each spec. If the list is empty,
+            states are only counted.
         labels: the meaning of a violation, by the property's name.
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
-        known_bugs: whether cells also show the bugs of the archive that can occur in the configuration.
+        known_bugs: true if cells also show the known bugs that can occur in the configuration.
     """
 
     specs: list[str]
@@ -76,16 +77,16 @@ class Matrix:
 
     @property
     def only_counts(self) -> bool:
-        """Whether no property is checked, so that the tables show numbers of states."""
+        """True if no property is checked, so that the tables show numbers of states."""
         return self.properties == []
 
     @property
     def by_spec(self) -> bool:
-        """Whether tables have a row for each spec, because there are more specs than properties."""
+        """True if tables have a row for each spec, because there are more specs than properties."""
         return self.properties is not None and len(self.specs) > len(self.properties)
 
     def label(self, name: str) -> str:
-        """Return the label of a property, which gives the meaning of its violation; its name if it has no label."""
+        """Return the meaning of a violation of a property, or the name of the property if no meaning is given."""
         return self.labels.get(name, name)
 
     def bounds_of(self, configuration: Configuration) -> Values:
@@ -93,27 +94,28 @@ class Matrix:
         return self.bounds | configuration.bounds
 
     def by_configuration(self, columns: Sequence[Column]) -> list[tuple[Configuration, list[Column]]]:
-        """Return the results of each configuration in order. Configurations that were not searched are left out."""
+        """Return each configuration that was searched, with its results."""
         found = [(each, [column for column in columns if column.configuration is each]) for each in self.configurations]
         return [(each, own) for each, own in found if own]
 
     def is_complete(self, own: Sequence[Column]) -> bool:
-        """Return whether a configuration has the results of all specs and none of the searches was interrupted."""
+        """Return whether all specs were searched in a configuration and no search was interrupted."""
         return len(own) == len(self.specs) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
-        """Return the searches. All are validated before the first one is run.
+        """Return the searches, as pairs of a configuration and a spec. All searches are validated.
 
         Raises:
-            LeadlineError: a spec or property does not exist, a bound is invalid, or the specs' properties differ.
+            LeadlineError: if a spec or property does not exist, if a bound is invalid, or if the specs have different
+                properties.
         """
         found = [(each, self._spec(reference, each)) for each in self.configurations for reference in self.specs]
         for (_, first), (_, spec) in itertools.pairwise(found):
             names = {item.name for item in first.checks}
             if different := names.symmetric_difference(item.name for item in spec.checks):
                 raise LeadlineError(
-                    f"{first.name} and {spec.name} have different properties, such as {min(different)}: list those to "
-                    'compare, as in properties = ["NAME"]'
+                    f"{first.name} and {spec.name} have different properties, such as {min(different)}: list the "
+                    'properties to compare, as in properties = ["NAME"]'
                 )
         return found
 
@@ -126,7 +128,7 @@ class Matrix:
         return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
-        """Yield the results as they become available, by configuration and spec. Stop after an interrupted search."""
+        """Run the searches, and yield each result when it is available. Stop after an interrupted search."""
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         archive = read_archive() if self.known_bugs else Archive(bugs=[])
@@ -164,8 +166,8 @@ class MatrixCell:
         verdict: the verdict.
         text: the verdict in words with a number: of distinct states if the property holds, of the states in a shortest
             trace if it is violated, of the depth reached if the search is incomplete.
-        by_design: whether it is violated and the configuration does not promise it.
-        bugs: the tickets of the bugs of the archive that violate it, with the lengths of their traces.
+        by_design: true if the property is violated but the configuration does not promise it.
+        bugs: the tickets of the known bugs that violate the property, with the lengths of their traces.
     """
 
     verdict: Verdict
@@ -190,14 +192,14 @@ class MatrixCell:
         return cls(verdict, f"{verdict.value} ({number})")
 
     def with_bug(self, bug: Bug, item: PropertyResult) -> MatrixCell:
-        """Return the cell with a bug of the archive, if the search for the bug violates the property.
+        """Return the cell with a known bug added if the search for the bug violates the property.
 
         Parameters:
             bug: the bug.
-            item: the property's result of the search for the bug.
+            item: the result for the property in the search for the bug.
 
         Raises:
-            LeadlineError: it is the property that the bug violates according to the archive, but it is not violated.
+            LeadlineError: if the bug does not violate the property that the archive of bugs gives for it.
         """
         if item.verdict is not Verdict.VIOLATED or not item.traces:
             if item.property.name == bug.property:
@@ -216,7 +218,7 @@ class MatrixCell:
 
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:
-        """Return a spec's number of states; if rules are changed, also the ratio to the number without the change."""
+        """Return a cell with the number of states. If rules are changed, add the ratio to the unchanged spec."""
         distinct = result.statistics.distinct
         if not result.exhausted:
             return cls(Verdict.INCOMPLETE, f"incomplete ({distinct:,}, depth {result.statistics.depth})")
@@ -226,7 +228,7 @@ class MatrixCell:
 
     @property
     def is_bug(self) -> bool:
-        """Whether a property that the configuration promises is violated."""
+        """True if the property is violated and the configuration promises it."""
         return self.verdict is Verdict.VIOLATED and not self.by_design
 
 
@@ -250,12 +252,12 @@ class Column:
 
     @property
     def short(self) -> str:
-        """The spec's name without its family."""
+        """The spec's name without its family, such as ``3.7`` for ``kafka/3.7``."""
         return self.spec.partition("/")[2]
 
     @property
     def has_bug(self) -> bool:
-        """Whether a property that the configuration promises is violated."""
+        """True if a property that the configuration promises is violated."""
         return any(cell.is_bug for cell in self.cells.values())
 
     @property

@@ -1,4 +1,7 @@
-"""The report on a spec's mutants: their fates, the properties that kill them, and the unexplained survivors."""
+"""The report on a spec's mutants, which are copies of the spec with one mistake each.
+
+A property that a mutant violates kills the mutant. A mutant that violates no property survives.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ CATALOGUED = ("rule", "mistake")
 
 
 def is_open(outcome: Outcome) -> bool:
-    """Return whether the fate of a mutant has to be explained."""
+    """Return whether a mutant needs an explanation, for example because it survived."""
     if outcome.fate is Fate.EQUIVALENT:
         return outcome.kind in CATALOGUED
     return outcome.fate in (Fate.SURVIVED, Fate.INCOMPLETE)
@@ -58,7 +61,7 @@ STAYS = "It stays"
 
 
 def why_it_stays(checked: Property) -> str:
-    """Return the reason, from its docstring, for keeping a property that no mutant needs; empty if there is none."""
+    """Return why a property is kept although no mutant needs it, from its docstring. Empty if no reason is given."""
     paragraphs = (inspect.getdoc(checked.function) or "").split("\n\n")
     return next((" ".join(each.split()) for each in paragraphs if each.startswith(STAYS)), "")
 
@@ -68,8 +71,8 @@ class Explanation:
     """An explanation of why a mutant survives.
 
     Attributes:
-        mutant: the mutant's name.
-        why: the reason.
+        mutant: the name of the mutant.
+        why: the reason why the mutant survives.
     """
 
     mutant: str
@@ -88,7 +91,7 @@ def read_explained(path: Path) -> dict[str, str]:
         The reasons, by the names of the mutants.
 
     Raises:
-        LeadlineError: the file cannot be read or is invalid.
+        LeadlineError: if the file cannot be read or is invalid.
     """
     try:
         content = tomllib.loads(file_text(path))
@@ -123,7 +126,7 @@ def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
 
     Parameters:
         mutants: the mutants to choose from.
-        count: the number of mutants to choose; None: all.
+        count: the number of mutants to choose, or None for all.
         seed: the seed; the same seed chooses the same mutants.
     """
     if count is None or count >= len(mutants):
@@ -136,11 +139,11 @@ class Killer:
     """The mutants that one property kills.
 
     Attributes:
-        name: the property.
+        name: the name of the property.
         kills: the mutants that violate it, each with the number of states of a shortest counterexample.
-        alone: the mutants that only this property kills, according to complete searches; None if this is unknown,
-            because the searches ended at the first violation.
-        may_be_alone: whether only this property kills some mutant whose search ended at a limit.
+        alone: the mutants that only this property kills, according to complete searches, or None if the searches ended
+            at the first violation.
+        may_be_alone: true if, for some mutant whose search ended at a limit, only this property was violated.
     """
 
     name: str
@@ -150,7 +153,7 @@ class Killer:
 
     @property
     def shortest(self) -> int | None:
-        """The number of states of its shortest counterexample; None if it has none."""
+        """The number of states of the shortest counterexample to the property, or None if it kills no mutant."""
         return min((states for states in self.kills.values() if states), default=None)
 
 
@@ -161,16 +164,16 @@ class Report:
     Attributes:
         spec: the spec's name.
         way: the settings of the searches.
-        originals: the unmutated spec, with each of the bounds used.
+        originals: the results of the unmutated spec, one for each of the bounds that mutants use.
         mutations: the mutations to search, in this order.
         outcomes: the outcomes of the mutants that were searched, by name.
         refused: the functions that could not be mutated, each with the reason.
         explained: the reasons given for survivors, by name.
-        stays: the reason for keeping each property even if no mutant needs it, by name, without witnesses; empty for a
-            property whose docstring gives no reason.
-        stopped: why not all mutants were searched; empty if they were.
+        stays: why each property (without witnesses) is kept even if no mutant needs it, by name. Empty for a property
+            whose docstring gives no reason.
+        stopped: why some mutants were not searched. Empty if all mutants were searched.
         origin: the version, date and command that made the report.
-        sample: how the mutations were chosen at random; None if none were left out.
+        sample: the random choice of mutations, or None if all mutations were chosen.
     """
 
     spec: str
@@ -187,7 +190,7 @@ class Report:
 
     @property
     def extent(self) -> str:
-        """The number of mutants, and the number from which they were chosen."""
+        """The number of mutants in words, and the total number from which a sample was chosen."""
         if self.sample is None:
             return counted(len(self.mutations), "mutant")
         return f"{len(self.mutations):,} of {counted(self.sample.of, 'mutant')}, seed {self.sample.seed}"
@@ -201,14 +204,14 @@ class Report:
 
     @property
     def fates(self) -> str:
-        """The number of mutants with each fate. Explained ones are counted separately."""
+        """The number of mutants with each fate, in words. Explained survivors are counted separately."""
         texts = Counter(EXPLAINED if self.is_explained(each) else FATES[each.fate] for each in self.outcomes.values())
         order = [*FATES.values(), EXPLAINED]
         return ", ".join(f"{texts[text]:,} {text}" for text in order if text in texts)
 
     @property
     def counts(self) -> str:
-        """The number of mutants searched, in total and with each fate."""
+        """The number of mutants that were searched, in words, in total and with each fate."""
         return f"{counted(len(self.outcomes), 'mutant')}: {self.fates}" if self.outcomes else "no mutant was searched"
 
     @property
@@ -218,7 +221,7 @@ class Report:
 
     @property
     def advice(self) -> Iterator[str]:
-        """Sentences that say what to do about mutants that are not explained."""
+        """Sentences that advise the user about mutants that are not explained."""
         incomplete = sum(each.fate is Fate.INCOMPLETE for each in self.unexplained)
         survivors = len(self.unexplained) - incomplete
         if incomplete:
@@ -233,13 +236,13 @@ class Report:
             )
 
     def is_explained(self, outcome: Outcome) -> bool:
-        """Return whether a surviving mutant is explained. Mutants of `CATALOGUED` kinds also need a verdict."""
+        """Return whether a surviving mutant is explained. For kinds in `CATALOGUED`, the search must also finish."""
         is_unknown = outcome.fate is Fate.INCOMPLETE and outcome.kind in CATALOGUED
         return is_open(outcome) and outcome.name in self.explained and not is_unknown
 
     @property
     def outdated(self) -> list[str]:
-        """Sentences about the mutants that are explained as survivors, but are killed."""
+        """Sentences about mutants that are killed although the user explained why they survive."""
         return [
             f"explained as a survivor, but killed: {name}"
             for name in self.explained
@@ -261,14 +264,14 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The properties, without witnesses, that are never the only one to kill a mutant; empty if this is unknown."""
+        """The properties (without witnesses) that never kill a mutant alone. Empty if unknown."""
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]
 
     @property
     def vacuous(self) -> list[str]:
-        """The properties whose premise is never true in the original."""
+        """The names of the properties whose premise is never true in the original spec."""
         used = dict.fromkeys(name for each in self.originals for name in each.properties)
         return [
             name for name in used if all(name in each.vacuous for each in self.originals if name in each.properties)
@@ -276,7 +279,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """1 if a survivor is not explained or an explained mutant is killed; else 3 if a verdict is missing; else 0."""
+        """The exit code: 1 if a survivor is not explained or an explained mutant is killed, 3 if incomplete, or 0."""
         fates = {each.fate for each in self.unexplained}
         if fates - {Fate.INCOMPLETE} or self.outdated:
             return VIOLATED
@@ -284,7 +287,7 @@ class Report:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Sentences about the properties that were not used or are vacuous."""
+        """Sentences about properties that never kill a mutant alone, and properties whose premise is never true."""
         for each in self.originals:
             if each.left_out:
                 where = f" with {each.changes}" if each.changes else ""
@@ -295,7 +298,7 @@ class Report:
 
 @attrs.frozen
 class Reports:
-    """The reports of a run.
+    """The reports of a run of `leadline mutate`.
 
     Attributes:
         every: the reports, one for each spec that was searched.
@@ -308,7 +311,7 @@ class Reports:
 
 
 def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
-    """Yield sentences about properties that are never the only one to kill a mutant, with the reasons for keeping them.
+    """Yield sentences about properties that are never the only property to kill a mutant, and why they are kept.
 
     Parameters:
         reports: all reports of a run. If one was stopped, there are no sentences.
@@ -326,7 +329,7 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """Return the text after a mutant's name: the changed line or the changed bounds; empty if there are neither."""
+    """Return the changed line or the changed bounds of a mutant. Empty if there are neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
@@ -397,7 +400,7 @@ def reports_object(reports: Reports) -> dict[str, object]:
 
 
 def _difference(name: str, value: object) -> str:
-    """Return why a saved report cannot be resumed: the setting that differs from this run's."""
+    """Return the message for a saved report that cannot be resumed because a setting has another value."""
     match name:
         case "code":
             return "the code has changed since it was written"
@@ -418,11 +421,11 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
         code: the digest of the spec's current code.
 
     Returns:
-        The outcomes by name, without incomplete ones; empty if the file has reports on several specs, but not on this
-        one.
+        The outcomes by the names of the mutants, without incomplete outcomes. Empty if the file has reports on several
+        specs, but not on this spec.
 
     Raises:
-        LeadlineError: the file cannot be read, or its spec, code or settings differ from those of this run.
+        LeadlineError: if the file cannot be read, or if its spec, code or settings differ from those of this run.
     """
     try:
         content = json.loads(file_text(path))

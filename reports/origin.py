@@ -26,6 +26,6 @@ class Origin:
 
     @classmethod
     def now(cls) -> Origin:
-        """Return the origin of a result that this process has just produced."""
+        """Return the origin of a result that the current process has just produced."""
         date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return cls(version("leadline"), shlex.join(["leadline", *sys.argv[1:]]), date)

@@ -36,20 +36,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker of the plugin."""
     config.addinivalue_line("markers", f"{MARK}: a check of a leadline.toml")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
-    """Collect ``leadline.toml``."""
+    """Return a collector for a file ``leadline.toml``, or None for any other file."""
     return SuiteFile.from_parent(parent, path=file_path) if file_path.name == "leadline.toml" else None
 
 
 class SuiteFile(pytest.File):
-    """A ``leadline.toml`` file."""
+    """A collector of the checks in a file ``leadline.toml``."""
 
     def collect(self) -> Iterator[CheckItem]:
-        """Read the checks. An invalid check is a collection error."""
+        """Yield the checks of the file. An invalid check is a collection error."""
         from leadline.checker.errors import LeadlineError
         from leadline.reports.suite import read_suite
 
@@ -69,7 +69,7 @@ class SuiteFile(pytest.File):
 
 
 class CheckItem(pytest.Item):
-    """A check of a suite. It fails if its result is not as expected."""
+    """A check of a suite as a test, which fails if the result is not as expected."""
 
     prepared: PreparedCheck
 
@@ -77,8 +77,8 @@ class CheckItem(pytest.Item):
         """Run the check.
 
         Raises:
-            UnexpectedResult: the result is not as expected.
-            KeyboardInterrupt: the search was interrupted.
+            UnexpectedResult: if the result is not as expected.
+            KeyboardInterrupt: if the search was interrupted.
         """
         with pytest.MonkeyPatch.context() as patch:
             workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -94,7 +94,7 @@ class CheckItem(pytest.Item):
         """Write the traces and the page of a failed check.
 
         Returns:
-            The files, with the keys ``trace`` and ``page``. They are also properties of the test in JUnit XML.
+            The paths of the files, with the keys ``trace`` and ``page``. The paths are also properties in JUnit XML.
         """
         from leadline.reports.cli.outputs import Attempts, save_traces, write_output
         from leadline.reports.formats.suites import SUITE_FORMATS
@@ -117,7 +117,7 @@ class CheckItem(pytest.Item):
         return saved
 
     def _folder(self) -> Path | None:
-        """Return the folder for the files of this check; None if no folder was given and pytest has no cache."""
+        """Return the folder for the files of this check, or None if no folder was given and pytest has no cache."""
         given: Path | None = self.config.getoption("--leadline-out")
         cache: pytest.Cache | None = getattr(self.config, "cache", None)
         whole = cache.mkdir("leadline") if given is None and cache is not None else given
@@ -126,7 +126,7 @@ class CheckItem(pytest.Item):
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-        """Return the text of a failure: the reason, the trace, and how to see more, without leadline's own code."""
+        """Return the text of a failure: the reason, the trace, and the commands that show more."""
         from leadline.checker.errors import LeadlineError
 
         if isinstance(excinfo.value, UnexpectedResult | LeadlineError):
@@ -134,7 +134,7 @@ class CheckItem(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the file, the line of the check (counted from 0), and the title."""
+        """Return the suite's file, the line at which the check begins (counted from 0), and the title of the check."""
         return self.path, self.prepared.line - 1, self.name
 
 
@@ -143,7 +143,7 @@ def _lines(outcome: Outcome, saved: Mapping[str, Path]) -> Iterator[str]:
 
     Parameters:
         outcome: the check with its result.
-        saved: the files written for it.
+        saved: the files that were written for the check.
     """
     from leadline.checker.result import Verdict
     from leadline.reports.runs.phrases import searched

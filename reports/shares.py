@@ -1,4 +1,4 @@
-"""Parse percentages, as people write them."""
+"""Parse percentages that users write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def share_of(text: str) -> float:
     """Convert a percentage such as ``5%`` or ``0.5 %`` to a fraction from 0 to 1.
 
     Raises:
-        LeadlineError: the text is not a percentage from 0 to 100.
+        LeadlineError: if the text is not a percentage from 0 to 100.
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", text.strip())
     share = float(found[1]) / 100 if found else -1

@@ -1,4 +1,4 @@
-"""The script to run with `spark-submit`: ``spark-submit reports/submit.py explore SPEC ...``."""
+"""The script to run with `spark-submit`, as in ``spark-submit reports/submit.py explore SPEC``."""
 
 import sys
 from pathlib import Path

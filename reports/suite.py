@@ -1,4 +1,4 @@
-"""Suites: TOML files with checks and their expected results."""
+"""Suites, which are TOML files with checks and their expected results."""
 
 from __future__ import annotations
 
@@ -44,21 +44,24 @@ Covers = bool | list[str]
 
 @attrs.frozen(kw_only=True)
 class Check:
-    """One entry of a suite.
+    """An entry of a suite: a search and its expected result.
 
     Attributes:
         spec: a catalog name, or a file's path relative to the suite's folder, with ``:name``.
         expect: the expected verdict; ``incomplete`` means that no violation is found within the limits.
-        violates: the property expected to be violated; required if and only if a violation is expected.
-        name: the name of the check; by default, the spec's name.
+        violates: the property expected to be violated. Required if, and only if, a violation is expected.
+        name: the name of the check. By default, the spec's name.
         bounds: the bounds that differ from the spec's defaults.
         engine: ``explore`` or ``fuzz``.
-        properties: the properties checked; by default ``violates``, or all if none is expected violated.
-        trace_length: the expected number of states of the counterexample; None: do not check it.
-        distinct_states: the expected number of distinct states, only for ``explore``; None: do not check it.
-        depth, max_states: limits of ``explore``.
-        max_seconds: a limit of both engines.
-        examples, steps, seed: settings of ``fuzz``.
+        properties: the properties that are checked. By default ``violates``, or all if no violation is expected.
+        trace_length: the expected number of states of the counterexample, or None for any number.
+        distinct_states: the expected number of distinct states, or None for any number. Only for ``explore``.
+        depth: the maximum number of states in a behaviour. Only for ``explore``.
+        max_states: the number of distinct states after which the search stops. Only for ``explore``.
+        max_seconds: the time in seconds after which the search stops.
+        examples: the number of behaviours to search. Only for ``fuzz``.
+        steps: the maximum number of steps in a behaviour. Only for ``fuzz``.
+        seed: the seed of the random choices. Only for ``fuzz``.
         verify: the share of learned results to compare with real calls, as a percentage such as ``5%``.
         covers: the coverage that the run must also reach: the names of actions that must be enabled in some state, of
             witnesses that must be shown, and of properties whose premise must be true in some state; true: all names.
@@ -97,7 +100,7 @@ class PreparedCheck:
     Attributes:
         check: the check.
         spec: the spec, with the check's bounds and properties.
-        file: the suite's file; None if the check is not from a file.
+        file: the suite's file, or None if the check is not from a file.
         line: the line of the file at which the check begins.
     """
 
@@ -108,12 +111,12 @@ class PreparedCheck:
 
     @property
     def title(self) -> str:
-        """The name of the check, or of its spec if it has none, made `visible`."""
+        """The name of the check, or the name of its spec if the check has no name, in `visible` characters."""
         return visible(self.check.name or self.spec.name)
 
     @property
     def is_python_file(self) -> bool:
-        """Whether its spec is in a Python file, not in the catalog."""
+        """True if the spec of the check is in a Python file, not in the catalog."""
         return ".py" in self.check.spec
 
     @property
@@ -148,12 +151,13 @@ class PreparedCheck:
         """Run the check with its engine.
 
         Parameters:
-            progress: called from time to time with the counts so far.
-            coverage: whether to measure `Statistics.covered`.
-            verify: see `CompiledSettings`; None: use the setting of the check.
+            progress: a function that is called regularly with the counts so far.
+            coverage: true to measure the coverage, see `Statistics.covered`.
+            verify: the fraction of learned results to verify (see `CompiledSettings`), or None for the setting of the
+                check.
 
         Raises:
-            LeadlineError: the spec misbehaved. The message names the check.
+            LeadlineError: if the code of the spec raised an error. The message names the check.
         """
         try:
             if verify is None and self.check.verify is not None:
@@ -175,14 +179,14 @@ class PreparedCheck:
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """A check together with its result."""
+    """A check of a suite, together with its result."""
 
     prepared: PreparedCheck
     result: Result
 
     @property
     def failure(self) -> str:
-        """Why the result is not as expected, in words; empty if it is."""
+        """Why the result is not as expected, in words. Empty if the result is as expected."""
         missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
 
@@ -193,7 +197,7 @@ class Outcome:
 
     @property
     def _unexpected(self) -> str:
-        """Why the result is not as expected, apart from coverage; empty if it is."""
+        """Why the result, without the coverage, is not as expected. Empty if the result is as expected."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -244,7 +248,7 @@ class Outcome:
 
     @property
     def verdicts_as_expected(self) -> bool:
-        """Whether all verdicts are as expected. The check may still fail because of its counts or an interrupt."""
+        """True if all verdicts are as expected. The check may still fail because of its counts or an interrupt."""
         violates = self.prepared.check.violates
         if self.result.verdict.value != self.prepared.check.expect:
             return False
@@ -252,7 +256,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 if the result is as expected; 3 if the run was stopped before it reached the expected verdict; else 1.
+        """The exit code: 0 if the result is as expected, 3 if the run stopped before the expected verdict, otherwise 1.
 
         If the verdict is as expected, a wrong count or missing coverage is a failure, even if the run is expected to be
         incomplete.
@@ -279,7 +283,7 @@ class SuiteRun:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the worst outcome; `INCOMPLETE` if some checks were not run."""
+        """The exit code of the worst outcome, or `INCOMPLETE` if some checks were not run."""
         codes = [outcome.exit_code for outcome in self.outcomes]
         if VIOLATED in codes:
             return VIOLATED
@@ -292,7 +296,10 @@ class SuiteRun:
 
 
 def find_suite(folder: Path) -> Path | None:
-    """Return a folder's suite: ``leadline.toml``, or ``pyproject.toml`` with a table ``[tool.leadline]``; else None."""
+    """Return the path of the suite in a folder, or None if there is no suite.
+
+    A suite is in ``leadline.toml``, or in ``pyproject.toml`` if that file has a table ``[tool.leadline]``.
+    """
     own, project = folder / "leadline.toml", folder / "pyproject.toml"
     if own.is_file():
         return own
@@ -302,7 +309,7 @@ def find_suite(folder: Path) -> Path | None:
 
 
 def _tool_table(content: dict[str, object]) -> object:
-    """Return the table [tool.leadline] of a pyproject.toml; None if it has no such table."""
+    """Return the table [tool.leadline] of a pyproject.toml, or None if there is no such table."""
     tool = content.get("tool")
     return tool.get("leadline") if isinstance(tool, dict) else None
 
@@ -311,11 +318,11 @@ def read_suite(path: Path) -> list[PreparedCheck]:
     """Read and validate the checks of a suite file.
 
     Parameters:
-        path: a TOML file with an array of tables ``[[check]]``; in a ``pyproject.toml`` they are called
+        path: a TOML file with an array of tables ``[[check]]``. In a ``pyproject.toml``, the tables are called
             ``[[tool.leadline.check]]``.
 
     Raises:
-        LeadlineError: the file cannot be read, or a check is invalid; the message names the check.
+        LeadlineError: if the file cannot be read, or if a check is invalid. The message names the check.
     """
     content = _read(path)
     in_project = path.name == "pyproject.toml"
@@ -368,7 +375,7 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
 
 
 def _check_sense(check: Check, given: set[str]) -> None:
-    """Reject keys with impossible values, and keys that require a further key that is missing."""
+    """Raise LeadlineError if a key of a check has an impossible value, or requires a key that is missing."""
     if (check.expect == "violated") != (check.violates is not None):
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" must be given together')
     if check.engine == "fuzz" and check.expect == "holds":
@@ -444,7 +451,7 @@ def _converter() -> cattrs.Converter:
 
 
 def _explained(error: cattrs.BaseValidationError) -> str:
-    """Return the first error in an entry. Unknown keys come first, because they may cause further errors."""
+    """Return the message of the first error in a check. Unknown keys come first, as they may cause other errors."""
     complaints = cattrs.transform_error(error, format_exception=lambda inner, _: _complaint(inner))
     first = min(complaints, key=lambda text: not text.startswith("unknown"))
     message, _, key = first.rpartition(" @ $")

@@ -1,4 +1,4 @@
-"""Assertions for test suites. Each checks a spec in one line, and its failure shows the trace."""
+"""Assertions for test suites. Each assertion checks a spec in one line, and its failure shows the trace."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def assert_holds(
 
     Parameters:
         spec: the spec, or its name as for `leadline explore`.
-        properties: the properties checked; by default all of the spec's.
+        properties: the names of the properties to check. By default, all properties of the spec.
         limits: the limits of the search.
-        allow_incomplete: whether the test passes if a limit ended the search and no property was violated.
-        bounds: the bounds that differ from the spec's own.
+        allow_incomplete: true if the test passes when a limit ended the search and no property was violated.
+        bounds: the bounds that differ from the bounds of the spec.
 
     Returns:
         The result.
 
     Raises:
-        AssertionError: a property is violated, with the trace; or the search is incomplete.
-        LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
+        AssertionError: if a property is violated or the search is incomplete. The message contains the trace.
+        LeadlineError: if the spec, a bound or a property does not exist, or if the code of the spec raised an error.
 
     Example:
         >>> assert_holds("atomic/kip-320", brokers=2, log_size=1, records=1).statistics.depth
@@ -74,17 +74,17 @@ def assert_violated(
 
     Parameters:
         spec: the spec, or its name as for `leadline explore`.
-        name: the property.
-        length: the expected number of states of a shortest counterexample; None: do not check it.
+        name: the name of the property.
+        length: the expected number of states of a shortest counterexample, or None for any number.
         limits: the limits of the search.
-        bounds: the bounds that differ from the spec's own.
+        bounds: the bounds that differ from the bounds of the spec.
 
     Returns:
         A shortest counterexample.
 
     Raises:
-        AssertionError: the property holds, was not decided, or has a shortest counterexample of a different length.
-        LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
+        AssertionError: if no violation is found, or if a shortest counterexample has a different length.
+        LeadlineError: if the spec, a bound or a property does not exist, or if the code of the spec raised an error.
 
     Example:
         >>> trace = assert_violated("atomic/hw-truncation", "strong_isr", length=10)
@@ -121,17 +121,17 @@ def assert_not_violated(
 
     Parameters:
         spec: the spec, or its name as for `leadline fuzz`.
-        settings: the number of behaviours, their length, the seed, and how to search.
-        properties: the properties checked; by default all of the spec's.
+        settings: the settings of the search, such as the number of behaviours and the seed.
+        properties: the names of the properties to check. By default, all properties of the spec.
         limits: the limits of the search.
-        bounds: the bounds that differ from the spec's own.
+        bounds: the bounds that differ from the bounds of the spec.
 
     Returns:
-        The result. It is incomplete: a random search cannot show that a property holds.
+        The result, which is incomplete because a random search cannot show that a property holds.
 
     Raises:
-        AssertionError: a property is violated, with the trace.
-        LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
+        AssertionError: if a property is violated. The message contains the trace.
+        LeadlineError: if the spec, a bound or a property does not exist, or if the code of the spec raised an error.
 
     Example:
         >>> from leadline.checker.settings import RandomSettings
@@ -156,6 +156,6 @@ def _chosen(spec: Spec[Any] | str, bounds: Mapping[str, Value], properties: Iter
 
 
 def _shown(result: Result) -> str:
-    """Return the first counterexample as text to append to a message; empty if there is none."""
+    """Return the first counterexample as text to append to a message. Empty if there is no counterexample."""
     violated = (item for item in result.properties if item.verdict is Verdict.VIOLATED)
     return next((f"\n\n{plain_text(trace)}" for item in violated for trace in item.traces), "")

@@ -248,7 +248,7 @@ class _Replay:
         wire = Wire(value)
         frame, kind, version = wire.unsigned(), wire.unsigned(), wire.unsigned()
         if frame != 1:
-            raise Malformed(f"unknown frame version of a record: {frame}")
+            raise Malformed(f"the frame version of a record must be 1, not {frame}")
         if kind in (23, 24, 25):
             begun, self._transaction = self._transaction or [], [] if kind == 23 else None
             for earlier, postponed in begun if kind == 24 else ():

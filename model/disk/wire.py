@@ -91,7 +91,7 @@ class Wire:
         """Read a compact string."""
         found = self.nullable_string()
         if found is None:
-            raise Malformed("a string is missing")
+            raise Malformed("a string that must not be null is null")
         return found
 
     def nullable_string(self) -> str | None:
@@ -120,7 +120,7 @@ class Wire:
         """
         found = self.nullable_array(read)
         if found is None:
-            raise Malformed("an array is missing")
+            raise Malformed("an array that must not be null is null")
         return found
 
     def nullable_array(self, read: Callable[[], T]) -> list[T] | None:

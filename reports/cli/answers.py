@@ -1,4 +1,4 @@
-"""`leadline answers`: a suite's questions and answers as a page of Markdown."""
+"""The command `leadline answers`, which writes a suite's questions and answers as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def answers(file: Path | None, title: str) -> int:
     Without FILE, the shipped suite is used. It answers questions from readers of the articles on Kafka's high
     watermark.
 
-    Exit code 0: every check is as expected; 1: a check is not, and the page shows which one; 2: the suite is
-    invalid; 3: interrupted, and the page shows only the checks that were completed.
+    Exit code 0: every check is as expected; 1: a check is not as expected, and the page names it; 2: the suite is
+    invalid; 3: the run was interrupted, and the page shows only the checks that were completed.
     """
     outcomes: list[Outcome] = []
     is_whole = True

@@ -1,4 +1,4 @@
-"""The command group. It turns every error into an error message and an exit code."""
+"""The group of all commands, which turns every error into an error message and an exit code."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that cannot be encoded; an error handler for `codecs`."""
+    """Return an escaped form of characters that cannot be encoded. This is an error handler for `codecs`."""
     assert isinstance(error, UnicodeEncodeError)
     return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
 
@@ -195,7 +195,7 @@ class Notes(logging.Handler):
 
 
 def _silence_stdout() -> None:
-    """Redirect standard output to the null device, so that Python reports no error when it flushes it at exit."""
+    """Redirect standard output to the null device, so that flushing it at exit raises no error."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -1,4 +1,4 @@
-"""`leadline audit`: check the invariants on the disks of real brokers."""
+"""The command `leadline audit`, which checks the invariants on the disks of real brokers."""
 
 from __future__ import annotations
 
@@ -55,10 +55,17 @@ from leadline.reports.terminal.console import console, is_plain
     "Directories given as URIs, such as s3://bucket/directory, are divided among the machines.",
 )
 @click.option(
-    "--master", metavar="URL", help="URL of the Spark master. By default, Spark uses all cores of this machine. (spark)"
+    "--master",
+    metavar="URL",
+    help="URL of the Spark master. By default, Spark uses all cores of this machine. Requires --engine spark.",
 )
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (can be repeated). (spark)")
-@click.option("--verbose", is_flag=True, help="Show Spark's log and progress bar. (spark)")
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a Spark property (can be repeated). Requires --engine spark.",
+)
+@click.option("--verbose", is_flag=True, help="Show Spark's log and progress bar. Requires --engine spark.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
@@ -94,7 +101,8 @@ def audit(
     leadline audit --before monday --after tuesday
     leadline audit --engine spark --master spark://host:7077 /var/lib/kafka/data
 
-    Exit code 0: no errors were found; 1: errors were found; 2: usage error; 3: incomplete, with no errors so far.
+    Exit code 0: no errors were found; 1: errors were found; 2: usage error; 3: the audit is incomplete and has found no
+    errors so far.
     """
     now = (*directories, *after)
     if not now:
@@ -142,7 +150,7 @@ def audit(
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C while an audit runs, so that it ends with a report of its findings so far."""
+    """Handle SIGTERM like Ctrl-C while an audit runs, so that the audit ends with a report of its findings so far."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`leadline bugs`: search for known bugs in the affected releases and in the releases that fixed them."""
+"""The command `leadline bugs`, which searches for known bugs in the affected and in the fixed releases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
     leadline bugs KAFKA-13141
     leadline bugs --json bugs.json --html bugs.html
 
-    Exit code 0: every run is as expected; 1: a run is not; 2: usage error; 3: interrupted.
+    Exit code 0: every search is as expected; 1: a search is not as expected; 2: usage error; 3: the command was
+    interrupted.
     """
     archive = read_archive()
     chosen, unreached = archive.about(ticket)
@@ -72,7 +73,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
 
 
 def _searched(runs: Sequence[BugSearch]) -> list[BugResult]:
-    """Run the searches for a bug. Stop if a search is interrupted."""
+    """Run the searches for a bug, and return their results. Stop if a search is interrupted."""
     outcomes: list[BugResult] = []
     for run in runs:
         with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
@@ -109,7 +110,7 @@ def _show(out: Console, outcomes: Sequence[BugResult], *, with_trace: bool) -> N
 
 
 def _comparison(outcomes: Sequence[BugResult]) -> str:
-    """Return the command that compares the last affected release with the fixed one; empty if that one was not run."""
+    """Return the command that compares the last affected release with the fixed one, or "" if that was not searched."""
     last = {outcome.run.part: outcome.run for outcome in outcomes}
     if "fixed" not in last:
         return ""

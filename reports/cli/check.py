@@ -1,4 +1,4 @@
-"""`leadline check`: run a suite, as CI does."""
+"""The command `leadline check`, which runs a suite of checks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from leadline.reports.terminal.trace import show_traces
 def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None, **wanted: Path | bool | None) -> int:
     """Run the checks of a suite, and compare each result with the expected one.
 
-    FILE is a TOML file. By default, it is leadline.toml in the current folder. If there is none, it is pyproject.toml,
-    if that file has a table [tool.leadline].
+    FILE is a TOML file. By default, it is leadline.toml in the current folder. If that file does not exist, it is
+    pyproject.toml, which must then have a table [tool.leadline].
 
     \b
     [[check]]
@@ -49,7 +49,7 @@ def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None
 
     The traces of the first violation and of the first unexpected violation are shown.
 
-    Exit code 0: every check is as expected; 1: a check is not; 2: there is no suite, or it is
+    Exit code 0: every check is as expected; 1: a check is not as expected; 2: there is no suite, or it is
     invalid; 3: a check is incomplete.
     """
     if shipped and file is not None:
@@ -86,10 +86,10 @@ def _run(
         out: where to print.
         checks: the checks.
         coverage: whether to measure coverage.
-        verify: see `CompiledSettings`; None: use the setting of each check.
+        verify: the fraction of learned results to verify (see `CompiledSettings`), or None for each check's setting.
 
     Returns:
-        The outcomes, and the exception that ended the run early; None if all checks were run.
+        The outcomes, and the exception that ended the run early, or None if all checks were run.
     """
     width = max(len(prepared.title) for prepared in checks)
     shown, outcomes = set[bool](), list[Outcome]()

@@ -1,4 +1,4 @@
-"""`leadline diff`: compare two specs, and show side by side a behaviour that only one of them has."""
+"""The command `leadline diff`, which shows a behaviour that only one of two specs has."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     behaviours are shown side by side, starting from the first difference. If both specs are your own, they must be in
     the same file so that their states can be compared.
 
-    Exit code 0: the specs do not differ; 1: they differ; 2: usage error; 3: the search was incomplete and found no
+    Exit code 0: the specs do not differ; 1: the specs differ; 2: usage error; 3: the search was incomplete and found no
     difference.
 
     \b
@@ -76,7 +76,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
 
 
 def _by_counterexample(first: Spec[object], second: Spec[object]) -> Parting | None:
-    """Find a counterexample of one spec whose steps do not violate the property in the other; None if there is none."""
+    """Return a counterexample of one spec whose steps do not violate the property in the other spec, or None."""
     for one, other in ((first, second), (second, first)):
         for item in searched(one).properties:
             if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:

@@ -17,6 +17,7 @@ from leadline.reports.cli.options import (
     chosen_spec,
     coverage_option,
     max_memory_option,
+    no_invariants_option,
     spec_options,
     trace_out_option,
 )
@@ -28,6 +29,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
 
 @click.command()
 @spec_options
+@no_invariants_option
 @click.option(
     "--engine",
     type=click.Choice(list(EXHAUSTIVE)),
@@ -53,62 +55,71 @@ from leadline.reports.formats.runs import RUN_FORMATS
     type=click.FloatRange(0),
     metavar="S",
     help="After a violation, search up to S seconds for a rule of a later release, or a configuration, with which the "
-    "property holds. In your own spec, search for a step that the violation needs. By default, "
-    f"{SECONDS:g} for releases of Kafka, and 0 for other specs.",
+    "property holds. In your own spec, search for a step of the counterexample without which the property holds. "
+    f"By default, {SECONDS:g} for releases of Kafka, and 0 for other specs.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Use N workers; by default, one for each core. (compiled)",
+    help="Use N workers; by default, one for each core. Requires --engine compiled.",
 )
 @click.option(
     "--verify",
     type=Share(),
     metavar="SHARE",
-    help=f"{VERIFY_HELP} (compiled, spark)",
+    help=f"{VERIFY_HELP} Requires --engine compiled or spark.",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Save the search to DIR, at regular intervals and when it ends. DIR must be new. (compiled)",
+    help="Save the search to DIR, at regular intervals and when it ends. DIR must be new. Requires --engine compiled.",
 )
 @click.option(
     "--checkpoint-every",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Seconds between checkpoints; by default 30. (compiled, with --checkpoint or --resume)",
+    help="Seconds between checkpoints; by default 30. Requires --engine compiled, and --checkpoint or --resume.",
 )
 @click.option(
     "--resume",
     metavar="DIR",
     help="Continue the search saved in DIR, and keep saving it there. With spark, DIR can also be a URI. "
-    "(compiled, spark)",
+    "Requires --engine compiled or spark.",
 )
 @click.option(
-    "--master", metavar="URL", help="URL of the Spark master. By default, Spark uses all cores of this machine. (spark)"
+    "--master",
+    metavar="URL",
+    help="URL of the Spark master. By default, Spark uses all cores of this machine. Requires --engine spark.",
 )
 @click.option(
     "--shards",
     type=click.IntRange(1, 65_535),
     metavar="N",
-    help="Divide the states into N shards; by default, one for each core. (spark)",
+    help="Divide the states into N shards; by default, one for each core. Requires --engine spark.",
 )
 @click.option(
     "--work-dir",
     metavar="URI",
     help="A new folder for the files of the search, given as a path or as a URI such as hdfs://host/dir. All machines "
-    "must be able to access it. (spark)",
+    "must be able to access it. Requires --engine spark.",
 )
 @click.option(
     "--keep-files",
     is_flag=True,
     default=None,
-    help="Keep the files in --work-dir after the search has finished. (spark)",
+    help="Keep the files in --work-dir after the search has finished. Requires --engine spark.",
 )
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (can be repeated). (spark)")
-@click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. (spark)")
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a Spark property (can be repeated). Requires --engine spark.",
+)
+@click.option(
+    "--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. Requires --engine spark."
+)
 @coverage_option
 @trace_out_option
 @format_options(RUN_FORMATS)

@@ -1,4 +1,4 @@
-"""`leadline fuzz`: search behaviours at random."""
+"""The command `leadline fuzz`, which searches behaviours of a spec at random."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from leadline.reports.cli.options import (
     chosen_spec,
     coverage_option,
     max_memory_option,
+    no_invariants_option,
     spec_options,
     trace_out_option,
     verify_option,
@@ -26,6 +27,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
 
 @click.command()
 @spec_options
+@no_invariants_option
 @click.option(
     "--examples",
     type=click.IntRange(1, MOST_EXAMPLES),
@@ -73,8 +75,8 @@ from leadline.reports.formats.runs import RUN_FORMATS
 @click.option(
     "--uniform",
     is_flag=True,
-    help="Take only random walks from the initial states, and check only the steps taken. By default, most steps "
-    "expand states in random order instead.",
+    help="Take only random walks from the initial states, and check only the steps taken. By default, the search "
+    "mostly takes reached states in random order instead, and checks every step that is enabled in them.",
 )
 @verify_option
 @coverage_option
@@ -98,7 +100,7 @@ def fuzz(
     trace_out: Path | None,
     **wanted: Path | None,
 ) -> int:
-    """Search behaviours of SPEC at random, and shorten the counterexamples found.
+    """Search behaviours of SPEC at random, and shorten the counterexamples that are found.
 
     Use this command for state spaces that are too large to search exhaustively. The search ends when all N behaviours
     of --examples have been searched, or when every invariant is violated. A random search cannot show that a property

@@ -1,4 +1,4 @@
-"""`leadline graph`: the state graph of a spec in the DOT language."""
+"""The command `leadline graph`, which writes the state graph of a spec in the DOT language."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Verdict
 from leadline.checker.traces.graph import neighbourhood, state_graph
-from leadline.reports.cli.options import chosen_spec, spec_options
+from leadline.reports.cli.options import chosen_spec, no_invariants_option, spec_options
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.lines import say
 from leadline.reports.traces.dot import dot
@@ -17,6 +17,7 @@ from leadline.reports.traces.dot import dot
 
 @click.command()
 @spec_options
+@no_invariants_option
 @click.option(
     "--max-states",
     type=click.IntRange(1),

@@ -1,4 +1,4 @@
-"""Set a fixed hash seed, so that repeated runs of a command give identical results.
+"""Set a fixed seed for the hashes of strings, so that repeated runs of a command give identical results.
 
 Python chooses a new seed for the hashes of strings in each process, so the order of sets of strings changes. Python
 reads the seed when it starts, so the command restarts itself before it imports any large module. Helper processes
@@ -17,7 +17,7 @@ SEED = "0"
 
 
 def fix_hash_seed() -> None:
-    """Restart this process with a fixed seed unless it has one. Arguments, open files and signals are kept."""
+    """Restart this process with a fixed hash seed, unless the seed is already fixed. Open files are kept."""
     if os.environ.get("PYTHONHASHSEED", "") not in ("", "random"):
         return
     if sys.flags.ignore_environment or not sys.executable or "-" in sys.orig_argv[1:2]:

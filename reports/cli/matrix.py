@@ -1,4 +1,4 @@
-"""`leadline matrix`: the verdicts on specs, properties and configurations as tables."""
+"""The command `leadline matrix`, which shows the verdicts on several specs and configurations as tables."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     shortest trace ("by design" if the configuration does not promise the property); or incomplete, with the depth
     reached. With properties = [], states are only counted.
 
-    Exit code 0: all searches were completed, whatever the verdicts; 2: the file is invalid; 3: interrupted, and the
-    tables show only the searches that were completed.
+    Exit code 0: all searches were completed, with any verdicts; 2: the file is invalid; 3: the command was interrupted,
+    and the tables show only the searches that were completed.
     """
     searches = read_matrix(file or SHIPPED)
     planned = len(searches.prepared())

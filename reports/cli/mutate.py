@@ -1,4 +1,4 @@
-"""`leadline mutate`: show which properties detect mistakes in a spec."""
+"""The command `leadline mutate`, which shows the properties that detect mistakes in a spec."""
 
 from __future__ import annotations
 
@@ -116,7 +116,6 @@ def mutate(
     more: tuple[str, ...],
     bounds: tuple[str, ...],
     names: tuple[str, ...],
-    no_invariants: bool,
     engine: str,
     kinds: tuple[str, ...],
     only: str,
@@ -148,8 +147,6 @@ def mutate(
     Exit code 0: every mutant is killed, equivalent within the bounds, or explained; 1: a mutant survives, or an
     explained mutant is killed; 2: usage error; 3: incomplete.
     """
-    if no_invariants:
-        raise click.UsageError("mutate checks the properties of mutants: leave out --no-invariants")
     if more and wanted["html"] is not None:
         raise click.UsageError("--html supports only one SPEC: leave out --html, or pass only one SPEC")
     if seed is not None and sample is None:
@@ -163,7 +160,7 @@ def mutate(
         workers=workers or usable_cores(),
     )
     with only_the_result_on_stdout(files.only_json):
-        specs = [chosen_spec(each, bounds, names, no_invariants) for each in (spec, *more)]
+        specs = [chosen_spec(each, bounds, names, no_invariants=False) for each in (spec, *more)]
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
     matching = [_matching(each, kinds, only) for each in found]
     chosen = [sampled(each, sample, seed or 0) for each in matching]
@@ -226,7 +223,7 @@ def _planned(
     is_part: bool,
     sample: Sample | None,
 ) -> Report:
-    """Return the report before the search. If some mutants are left out, it gives no reasons for keeping properties."""
+    """Return a report without outcomes. If mutants are left out, the report gives no reasons for keeping properties."""
     harmless = {each.name: each.harmless for each in wanted if each.harmless}
     return Report(
         spec=spec.name,
@@ -247,7 +244,9 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
     """Return all mutations of a spec. Mutations of Kafka's rules come first.
 
     Parameters:
-        given: whether the user gave bounds, which then apply to all mutants.
+        reference: the name of the spec, or a Python file.
+        spec: the spec.
+        given: true if the user gave bounds. All mutants then have these bounds.
     """
     known = [attrs.evolve(each, bounds={}) if given else each for each in known_mutations(reference)]
     found = mutations_of(spec)
@@ -255,7 +254,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
 
 
 def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutation]:
-    """Return the mutations of the requested kinds and names, in order. Raise LeadlineError if there are none."""
+    """Return the mutations whose kind and name were requested. Raise LeadlineError if there are no such mutations."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
         raise LeadlineError("no mutant matches: run `leadline mutate SPEC --list` to list all mutants")
@@ -263,7 +262,7 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
 
 
 def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
-    """Search the mutants and return the report with their outcomes. It is also saved regularly during the search."""
+    """Search the mutants, and return the report with their outcomes. The report is also saved during the search."""
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:

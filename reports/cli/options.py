@@ -1,4 +1,4 @@
-"""Options of several commands: a spec with its bounds and properties, memory sizes, and a folder for traces."""
+"""Options that several commands share, such as the spec with its bounds and properties."""
 
 from __future__ import annotations
 
@@ -39,9 +39,6 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
     decorated = with_rules
     for decorate in (
         click.option(
-            "--no-invariants", is_flag=True, help="Do not check any properties. Only search and count states."
-        ),
-        click.option(
             "-i",
             "--invariant",
             "names",
@@ -61,6 +58,9 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
     ):
         decorated = decorate(decorated)
     return decorated
+
+
+no_invariants_option = click.option("--no-invariants", is_flag=True, help="Do not check any properties.")
 
 
 def with_rules_changed(spec: str, rules: Iterable[str]) -> str:
@@ -89,10 +89,10 @@ def chosen_spec(
     no_invariants: bool,
     loaded: dict[Path, ModuleType] | None = None,
 ) -> Spec[object]:
-    """Return the spec named on the command line, with its bounds and properties. See `load_spec`.
+    """Return the spec that the command line names, with its bounds and properties. See `load_spec`.
 
     Raises:
-        LeadlineError: a name is unknown, or a bound is out of range.
+        LeadlineError: if a name is unknown, or if a bound is out of range.
     """
     spec = load_spec(reference, loaded=loaded).with_bounds(parse_bounds(",".join(bounds)))
     if no_invariants:

@@ -1,4 +1,4 @@
-"""Write results to files."""
+"""Write the results of commands to files."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Command = TypeVar("Command", bound=Callable[..., int])
 
 
 def check_output_folder(folder: Path) -> None:
-    """Create a folder and check that it is writable. Raise LeadlineError if it is not."""
+    """Create a folder if it does not exist. Raise LeadlineError if files cannot be written to the folder."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
 
 
 def check_output(path: Path) -> None:
-    """Check that a file can be written. Raise LeadlineError if it cannot."""
+    """Raise LeadlineError if a file cannot be written."""
     with writing(path):
         if path.exists():
             path.open("a").close()
@@ -45,7 +45,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Command]:
-    """Add an option for each format. The command receives their values by the names of the formats, for `Files`."""
+    """Return a decorator that adds an option for each format. The option has the name of its format."""
 
     def decorate(command: Command) -> Command:
         for name, form in reversed(list(formats.items())):
@@ -63,17 +63,17 @@ def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Comm
 
 
 class Files(Generic[T]):
-    """The files that reports are written to."""
+    """The files to which a command writes its reports."""
 
     def __init__(self, formats: Mapping[str, Format[T]], wanted: Mapping[str, Path | bool | None]) -> None:
         """Check that the files can be written.
 
         Parameters:
-            formats: the formats.
-            wanted: the values of the formats' options; None: the format is not requested.
+            formats: the available formats, by name.
+            wanted: the values of the options, by the name of the format. None if a format is not requested.
 
         Raises:
-            LeadlineError: a file or folder cannot be written. The message names it.
+            LeadlineError: if a file or folder cannot be written. The message names the file or folder.
         """
         self._formats = formats
         self._paths: dict[str, Path] = {}
@@ -92,21 +92,21 @@ class Files(Generic[T]):
 
     @property
     def on_standard_output(self) -> bool:
-        """Whether a report is written to standard output."""
+        """True if a report is written to standard output."""
         return STANDARD_OUTPUT in self._paths.values()
 
     @property
     def saved(self) -> list[Path]:
-        """The files to write, without standard output."""
+        """The paths of the files that are written, without standard output."""
         return [path for path in self._paths.values() if path != STANDARD_OUTPUT]
 
     @property
     def only_json(self) -> bool:
-        """Whether a JSON object is written to standard output. Then nothing else may be printed there."""
+        """True if a JSON object is written to standard output, so that nothing else may be printed there."""
         return self._paths.get("json") == STANDARD_OUTPUT
 
     def print(self, subject: T) -> None:
-        """Print the reports that are requested on standard output."""
+        """Print the reports that were requested for standard output."""
         for name, path in self._paths.items():
             if path == STANDARD_OUTPUT and (text := self._formats[name].write(subject)):
                 if name == "markdown":  # JSON is harmless to CI systems as it is, and commands are meant for them
@@ -115,7 +115,7 @@ class Files(Generic[T]):
                     click.echo(text.removesuffix("\n"))
 
     def save(self, subject: T, attempt: Attempts) -> None:
-        """Write the reports that are requested as files.
+        """Write the reports that were requested as files.
 
         Parameters:
             subject: the subject of the reports.
@@ -128,14 +128,17 @@ class Files(Generic[T]):
                     (_append if form.appends else write_output)(path, form.write(subject))
 
     def update(self, name: str, subject: T) -> None:
-        """Write one of the reports now if it is requested as a file. Raise LeadlineError if that fails."""
+        """Write the report with a given name now, if it was requested as a file. Raise LeadlineError if this fails."""
         path = self._paths.get(name, STANDARD_OUTPUT)
         if path != STANDARD_OUTPUT:
             write_output(path, self._formats[name].write(subject))
 
 
 class Attempts:
-    """Runs several writes, each in a ``with`` statement. An error in one does not prevent the others."""
+    """A collector of errors, so that an error while one file is written does not prevent writing the next file.
+
+    Each file is written in a ``with`` statement.
+    """
 
     def __init__(self) -> None:
         self._failures: list[LeadlineError] = []
@@ -152,7 +155,7 @@ class Attempts:
         return isinstance(error, LeadlineError | OSError)
 
     def raise_failures(self) -> None:
-        """Raise the collected errors. An error of standard output comes first, as it may be a closed pipe."""
+        """Raise the collected errors. An error of standard output is raised first, because it may be a closed pipe."""
         if self._output_failure is not None:
             raise self._output_failure
         if self._failures:
@@ -163,12 +166,12 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
     """Write every counterexample of a result to a folder.
 
     Parameters:
-        result: the result.
-        folder: the folder.
+        result: the result of a search.
+        folder: the folder, which must exist.
         attempt: collects the errors.
 
     Returns:
-        The files of each property by its name, in the order of its traces.
+        The paths of the files that were written, by the name of the property, in the order of its traces.
     """
     files: dict[str, list[Path]] = {}
     for item in result.properties:
@@ -186,7 +189,7 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
 
 
 def _file_stem(result: Result) -> str:
-    """Return a file name made of the spec's name, its changed bounds and the seed, which differ between runs."""
+    """Return the start of the names of trace files: the spec's name, its changed bounds, and the seed."""
     bounds = result.spec.bounds
     values = [(field, getattr(bounds, field.name)) for field in attrs.fields(type(bounds))]
     given = [f"{field.name}{value}" for field, value in values if value != field.default]
@@ -195,15 +198,15 @@ def _file_stem(result: Result) -> str:
 
 
 def _file_name(text: str) -> str:
-    """Return text for use in a file name. Characters such as path separators are replaced."""
+    """Return a text without the characters that are not allowed in file names, such as path separators."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write a file completely or not at all. Raise LeadlineError if it cannot be written.
+    """Write a file completely or not at all. Raise LeadlineError if the file cannot be written.
 
-    A symbolic link is kept, and its target is written. If
-    the folder is not writable but the file is, the file is overwritten in place.
+    A symbolic link is kept, and its target is written. If the file is writable but its folder is not, the file is
+    overwritten in place.
     """
     with writing(path):
         target = Path(os.path.realpath(path))
@@ -223,7 +226,7 @@ def _append(path: Path, text: str) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn errors of writing a file into a LeadlineError that names the file."""
+    """Raise a LeadlineError that names the file for any error that occurs while the file is written."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`leadline report`: write an HTML page of saved results and traces."""
+"""The command `leadline report`, which writes an HTML page of saved results and traces."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _left_out(why: str) -> str:
 
 
 def _result(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object of a result in a file; None if the file contains no result."""
+    """Return the JSON object of a result in a file, or None if the file does not contain a result."""
     try:
         content = json.loads(file_text(path))
     except (OSError, ValueError, RecursionError):
@@ -144,7 +144,7 @@ def _result(path: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def _as_this_version_writes(path: Path) -> Iterator[None]:
-    """Turn errors of reading a result into a LeadlineError that names its file."""
+    """Raise a LeadlineError that names the file for any error that occurs while a result is read from the file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -154,11 +154,10 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
 
 
 def _beside(result: Path, named: str) -> Path | None:
-    """Return a trace file that a result names if it is in the result's folder or below; otherwise None.
+    """Return the path of a trace file that a result names, or None if there is no such file below the result's folder.
 
     The result may have been moved together with its traces, or written from a different working directory. Therefore
-    the longest suffix of the path that exists in the result's folder is used. No file outside that
-    folder is read, whatever the path is.
+    the longest suffix of the path that exists in the result's folder is used. No file outside that folder is read.
     """
     parts = [part for part in PurePath(named).parts if part not in ("..", PurePath(named).anchor)]
     places = (result.parent.joinpath(*parts[start:]) for start in range(len(parts)))

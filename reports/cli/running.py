@@ -45,13 +45,13 @@ def run(
     """Run a search, show its result, and write the requested files.
 
     Parameters:
-        search: runs the search, given a progress function.
+        search: a function that runs the search, and calls its argument with the progress.
         spec: the spec.
-        engine: the name of the engine.
-        settings: the settings of the engine, for the heading.
+        engine: the name of the search engine.
+        settings: the settings of the engine, which the heading shows.
         files: the files for the result.
-        trace_out: the folder for the counterexamples; None: they are not saved.
-        diagnosis_seconds: the time limit for the diagnosis of a violation; 0: no diagnosis.
+        trace_out: the folder to which the counterexamples are written, or None to write none.
+        diagnosis_seconds: the time limit in seconds for finding the cause of a violation, or 0 to skip that.
 
     Returns:
         The exit code.
@@ -73,20 +73,20 @@ def run(
 def report(
     result: Result, files: Files[FinishedRun], trace_out: Path | None, diagnosis: Diagnosis | None = None
 ) -> int:
-    """Show a result, and then write the requested files. An error in one file does not prevent writing the others.
+    """Show a result, and then write the requested files. If one file cannot be written, the other files still are.
 
     Parameters:
         result: the result.
         files: the files for the result.
-        trace_out: the folder for the counterexamples; None: they are not saved.
-        diagnosis: the diagnosis of the first violation; None if there is none.
+        trace_out: the folder to which the counterexamples are written, or None to write none.
+        diagnosis: the cause of the first violation, or None if it was not searched for.
 
     Returns:
         The exit code.
 
     Raises:
-        LeadlineError: files could not be written; the message names all of them.
-        OSError: standard output could not be written to.
+        LeadlineError: if files could not be written. The message names all of these files.
+        OSError: if the result could not be written to standard output.
     """
     out, attempt = console(), Attempts()
     shown = view_of_result(result, Origin.now(), diagnosis)

@@ -1,4 +1,4 @@
-"""`leadline serve`: explore a state space in a browser."""
+"""The command `leadline serve`, which serves web pages for exploring a state space."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def serve(
     leadline serve kafka/3.7 --rule elr=on
     leadline serve traces/loss.itf.json
 
-    Exit code 0: ended with Ctrl-C; 2: usage error.
+    Exit code 0: the server was ended with Ctrl-C; 2: usage error.
     """
     if what.endswith(SUFFIX):
         given = [("--rule", rules), ("-b", bounds), ("-i", names)]
@@ -77,9 +77,9 @@ def _trace(file: str, spec: str | None) -> tuple[Spec[object], Path]:
     """Return the spec of a trace file, and the path of the trace.
 
     Raises:
-        LeadlineError: the file cannot be read, or its spec does not allow the trace.
+        LeadlineError: if the file cannot be read, or if its spec does not allow the trace.
     """
     view = view_of(read_trace(File(file)), spec, ["serve", file])
     if view.trace is None:
-        raise TraceError(f"the trace cannot be explored: {view.note}")
+        raise TraceError(f"the trace cannot be explored: {view.reason}")
     return view.trace.spec, path_of(view.trace)

@@ -1,4 +1,4 @@
-"""Signal handlers. Signals that ask the process to end work like Ctrl-C: a report of the results so far is written."""
+"""Handlers of the signals that end a process. Like Ctrl-C, such a signal still lets a command report its results."""
 
 from __future__ import annotations
 
@@ -40,14 +40,17 @@ class Interrupt:
 
 
 def leave(*_: object) -> None:
-    """End the process at once. Only for use during imports, in which libraries do not expect exceptions."""
+    """End the process at once, without an exception. This signal handler is only for the time of imports."""
     os.write(2, b"leadline: interrupted\n")
     os._exit(INCOMPLETE)
 
 
 @contextmanager
 def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle the signals `ENDING` within this block, except ignored signals, such as SIGHUP under ``nohup``."""
+    """Call a handler for each of the signals in `ENDING` that arrives within a ``with`` block.
+
+    Signals that the process ignores, such as SIGHUP under ``nohup``, are still ignored.
+    """
     before = {}
     in_main = threading.current_thread() is threading.main_thread()  # only the main thread may set handlers
     for number in ENDING:
@@ -64,7 +67,7 @@ def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 @contextmanager
 def no_exit() -> Iterator[None]:
-    """Make ``os._exit`` raise SystemExit within this block, in this process only.
+    """Make ``os._exit`` raise SystemExit in this process within a ``with`` block.
 
     A spec that calls ``os._exit`` must not end the process: exit code 0 would mean that all properties hold.
     """

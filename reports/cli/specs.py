@@ -1,4 +1,4 @@
-"""`leadline specs`: the shipped specs, their rules, bounds and properties."""
+"""The command `leadline specs`, which lists the shipped specs, their rules, bounds and properties."""
 
 from __future__ import annotations
 

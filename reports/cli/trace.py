@@ -1,4 +1,4 @@
-"""`leadline trace` and `leadline replay`: show and re-execute saved counterexamples.
+"""The commands `leadline trace` and `leadline replay`, which show and re-execute saved counterexamples.
 
 A trace file is untrusted data. It may choose the shipped spec with which it is compared, and nothing else. A Python
 file that it names is run only if the user names the same file.
@@ -54,7 +54,7 @@ def trace(file: Path, spec: str | None, form: str) -> int:
     """Show the trace in FILE (.itf.json) step by step, with each action and its changes.
 
     A trace of a shipped spec, or of the spec that --spec names, is re-executed. Any other trace is shown as recorded.
-    A trace that the model no longer allows is stale: it is also shown as recorded, and the exit code is 1.
+    A trace that the spec no longer allows is called stale. It is also shown as recorded, and the exit code is 1.
     """
     view = view_of(read_trace(file), spec, ["trace", str(file), *(["--format", form] if form != "text" else [])])
     if form == "text":
@@ -63,7 +63,7 @@ def trace(file: Path, spec: str | None, form: str) -> int:
     elif (text := TRACE_FORMATS[form].text(view.story, view.trace)) is not None:
         say(text)
     else:
-        raise TraceError(f"--format {form} needs the model: {view.note}")
+        raise TraceError(f"--format {form} requires a trace that can be replayed: {view.reason}")
     if view.note:
         note(view.note)
     return view.code
@@ -75,37 +75,46 @@ class TraceView:
 
     Attributes:
         story: the trace in the form that views show.
-        trace: the re-executed trace; None if the trace is stale or its spec is not available.
-        note: the reason why it was not re-executed, `visible`; empty if it was re-executed.
-        code: the exit code: `VIOLATED` if it is stale.
+        trace: the re-executed trace, or None if the trace was not re-executed.
+        reason: why the trace was not re-executed, in `visible` characters. Empty if it was re-executed.
+        code: the exit code: `VIOLATED` if the trace is stale, which means that the spec no longer allows it.
     """
 
     story: Story
     trace: Trace[object] | None = None
-    note: str = attrs.field(default="", converter=visible)
+    reason: str = attrs.field(default="", converter=visible)
     code: int = AS_EXPECTED
+
+    @property
+    def note(self) -> str:
+        """A sentence to show with a trace that was not re-executed. Empty for other traces."""
+        if not self.reason:
+            return ""
+        if self.code == VIOLATED:
+            return f"the trace is stale, so it is shown as recorded: {self.reason}"
+        return f"the trace is shown as recorded, not replayed: {self.reason}"
 
 
 def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
-    """Re-execute a trace file on its spec if that is allowed; otherwise show it as recorded.
+    """Return the view of a trace file. The trace is re-executed if its spec is allowed to run.
 
     Parameters:
         recorded: the contents of the file.
-        spec: the spec that the user named; None if the user named none.
-        command: the command line, without a spec.
+        spec: the spec that the user named, or None.
+        command: the words of the command line before the option --spec, for messages.
 
     Raises:
-        LeadlineError: the spec that the user named does not exist.
+        LeadlineError: if the spec that the user named does not exist.
     """
     try:
         followed = replay_trace(_chosen(recorded, spec, command), recorded)
         return TraceView(story_of(followed), followed)
     except TraceError as error:
-        return TraceView(story_of_file(recorded), note=f"stale, so shown as recorded: {error}", code=VIOLATED)
+        return TraceView(story_of_file(recorded), reason=str(error), code=VIOLATED)
     except LeadlineError as error:
         if spec is not None:
             raise
-        return TraceView(story_of_file(recorded), note=f"shown as recorded, not replayed: {error}")
+        return TraceView(story_of_file(recorded), reason=str(error))
 
 
 @click.command()
@@ -114,7 +123,7 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 def replay(file: Path, spec: str | None) -> int:
     """Re-execute every action of the trace in FILE on the model.
 
-    Each recorded state must be reached, and the last one must still violate the property. Exit code 0: the model
+    Each recorded state must be reached, and the last state must still violate the property. Exit code 0: the model
     allows the trace; 1: the trace is stale, and the step and the difference are reported.
     """
     recorded = read_trace(file)

@@ -192,8 +192,8 @@ def test_a_trace_of_an_own_spec_is_shown_as_recorded_with_the_line_to_type_to_re
     run = run_leadline("trace", CLIMB, folder=climb)
     assert run.code == 0
     assert run.err == (
-        "leadline: shown as recorded, not replayed: stairs.py:spec is a Python file, which is run only if you name it. "
-        f"To replay the trace, type: leadline trace {CLIMB} --spec stairs.py:spec\n"
+        "leadline: the trace is shown as recorded, not replayed: stairs.py:spec is a Python file, which is run "
+        f"only if you name it. To replay the trace, type: leadline trace {CLIMB} --spec stairs.py:spec\n"
     )
     assert run.lines == [
         "stairs.py:spec  top=3",
@@ -228,7 +228,7 @@ def test_a_stale_trace_is_shown_as_recorded_with_the_reason_in_one_line_however_
         assert run.code == 1
         difference = "next_value is 1 in the model, but 7 in the file"
         reason = f"step 4: leader_writes(leader=0) leads to a different state: {difference}"
-        assert run.err == f"leadline: stale, so shown as recorded: {reason}\n"
+        assert run.err == f"leadline: the trace is stale, so it is shown as recorded: {reason}\n"
         assert " 5/10  leader_writes(leader=0)" in run.lines
         assert any(line.split()[:2] == ["state", "7*"] for line in run.lines)
         assert "         log: Log(records=(Record(value=0, epoch=1),))*" in run.lines
@@ -267,7 +267,7 @@ def test_with_a_spec_of_another_kind_trace_and_replay_say_where_it_departs(folde
     replayed = call("replay", LOSS, "--spec", "atomic/kip-320", folder=folder)
     assert (replayed.code, replayed.out, replayed.err) == (1, f"stale: {reason}\n", "")
     shown = call("trace", LOSS, "--spec", "atomic/kip-320", folder=folder)
-    assert (shown.code, shown.err) == (1, f"leadline: stale, so shown as recorded: {reason}\n")
+    assert (shown.code, shown.err) == (1, f"leadline: the trace is stale, so it is shown as recorded: {reason}\n")
 
 
 def test_replay_says_what_it_re_executed(folder: Path) -> None:

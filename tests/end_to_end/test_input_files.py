@@ -119,7 +119,7 @@ def test_a_matrix_of_specs_with_different_properties_asks_for_those_to_compare(t
     refused = call("matrix", "matrix.toml", folder=tmp_path)
     assert refused.code == 2
     assert refused.complaint.endswith(
-        'have different properties, such as on_stairs: list those to compare, as in properties = ["NAME"]'
+        'have different properties, such as on_stairs: list the properties to compare, as in properties = ["NAME"]'
     )
     (tmp_path / "matrix.toml").write_text(f'properties = ["top_reached"]\n{matrix}')
     assert call("matrix", "matrix.toml", folder=tmp_path).code == 0

@@ -254,7 +254,7 @@ def test_a_spec_in_the_old_form_ends_in_one_line(installed: Path, tmp_path: Path
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.count("\n") == 1
         assert "old.py, line 1: " in done.stderr
-        assert f"there is no module '{module}': write from leadline.{module} import ..." in done.stderr
+        assert f"there is no module '{module}'; write \"from leadline.{module} import ...\"" in done.stderr
 
 
 READ_ONLY = """

@@ -371,4 +371,4 @@ def test_a_stale_trace_is_shown_as_recorded_and_ends_in_1(tmp_path: Path) -> Non
     write_trace(LOSS, tmp_path / "loss.itf.json")
     run = call("report", "loss.itf.json", "--html", "x.html", "--spec", "rpc/kip-320", folder=tmp_path)
     assert run.code == 1
-    assert "stale, so shown as recorded: " in (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "the trace is stale, so it is shown as recorded: " in (tmp_path / "x.html").read_text(encoding="utf-8")

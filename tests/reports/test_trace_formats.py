@@ -435,7 +435,9 @@ def shown_without_its_spec(folder: Path, form: str) -> Run:
 def test_without_the_spec_a_trace_is_shown_as_it_was_recorded(tmp_path: Path, form: str) -> None:
     run = shown_without_its_spec(tmp_path, form)
     assert run.code == 0
-    assert run.err.startswith("leadline: shown as recorded, not replayed: stairs.py:spec is a Python file, ")
+    assert run.err.startswith(
+        "leadline: the trace is shown as recorded, not replayed: stairs.py:spec is a Python file, "
+    )
     assert "up(foot=left)" in run.out
 
 
@@ -443,4 +445,4 @@ def test_without_the_spec_a_trace_is_shown_as_it_was_recorded(tmp_path: Path, fo
 def test_a_format_that_needs_the_model_says_so(tmp_path: Path, form: str) -> None:
     run = shown_without_its_spec(tmp_path, form)
     assert (run.code, run.out) == (2, "")
-    assert f"--format {form} needs the model" in run.err
+    assert f"--format {form} requires a trace that can be replayed: " in run.err
