@@ -11,6 +11,7 @@ from leadline.checker.properties import Property
 from leadline.invariants import disk, durability, leadership, logs, promises, watermarks
 from leadline.invariants.audit.explain import explained, signs_of_a_lost_segment
 from leadline.invariants.audit.notes import notes
+from leadline.invariants.audit.releases import ReleaseRange, releases_of
 from leadline.invariants.audit.result import Finding, UndecidedCheck
 from leadline.invariants.audit.shapes import shape_of
 from leadline.invariants.view import Complaint
@@ -219,13 +220,14 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
     """
     partition, earlier = observation.partition, observation.partition.earlier
     findings: list[Finding] = []
+    releases = releases_of(partition, has_metadata=task.has_metadata)
     undecided = [*_not_at_hand(observation, task)]
     for check in checks:
         if check.name in _NEED_LEADERS and (partition.state is None or partition.is_metadata):
             continue
         if check.kind.of_steps and earlier is None:
             continue
-        found, later = _asked(check, *([earlier] if check.kind.of_steps else []), partition)
+        found, later = _asked(check, releases, *([earlier] if check.kind.of_steps else []), partition)
         findings += found
         if later or (check.name in _NEED_ONE_MOMENT and not task.one_moment):
             undecided.append(UndecidedCheck(check.name, ""))
@@ -241,11 +243,12 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
     )
 
 
-def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Finding], bool]:
+def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | None) -> tuple[list[Finding], bool]:
     """Check a property of a partition, or of two copies of it.
 
     Parameters:
         check: the property.
+        releases: the releases that can have written the logs.
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
@@ -265,7 +268,7 @@ def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Findin
             places.setdefault(complaint.brokers, []).append(complaint)
         if count == MOST_PLACES:
             break
-    return [_finding(check, partition, found, count == MOST_PLACES) for found in places.values()], later
+    return [_finding(check, partition, releases, found, count == MOST_PLACES) for found in places.values()], later
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
@@ -277,10 +280,13 @@ def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Co
     return check.name in _NEED_ONE_MOMENT and beyond
 
 
-def _finding(check: Property, partition: DiskPartition, found: list[Complaint], perhaps_more: bool) -> Finding:
+def _finding(
+    check: Property, partition: DiskPartition, releases: ReleaseRange, found: list[Complaint], perhaps_more: bool
+) -> Finding:
     first = min(found, key=lambda each: -1 if each.offset is None else each.offset)
     more, least = len(found) - 1, "at least " * perhaps_more
     replica = next((replica for _, replica in partition.replicas_of(first.brokers)), None)
+    in_specs = check.name in _SPECS and not partition.is_metadata  # the specs do not have Raft
     return Finding(
         check=check.name,
         severity="error",
@@ -293,7 +299,8 @@ def _finding(check: Property, partition: DiskPartition, found: list[Complaint], 
         if more
         else (),
         path=replica.place.path if replica is not None else "",
-        shape=shape_of(check.name, partition, found) if check.name in _SPECS else None,
+        shape=shape_of(check.name, partition, found) if in_specs else None,
+        releases=releases if in_specs else None,
     )
 
 

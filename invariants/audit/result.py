@@ -8,6 +8,7 @@ import attrs
 
 from leadline.checker.properties import Property
 from leadline.checker.result import Verdict
+from leadline.invariants.audit.releases import ReleaseRange
 from leadline.model.disk.log_table import LogTable
 
 Shape = tuple[object, ...]
@@ -31,6 +32,7 @@ class Finding:
         situation: sentences on the partition, such as the offsets at which its logs diverge and the electable brokers.
         path: a file or directory to inspect.
         shape: the shape of the violation, or None if specs do not have the property. See `shape_of`.
+        releases: the releases that can have written the logs, or None if `shape` is None.
     """
 
     check: str
@@ -44,6 +46,7 @@ class Finding:
     situation: tuple[str, ...] = ()
     path: str = ""
     shape: Shape | None = None
+    releases: ReleaseRange | None = None
 
     @property
     def text(self) -> str:

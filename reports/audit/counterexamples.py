@@ -1,111 +1,150 @@
-"""Counterexamples that match findings of an audit: interleavings that can lead to the state of the disks.
+"""Known bugs that match findings of an audit: interleavings that can lead to the state of the disks.
 
-A counterexample matches a finding if it ends in the same kind of violation; names do not matter. See
-`leadline.invariants.audit.shapes`.
+A bug of the archive matches a finding if its trace ends in the same kind of violation, and if a release that it affects
+can have written the logs. See `leadline.invariants.audit.shapes` and `leadline.invariants.audit.releases`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 
 import attrs
 
 from leadline.checker.bounds import bounds_text
-from leadline.checker.result import Verdict
+from leadline.checker.properties import Property
 from leadline.checker.support.messages import counted
-from leadline.checker.trace import Trace, complaints_at_end
+from leadline.checker.trace import Trace
+from leadline.invariants.audit.partition import OF_SPECS
+from leadline.invariants.audit.releases import ReleaseRange
 from leadline.invariants.audit.result import AuditResult, Finding, Shape
 from leadline.invariants.audit.shapes import shape_of
 from leadline.invariants.view import Complaint, PartitionView
-from leadline.reports.suite import SHIPPED, read_suite
+from leadline.reports.bugs import SHIPPED, Bug, read_archive
+from leadline.reports.loading import load_spec
 
 MOST_NAMED = 3
-"""The most counterexamples of one shape that are named."""
+"""The most bugs that are named for one finding."""
 
 
 @attrs.frozen(eq=False)
 class Counterexample:
-    """A known counterexample.
+    """A counterexample that shows a known bug.
 
     Attributes:
-        title: its title.
+        bug: the bug.
         trace: the trace.
-        shape: the shape of the violation at its end.
+        releases: the range of releases for which the bug was searched.
+        shapes: the shapes of the violations at the end of the trace.
     """
 
-    title: str
+    bug: Bug
     trace: Trace[PartitionView]
-    shape: Shape
+    releases: ReleaseRange
+    shapes: frozenset[Shape]
+
+    @property
+    def title(self) -> str:
+        """The ticket, and a sentence that says what happens."""
+        return f"{self.bug.ticket}: {self.bug.sentence.rstrip('.')}"
 
     @property
     def command(self) -> str:
         """The command that finds this counterexample."""
         spec, about = self.trace.spec, self.trace.about
-        changed = {
-            name: value
-            for name, value in attrs.asdict(spec.bounds).items()
-            if value != getattr(type(spec.bounds)(), name)
-        }
+        default = load_spec(spec.name).bounds
+        changed = {name: value for name, value in attrs.asdict(spec.bounds).items() if value != getattr(default, name)}
         bounds = f" -b {bounds_text(changed)}" if changed else ""
         return f"leadline explore {spec.name}{bounds}{f' -i {about.name}' if about is not None else ''}"
 
+    def matches(self, finding: Finding) -> bool:
+        """Return whether the trace ends like a finding, and the same releases can have written the logs."""
+        return finding.shape in self.shapes and finding.releases == self.releases
 
-def known(checks: Iterable[str], tell: Callable[[str], None] = lambda title: None) -> Iterator[Counterexample]:
-    """Search for the counterexamples to the given properties in the shipped suite.
+
+def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: None) -> Iterator[Counterexample]:
+    """Search for the bugs of the archive in the last release of a range that each bug affects.
 
     Parameters:
-        checks: the names of the properties.
-        tell: called with the title of each search before it begins.
+        releases: the range of releases.
+        tell: called with the ticket of each bug before the search for it begins.
+
+    Raises:
+        KeyboardInterrupt: a search was interrupted.
     """
-    wanted = set(checks)
-    for prepared in read_suite(SHIPPED):
-        if prepared.check.violates not in wanted or prepared.check.engine == "fuzz":
+    archive = read_archive(SHIPPED)
+    for bug in archive.bugs:
+        if not any(_column_name(name) in releases.names for name in bug.affected):
             continue
-        tell(prepared.title)
-        result = prepared.run(None).result
-        for item in result.properties:
-            if item.verdict is Verdict.VIOLATED and item.property.name in wanted and item.traces:
-                yield counterexample(prepared.title, item.traces[0])
+        tell(f"{bug.ticket} ({releases.text})")
+        runs = [run for run in archive.runs(bug) if run.part == "affected"]
+        run = [run for run in runs if _column_name(run.spec.name) in releases.names][-1]
+        result = run.searched()
         if result.interrupted:
-            return
+            raise KeyboardInterrupt
+        for trace in result.result.properties[0].traces[:1]:
+            yield Counterexample(bug, trace, releases, shapes_at_end(trace))
 
 
-def counterexample(title: str, trace: Trace[PartitionView]) -> Counterexample:
-    """Return a trace as a counterexample, with its shape."""
-    assert trace.about is not None
-    complaints = complaints_at_end(trace.spec, trace.about, trace.states)
-    located = [complaint for complaint in complaints if isinstance(complaint, Complaint)]
-    return Counterexample(title, trace, shape_of(trace.about.name, trace.states[-1], located))
+def _column_name(reference: str) -> str:
+    """Return the catalog name of the release of a reference, without changed rules."""
+    return reference.partition("+")[0]
+
+
+def shapes_at_end(trace: Trace[PartitionView]) -> frozenset[Shape]:
+    """Return the shapes of all violations in the last state of a trace that disks can have too."""
+    return frozenset(
+        shape_of(check.name, trace.states[-1], complaints)
+        for check in OF_SPECS
+        if (complaints := _complaints(check, trace.states[-1]))
+    )
+
+
+def _complaints(check: Property, state: PartitionView) -> list[Complaint]:
+    return [complaint for complaint in check.complaints(state) if isinstance(complaint, Complaint)]
 
 
 def with_counterexamples(
     result: AuditResult, tell: Callable[[str], None] = lambda title: None
 ) -> tuple[AuditResult, list[Counterexample]]:
-    """Match an audit's findings with counterexamples.
+    """Match an audit's findings with the known bugs.
 
     Returns:
-        The audit, whose findings name the matching counterexamples, and the shortest counterexample of each shape.
+        The audit, whose findings name the matching bugs or say that there is none, and the shortest counterexample for
+        each finding. If a search is interrupted, the findings name only the bugs that were found before.
     """
-    shapes = {finding.shape for finding in result.errors if finding.shape is not None}
-    if not shapes:
-        return result, []
-    found: dict[Shape, list[Counterexample]] = {}
-    with suppress(KeyboardInterrupt):  # the audit itself is complete, and must be reported
-        for each in known({str(shape[0]) for shape in shapes}, tell):
-            if each.shape in shapes:
-                found.setdefault(each.shape, []).append(each)
-    for alike in found.values():
-        alike.sort(key=lambda each: len(each.trace))
-    findings = tuple(_with_examples(finding, found.get(finding.shape or (), [])) for finding in result.findings)
-    return attrs.evolve(result, findings=findings), [alike[0] for alike in found.values()]
+    found: list[Counterexample] = []
+    complete = True
+    ranges = {finding.releases for finding in result.errors if finding.releases is not None}
+    try:
+        for releases in sorted(ranges, key=lambda each: each.text):
+            found += known(releases, tell)
+    except KeyboardInterrupt:  # the audit itself is complete, and must be reported
+        complete = False
+    found.sort(key=lambda each: len(each.trace))
+    findings = tuple(_with_examples(finding, found, complete=complete) for finding in result.findings)
+    shortest = [next(_matching(finding, found), None) for finding in result.errors]
+    examples = [each for each in found if any(each is other for other in shortest)]
+    return attrs.evolve(result, findings=findings), examples
 
 
-def _with_examples(finding: Finding, alike: list[Counterexample]) -> Finding:
-    if not alike:
+def _matching(finding: Finding, examples: Iterable[Counterexample]) -> Iterator[Counterexample]:
+    return (each for each in examples if each.matches(finding))
+
+
+def _with_examples(finding: Finding, found: list[Counterexample], *, complete: bool) -> Finding:
+    if finding.releases is None:
         return finding
-    names = "; ".join(
-        f"{each.title} ({each.trace.spec.name}, {counted(len(each.trace), 'state')})" for each in alike[:MOST_NAMED]
-    )
-    sentence = f"a known counterexample ends in the same way: {names}. To search for it: {alike[0].command}"
+    alike = [*_matching(finding, found)]
+    if alike:
+        names = "; ".join(
+            f"{each.title} ({each.trace.spec.name}, {counted(len(each.trace), 'state')})" for each in alike[:MOST_NAMED]
+        )
+        sentence = f"a known bug ends in the same way: {names}. To search for it: {alike[0].command}"
+    elif complete:
+        sentence = (
+            f"no known bug explains it: no trace of a bug that `leadline bugs` has for {finding.releases.text} ends in "
+            "the same way"
+        )
+    else:
+        sentence = "the search for known bugs that explain it was interrupted"
     return attrs.evolve(finding, context=(*finding.context, sentence))

@@ -138,7 +138,7 @@ def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexampl
         examples: the counterexamples that match its findings; the page shows their traces.
     """
     chapters = [chapter(number, story_of(each.trace), each.title) for number, each in enumerate(examples, start=1)]
-    links = {each.shape: shown for each, shown in zip(examples, chapters, strict=True)}
+    links = [*zip(examples, chapters, strict=True)]
     groups = itertools.groupby(result.errors, key=lambda finding: (finding.topic, finding.partition))
     wrong = [(name, list(found)) for name, found in groups]
     notes = [finding for finding in result.findings if finding.severity == "note"]
@@ -171,7 +171,7 @@ def _partition(
     name: tuple[str | None, int | None],
     found: list[Finding],
     result: AuditResult,
-    links: dict[tuple[object, ...], Chapter],
+    links: Sequence[tuple[Counterexample, Chapter]],
 ) -> _Partition:
     drawing = result.tables.get((name[0], name[1])) if name[0] is not None and name[1] is not None else None
     columns = len(drawing.columns) if drawing is not None else 0
@@ -196,8 +196,8 @@ def _partition(
     )
 
 
-def _finding(finding: Finding, links: dict[tuple[object, ...], Chapter]) -> _Finding:
-    like = links.get(finding.shape) if finding.shape is not None else None
+def _finding(finding: Finding, links: Sequence[tuple[Counterexample, Chapter]]) -> _Finding:
+    like = next((shown for each, shown in links if each.matches(finding)), None)
     return _Finding(finding.check, finding.sentence, finding.context, like.shown[-1].name if like is not None else "")
 
 

@@ -125,8 +125,8 @@ def searching() -> Iterator[Callable[[str], None]]:
         return
     line = TextColumn("{task.description}", markup=False)
     with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
-        task = progress.add_task("looking for counterexamples of the same shape")
-        yield lambda title: progress.update(task, description=f"looking for the same shape in: {title}")
+        task = progress.add_task("searching for known bugs that match")
+        yield lambda title: progress.update(task, description=f"searching for known bugs that match: {title}")
 
 
 @contextmanager

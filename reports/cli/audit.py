@@ -44,7 +44,7 @@ from leadline.reports.terminal.console import console, is_plain
     help="No broker was running when the directories were copied. Treat them as copied at the same time, even if "
     "brokers had crashed.",
 )
-@click.option("--no-traces", is_flag=True, help="Do not search for known counterexamples that match a finding.")
+@click.option("--no-traces", is_flag=True, help="Do not search for known bugs that match a finding.")
 @click.option("--no-checksums", is_flag=True, help="Do not verify the checksums of batches.")
 @click.option(
     "--engine",

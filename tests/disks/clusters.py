@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from uuid import UUID
@@ -10,6 +12,7 @@ import attrs
 
 from leadline.invariants.audit.cluster import audit
 from leadline.invariants.audit.result import AuditResult, Finding
+from leadline.reports.bugs import SHIPPED
 from tests.disks.data_directories import (
     Batch,
     Disk,
@@ -94,10 +97,15 @@ def notes(result: AuditResult) -> list[Finding]:
     return [finding for finding in result.findings if finding.severity == "note"]
 
 
-def short_suite(folder: Path) -> Path:
-    """A suite with one counterexample: to look through all that leadline ships takes seconds."""
-    check = {"name": "before 0.11, committed data is lost", "spec": "atomic/hw-truncation", "expect": "violated"}
-    lines = [f'{name} = "{value}"' for name, value in {**check, "violates": "strong_isr"}.items()]
-    path = folder / "suite.toml"
-    path.write_text("\n".join(["[[check]]", *lines, ""]), encoding="utf-8")
+def short_archive(folder: Path, ticket: str = "KAFKA-15221") -> Path:
+    """An archive with one bug: to search for all that leadline ships takes seconds."""
+    (bug,) = (each for each in tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["bugs"] if each["ticket"] == ticket)
+    path = folder / "bugs.toml"
+    path.write_text("\n".join(["[[bugs]]", *(f"{name} = {_toml(value)}" for name, value in bug.items()), ""]))
     return path
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{name} = {_toml(each)}' for name, each in value.items())} }}"
+    return json.dumps(value)

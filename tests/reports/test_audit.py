@@ -13,7 +13,11 @@ import pytest
 from leadline.checker import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.invariants.audit.cluster import audit, compare
-from tests.disks.clusters import TOPIC_ID, SmallCluster, checks, notes, small_cluster, standard_batches
+from leadline.invariants.audit.result import AuditResult
+from leadline.model.kafka.releases import KRAFT, RELEASES
+from leadline.reports.audit import counterexamples
+from leadline.reports.audit.counterexamples import with_counterexamples
+from tests.disks.clusters import TOPIC_ID, SmallCluster, checks, notes, short_archive, small_cluster, standard_batches
 from tests.disks.data_directories import (
     Batch,
     Disk,
@@ -786,3 +790,63 @@ def test_a_metadata_log_that_begins_after_its_only_snapshot(tmp_path: Path) -> N
     result = audit([path], workers=1)
     assert (result.verdict, checks(result)) == (Verdict.INCOMPLETE, set())
     assert any("and there is no snapshot of the records before it" in reason for reason in result.reasons)
+
+
+# Which known bugs explain it.
+
+
+def context_of(result: AuditResult, check: str) -> str:
+    """What is said about the first violation of a property after the archive was searched."""
+    found, _ = with_counterexamples(result)
+    return next(finding for finding in found.errors if finding.check == check).context[-1]
+
+
+def given_twice(folder: Path, *, with_metadata: bool) -> SmallCluster:
+    """Brokers 1 and 2 gave the same offset and epoch to different records."""
+    cluster = small_cluster(folder, [1, 2], isr=[1], with_metadata=with_metadata)
+    last_batch(cluster.log(2), batch(6, 4, 1, values=[b"other"] * 4))
+    for log in (cluster.log(1), cluster.log(2)):
+        log.high_watermark = 5
+    return cluster
+
+
+def test_bugs_that_explain_a_finding_are_of_releases_that_can_have_written_the_disks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KAFKA-1120 was fixed in 2.2, and KAFKA-18106 is the same with KRaft."""
+    kraft = given_twice(tmp_path / "kraft", with_metadata=True).audited()
+    monkeypatch.setattr(counterexamples, "SHIPPED", short_archive(tmp_path, "KAFKA-18106"))
+    assert context_of(kraft, "log_matching").startswith("a known bug ends in the same way: KAFKA-18106: With KRaft, ")
+    monkeypatch.setattr(counterexamples, "SHIPPED", short_archive(tmp_path / "kraft", "KAFKA-1120"))
+    assert context_of(kraft, "log_matching") == (
+        "no known bug explains it: no trace of a bug that `leadline bugs` has for releases with KRaft ends in the same "
+        "way"
+    )
+
+
+def test_a_search_for_bugs_that_was_interrupted_does_not_say_that_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(counterexamples, "known", interrupted)
+    cluster = given_twice(tmp_path, with_metadata=True)
+    assert context_of(cluster.audited(), "log_matching") == "the search for known bugs that explain it was interrupted"
+
+
+def test_releases_that_can_have_written_a_log(tmp_path: Path) -> None:
+    def releases(*, with_metadata: bool = False, topic_id: UUID | None = TOPIC_ID) -> set[str]:
+        name = f"{with_metadata}-{topic_id is None}"
+        cluster = given_twice(tmp_path / name, with_metadata=with_metadata)
+        for broker in cluster.disks:
+            cluster.log(broker).topic_id = topic_id
+        (finding,) = (each for each in cluster.audited().errors if each.check == "log_matching")
+        assert finding.releases is not None
+        return set(finding.releases.names)
+
+    assert releases(with_metadata=True) == {column.name for column in RELEASES if column.controller == KRAFT}
+    assert releases() == {each.name for each in RELEASES[[each.name for each in RELEASES].index("kafka/2.8") :]}
+    old = releases(topic_id=None)
+    assert {"kafka/0.11", "kafka/2.7.2"} <= old
+    assert not old & {"kafka/0.10.2", "kafka/2.8"}

@@ -14,7 +14,7 @@ from leadline.reports.audit.counterexamples import with_counterexamples
 from leadline.reports.audit.page import audit_page
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
-from tests.disks.clusters import short_suite, small_cluster, standard_batches
+from tests.disks.clusters import short_archive, small_cluster, standard_batches
 from tests.disks.data_directories import Log, batch
 
 
@@ -35,7 +35,7 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Opened
         other = [batch(0, 4, 0), batch(4, 2, 1, values=[f"<b>{disk.node}</b>".encode()] * 2)]
         disk.logs["other", 7] = Log([(0, other)], None, 6, 6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counterexamples, "SHIPPED", short_suite(folder))
+        patch.setattr(counterexamples, "SHIPPED", short_archive(folder))
         result, examples = with_counterexamples(audit(cluster.write(), workers=1))
     assert len(result.errors) > 4
     (folder / "page.html").write_text(audit_page("an <audit>", result, examples), encoding="utf-8")
@@ -66,7 +66,7 @@ def test_a_link_leads_to_the_trace_that_is_like_it(opened: Opened) -> None:
     page = opened.page
     link = page.get_by_role("link", name="the trace").first
     link.click()
-    assert page.locator("article:visible section:visible h2").inner_text().startswith("10/10")
+    assert page.locator("article:visible section:visible h2").inner_text().startswith("12/12")
     assert opened.complaints == []
 
 

@@ -1,0 +1,69 @@
+"""The releases of Kafka that can have written the logs of a partition, according to the files on disk."""
+
+from __future__ import annotations
+
+import attrs
+
+from leadline.model.disk.partition import DiskPartition
+from leadline.model.kafka.releases import KRAFT, RELEASES, Column
+
+
+@attrs.frozen
+class ReleaseRange:
+    """A range of releases.
+
+    Attributes:
+        text: the range in words, such as ``releases before 0.11``.
+        names: the catalog names of the releases in the range.
+    """
+
+    text: str
+    names: frozenset[str]
+
+
+def _between(text: str, first: tuple[int, ...] = (), end: tuple[int, ...] = (100,), *, kraft: bool) -> ReleaseRange:
+    """Return the releases from a version up to but not including another version.
+
+    Parameters:
+        text: the range in words.
+        first, end: the first version, and the version that ends the range.
+        kraft: whether to include only releases with KRaft.
+    """
+    return ReleaseRange(
+        text,
+        frozenset(
+            column.name
+            for column in RELEASES
+            if first <= _version(column) < end and (column.controller == KRAFT or not kraft)
+        ),
+    )
+
+
+def _version(column: Column) -> tuple[int, ...]:
+    return tuple(map(int, column.versions[0].split(".")))
+
+
+WITH_KRAFT = _between("releases with KRaft", kraft=True)
+SINCE_TOPIC_IDS = _between("releases since 2.8", (2, 8), kraft=False)
+SINCE_LEADER_EPOCHS = _between("releases from 0.11 to 2.7", (0, 11), (2, 8), kraft=False)
+BEFORE_LEADER_EPOCHS = _between("releases before 0.11", (), (0, 11), kraft=False)
+
+
+def releases_of(partition: DiskPartition, *, has_metadata: bool) -> ReleaseRange:
+    """Return the releases that can have written the logs of a partition.
+
+    Brokers have a metadata log only with KRaft. They store topic ids since 2.8 (KIP-516), and leader epochs, in the
+    batches and in a checkpoint, since 0.11 (KIP-101).
+
+    Parameters:
+        partition: the partition.
+        has_metadata: whether a directory of the cluster has a metadata log.
+    """
+    replicas = [replica for _, replica in partition.replicas_of()]
+    if has_metadata:
+        return WITH_KRAFT
+    if partition.topic_id is not None:
+        return SINCE_TOPIC_IDS
+    if any(replica.epochs is not None or (replica.batches["magic"] >= 2).any() for replica in replicas):
+        return SINCE_LEADER_EPOCHS
+    return BEFORE_LEADER_EPOCHS
