@@ -149,3 +149,47 @@ def test_a_call_that_is_given_the_state_reads_members_that_came_after_its_row() 
     expected = answer(oracle.explore, spec)
     assert expected != "refused"
     assert answer(learning.explore, spec, settings=CompiledSettings(workers=1)) == expected
+
+
+@attrs.frozen
+class Desk:
+    """Papers arrive until the desk is cleared."""
+
+    day: int
+    papers: frozenset[int]
+    is_cleared: bool = False
+
+
+@action()
+def wait_a_day(state: Desk) -> Iterator[Desk]:
+    if state.day < 6:
+        yield attrs.evolve(state, day=state.day + 1)
+
+
+@action()
+def bring_a_paper(state: Desk) -> Iterator[Desk]:
+    if state.day == 6 and not state.is_cleared:
+        yield attrs.evolve(state, papers=state.papers | {9})
+
+
+@action()
+def clear(state: Desk) -> Iterator[Desk]:
+    yield attrs.evolve(state, papers=frozenset(), is_cleared=True)
+
+
+@invariant("a cleared desk is empty")
+def cleared_is_empty(state: Desk) -> bool:
+    return not state.is_cleared or not state.papers
+
+
+def test_a_step_that_replaces_a_set_removes_a_member_that_is_found_later() -> None:
+    """The action reads nothing of the set, and still has to be called again once the set can have another member."""
+    spec = Spec(
+        name="desks",
+        initial_states=lambda _: [Desk(0, frozenset({number})) for number in range(4)],
+        actions=[wait_a_day, bring_a_paper, clear],
+        properties=[cleared_is_empty],
+    )
+    expected = answer(oracle.explore, spec)
+    assert expected != "refused"
+    assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=TAKEN_APART)) == expected
