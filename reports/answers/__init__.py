@@ -1,1 +1,1 @@
-"""Questions that readers of the articles ask, as a suite of checks: `leadline answers` writes the answers."""
+"""A suite of checks that answer readers' questions about articles on Kafka. `leadline answers` runs the suite."""

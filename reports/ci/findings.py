@@ -23,7 +23,7 @@ WHOLE = "as expected"
 
 @attrs.frozen
 class SourceLocation:
-    """A line in a source file. The path is relative to the working directory if possible, else to the import path."""
+    """A line in a source file. Its path is relative to the working directory, or else to the import path."""
 
     path: str
     line: int
@@ -31,17 +31,17 @@ class SourceLocation:
 
 @attrs.frozen(eq=False)
 class Finding:
-    """The result of an entire check, or of one of its properties. Its texts are `visible`.
+    """The result of an entire check, or of one property of the check. All texts are `visible`.
 
     Attributes:
         check: the check's title.
         name: the property's name, or `WHOLE`.
-        status: ``passed`` if it is as expected; ``incomplete`` if the expected verdict was not reached.
-        message: the problem in one line; if it passed, the result.
-        property: the property; None if the finding is about an entire check.
-        trace: the trace, if there is one.
+        status: ``passed``, ``failed``, or ``incomplete`` if the expected verdict was not reached.
+        message: the problem in one line, or the result if the finding passed.
+        property: the property, or None if the finding is about an entire check.
+        trace: the trace, or None if there is no trace.
         seconds: for the first finding of a check, the time that the check took.
-        location: its source location; None if it is unknown.
+        location: the source location of the finding, or None if it is unknown.
     """
 
     check: str = attrs.field(converter=visible)
@@ -55,7 +55,7 @@ class Finding:
 
 
 def findings(outcome: Outcome) -> list[Finding]:
-    """Return the findings of a check. The first is about the entire check, unless its properties explain the failure.
+    """Return the findings of a check. The first finding is about the entire check, unless a property shows the failure.
 
     If the verdicts are as expected, there are no findings for properties that are undecided because of an expected
     violation or limit: they neither passed nor failed.
@@ -119,15 +119,15 @@ def _said(item: PropertyResult) -> str:
 def location_of(item: Property, prepared: PreparedCheck | None = None) -> SourceLocation | None:
     """Return the source location at which a CI system shows a violation.
 
-    It is the property's function if its file is in the working directory. Otherwise, as for shipped properties, it is
-    the check in the suite's file.
+    This is the property's function if its file is in the working directory. Otherwise, as for shipped properties, it
+    is the check in the suite's file.
 
     Parameters:
         item: the property.
-        prepared: the check; None if there is none.
+        prepared: the check, or None if the finding is not about a check.
 
     Returns:
-        The location; None if neither the property (a callable object, for instance) nor the check has a source file.
+        The location, or None if neither the property nor the check has a source file.
     """
     here = Path.cwd()
     function = inspect.unwrap(item.function)

@@ -1,4 +1,4 @@
-"""GitHub: workflow commands that show findings next to the code, and a summary of the job in Markdown."""
+"""Workflow commands of GitHub, which show findings next to the code, and summaries of jobs in Markdown."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
     Parameters:
         outcomes: the checks that were run, with their results.
         planned: the number of checks in the suite.
-        most: the most bytes of the summary. Diagrams that do not fit are left out, and the summary says how many.
+        most: the maximum size of the summary in bytes. Diagrams that do not fit are left out and counted.
     """
     lines = [f"### leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", ""]
     lines += ["| | check | expected | found | distinct states | trace | time |", "|---|---|---|---|---:|---:|---:|"]

@@ -1,4 +1,4 @@
-"""JUnit XML, a format that Jenkins, GitLab and further CI systems show."""
+"""Findings as JUnit XML, a format that Jenkins, GitLab and other CI systems show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def junit(name: str, found: Sequence[Finding]) -> str:
 
     Parameters:
         name: the name of the suite.
-        found: the findings.
+        found: the findings of all checks.
     """
     statuses = [finding.status for finding in found]
     counts = {

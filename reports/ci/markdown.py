@@ -24,7 +24,7 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
     Parameters:
         title: the heading of the page.
         suite: the suite's file.
-        outcomes: its checks with their results.
+        outcomes: the checks of the suite with their results.
     """
     yield from (f"# {visible(title)}", "", f"Made from runs: `leadline answers {visible(str(suite))}`.")
     for outcome in outcomes:
@@ -88,7 +88,7 @@ def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iter
     Parameters:
         matrix: the matrix that was searched.
         columns: the results, by configuration and then by spec.
-        command: the command that makes the page.
+        command: the command that writes the page.
     """
     found = matrix.by_configuration(list(columns))
     yield from (f"# {visible(matrix.title)}", "", f"Made from runs: `{visible(command)}`.", "")
@@ -132,7 +132,7 @@ def mutants_summary(report: Report) -> Iterator[str]:
     """Yield the lines of a report on mutants: the original, each mutant, and the mutants that each property kills.
 
     Parameters:
-        report: the report.
+        report: the report on the mutants.
     """
     to_the_end = report.way.all_properties
     until = "to the end of its states" if to_the_end else "up to the first violation"
@@ -191,7 +191,7 @@ def _prose(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a name as code, or escaped by `cell` if it contains characters with a meaning in code or tables."""
+    """Return a name in backticks, or escaped by `cell` if it contains characters that are special in code or tables."""
     return cell(text) if set(text) & {"`", "|", "\\"} or not text.isprintable() else f"`{text}`" if text else ""
 
 

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: findings at the functions of their properties, for code scanning."""
+"""Findings in the format SARIF 2.1.0, for code scanning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(found: Iterable[Finding]) -> str:
-    """Return findings as a SARIF log: a rule for each property, and a result for each finding that is not as expected.
+    """Return findings as a SARIF log, with a rule for each property, and a result for each unexpected finding.
 
     A violation is an error, with its trace as a code flow. An incomplete finding is of kind ``open``, and the run is
     not successful. A finding without a location, such as a finding about an entire check, is a notification.

@@ -1,4 +1,4 @@
-"""JSON: a run of a suite as one object, for programs.
+"""A run of a suite as a JSON object, for programs.
 
 Its JSON Schema is ``check.schema.json`` in this folder. `VERSION` changes when programs that read the object may have
 to change.
@@ -26,7 +26,7 @@ def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
 
     Parameters:
         run: the run.
-        origin: its origin.
+        origin: the version, command and date of the run.
     """
     done = [_check_object(outcome.prepared, outcome, origin) for outcome in run.outcomes]
     left = [_check_object(prepared, None, origin) for prepared in run.checks[len(run.outcomes) :]]
@@ -42,7 +42,7 @@ def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
 
 
 def _check_object(prepared: PreparedCheck, outcome: Outcome | None, origin: Origin) -> dict[str, object]:
-    """Return a check with its result. If it was not run, the fields of the result are null."""
+    """Return a check with its result. If the check was not run, the fields of the result are null."""
     check = prepared.check
     return {
         "name": prepared.title,

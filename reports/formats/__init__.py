@@ -1,4 +1,4 @@
-"""The registry of report formats: for each, the class that it needs and the function that writes it.
+"""The registry of report formats. A format gives the class of its values and the function that writes a value.
 
 There is a module for each kind of report, so that a command imports only the writers that it needs. The commands take
 their options from the tables.
@@ -23,13 +23,13 @@ class Format(Generic[T]):
     """A report format.
 
     Attributes:
-        needs: the class of the values that can be written in it.
-        write: returns the text for a value.
+        needs: the class of the values that can be written in this format.
+        write: a function that returns the text for a value.
         help: a description of the text for the help of a command.
-        metavar: the argument of its option: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder; empty if the
+        metavar: the argument of the option: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder. Empty if the
             text is written to standard output.
-        appends: whether the text is added to the end of the file.
-        required: whether its option is required.
+        appends: true if the text is added to the end of the file.
+        required: true if the option is required.
     """
 
     needs: type[T]
@@ -40,5 +40,5 @@ class Format(Generic[T]):
     required: bool = False
 
     def text(self, *values: object) -> str | None:
-        """Return the text for the first value that is an instance of `needs`; None if there is no such value."""
+        """Return the text for the first value that is an instance of `needs`, or None if there is no such value."""
         return next((self.write(value) for value in values if isinstance(value, self.needs)), None)

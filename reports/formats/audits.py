@@ -1,4 +1,4 @@
-"""Formats of an audit."""
+"""The formats for the results of an audit of disks."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ AUDIT_FORMATS: dict[str, Format[AuditReport]] = {
         appends=True,
     ),
 }
-"""Formats of an audit."""
+"""The formats for the results of an audit of disks."""

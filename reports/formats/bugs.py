@@ -1,4 +1,4 @@
-"""Formats of the searches for known bugs."""
+"""The formats for the results of searches for known bugs."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ BUGS_FORMATS: dict[str, Format[BugsReport]] = {
     ),
     "html": Format(BugsReport, _bugs_page, "Write an HTML page of the runs and traces."),
 }
-"""Formats of the searches for known bugs."""
+"""The formats for the results of searches for known bugs."""

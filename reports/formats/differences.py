@@ -1,4 +1,4 @@
-"""Formats of a behaviour of one spec that another does not have."""
+"""The formats for the difference between two specs: a behaviour that only one of them has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats of the tables of a matrix."""
+"""The formats for verdict matrices, which are tables of verdicts on several specs."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ MATRIX_FORMATS: dict[str, Format[Tables]] = {
     ),
     "html": Format(Tables, tables_page, "Write an HTML page with the tables, the runs and their traces."),
 }
-"""Formats of the tables of a matrix."""
+"""The formats for verdict matrices, which are tables of verdicts on several specs."""

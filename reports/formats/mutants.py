@@ -1,4 +1,4 @@
-"""Formats of the reports on mutants."""
+"""The formats for reports on mutants, which are copies of a spec with one mistake each."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ MUTANTS_FORMATS: dict[str, Format[Reports]] = {
         appends=True,
     ),
 }
-"""Formats of the reports on mutants."""
+"""The formats for reports on mutants, which are copies of a spec with one mistake each."""

@@ -1,4 +1,4 @@
-"""Formats of the result of a search."""
+"""The formats for the result of a search."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from leadline.reports.runs.run_view import RunView
 
 @attrs.frozen(eq=False)
 class FinishedRun:
-    """A finished run.
+    """A finished search, for reports.
 
     Attributes:
-        result: its result.
-        view: the content of its reports.
+        result: the result of the search.
+        view: the content of the reports.
         trace_files: the trace files that were written, by the name of the property.
     """
 
@@ -48,4 +48,4 @@ RUN_FORMATS: dict[str, Format[FinishedRun]] = {
         "Write an HTML page of the run and its traces.",
     ),
 }
-"""Formats of the result of a search."""
+"""The formats for the result of a search."""

@@ -1,4 +1,4 @@
-"""Formats of saved traces and results."""
+"""The formats for saved traces and saved results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Saved:
     Attributes:
         title: the title of the page.
         chapters: the traces, if there is no result.
-        run: the result; None if there are only traces.
+        run: the result, or None if there are only traces.
         notes: a line for each trace that is not on the page.
     """
 
@@ -37,4 +37,4 @@ def _saved_page(saved: Saved) -> str:
 SAVED_FORMATS: dict[str, Format[Saved]] = {
     "html": Format(Saved, _saved_page, "Write the page to this file.", required=True),
 }
-"""Formats of saved traces and results."""
+"""The formats for saved traces and saved results."""

@@ -1,4 +1,4 @@
-"""Formats of a run of a suite."""
+"""The formats for the results of a suite of checks."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ SUITE_FORMATS: dict[str, Format[SuiteRun]] = {
         metavar="",
     ),
 }
-"""Formats of a run of a suite."""
+"""The formats for the results of a suite of checks."""

@@ -1,4 +1,4 @@
-"""Formats of a trace."""
+"""The formats for a trace."""
 
 from __future__ import annotations
 

@@ -41,17 +41,17 @@ _FOLDER = Path(__file__).parent
 
 @attrs.frozen
 class StateView:
-    """The template's data on one state of a trace.
+    """One state of a trace, as the template of the page needs it.
 
     Attributes:
-        name: the fragment of links to it.
-        number: its number, from 1.
-        frame: the state and the step that led to it.
+        name: the fragment of links to the state.
+        number: the number of the state, from 1.
+        frame: the state, and the step that led to the state.
         changes: the cells that the step changed.
-        holdings: the cells and marks of each row; empty if the spec's drawing has none.
-        turns: the events that make it a turning point.
-        explanations: why the step happened, if it decided the outcome.
-        choices: the enabled steps; empty if they were not computed.
+        holdings: the cells and marks of each row. Empty if the spec does not draw cells and marks.
+        turns: the events at this state that decided the outcome of the trace.
+        explanations: why the step happened, if the step decided the outcome.
+        choices: the enabled steps. Empty if they were not computed.
     """
 
     name: str
@@ -75,15 +75,15 @@ class StateVerdict:
 
 @attrs.frozen
 class Chapter:
-    """The template's data on one trace.
+    """One trace, as the template of the page needs it.
 
     Attributes:
-        name: the fragment of links to it.
+        name: the fragment of links to the trace.
         story: the trace.
-        diagram: its space-time diagram.
-        shown: its states.
-        note: a note on it.
-        is_witness: whether it is an example for a witness, not a counterexample.
+        diagram: the space-time diagram of the trace.
+        shown: the states of the trace.
+        note: a note on the trace.
+        is_witness: true if the trace is an example for a witness, not a counterexample.
         files: the files that can be downloaded, as texts by name.
     """
 
@@ -97,7 +97,7 @@ class Chapter:
 
     @property
     def start(self) -> StateView:
-        """The state at which the page opens: the one that violates the property."""
+        """The state at which the page opens, which is the state that violates the property."""
         return self.shown[-1 if self.story.happened else 0]
 
     @property
@@ -113,14 +113,14 @@ class Chapter:
 
 
 def chapter(number: int, story: Story, note: str = "", is_witness: bool = False, link: Link | None = None) -> Chapter:
-    """Return a trace in the form that the page's template needs.
+    """Return a trace as the template of the page needs it.
 
     Parameters:
-        number: its number on the page, from 1.
+        number: the number of the trace on the page, from 1.
         story: the trace.
-        note: a note on it.
-        is_witness: whether it is an example for a witness, not a counterexample.
-        link: returns the addresses of enabled steps; None if there is no server.
+        note: a note on the trace.
+        is_witness: true if the trace is an example for a witness, not a counterexample.
+        link: a function that returns the address of an enabled step, or None if there is no server.
     """
     diagram, trace = story.diagram, story.trace
     explored = None if is_witness else trace
@@ -164,14 +164,14 @@ def page(
     """Return the HTML page of traces.
 
     Parameters:
-        title: its title.
-        chapters: its traces. The page opens on the first one.
-        runs: the runs that found them, if the page also shows runs.
-        beside: if not 0, the number of the state from which the traces are shown side by side, the longest one first.
+        title: the title of the page.
+        chapters: the traces. The page opens on the first trace.
+        runs: the runs that found the traces, if the page also shows runs.
+        beside: the number of the state from which the traces are shown side by side, or 0 to show them one by one.
         notes: notes on the page as a whole.
         above: further HTML, shown above the traces.
-        origin: the version and command that made the results; None if that is not known.
-        start: the fragment of the state on which the page opens; by default, the `start` of the first trace.
+        origin: the version and command that produced the results, or None if they are not known.
+        start: the fragment of the state on which the page opens. By default, the `start` of the first trace.
         links: further links, as texts and addresses.
         verdicts: the verdict of each property on the state on which the page opens.
         grids: tables of the verdicts, shown in place of the list of runs.
@@ -198,8 +198,8 @@ def rendered(template: str, **values: object) -> str:
     """Render a template of this folder.
 
     Parameters:
-        template: the name of its file.
-        values: the values of its variables.
+        template: the file name of the template.
+        values: the values of the variables in the template.
     """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -213,5 +213,5 @@ def rendered(template: str, **values: object) -> str:
 
 
 def _visible(value: object) -> object:
-    """Make a text `visible` before the template escapes it. Markup is generated here and stays unchanged."""
+    """Return a text in `visible` characters, which the template then escapes. Markup is returned unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,4 +1,4 @@
-"""The cells that a step changed."""
+"""The cells of a state's rows that a step changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leadline.reports.traces.rows import Rows
 
 @attrs.frozen
 class Change:
-    """One cell before and after a step; an empty text if the cell does not exist."""
+    """One cell before and after a step. A cell that does not exist has an empty text."""
 
     row: str
     column: str
@@ -21,7 +21,7 @@ class Change:
 
 
 def changes(before: Rows, after: Rows) -> tuple[Change, ...]:
-    """The cells that differ between two states, in the order of their rows."""
+    """Return the cells that differ between two states, in the order of their rows."""
     return tuple(
         Change(name, column, was, now)
         for name in dict.fromkeys([*before, *after])

@@ -1,4 +1,4 @@
-"""Choices: the steps that are enabled at a state of a trace."""
+"""The steps that are enabled in a state of a trace."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Link = Callable[[int, int], str]
 
 @attrs.frozen
 class Choice:
-    """A step that is enabled at a state.
+    """A step that is enabled in a state.
 
     Attributes:
         words: the step in words.
         label: the action with its parameters.
-        outcome: the cells that it changes, in words.
-        violated: the properties that it violates.
-        taken: whether the trace continues with it.
-        link: its address; empty if there is no server.
+        outcome: the cells that the step changes, in words.
+        violated: the properties that the step violates.
+        taken: true if the trace continues with the step.
+        link: the address of the page after the step. Empty if there is no server.
     """
 
     words: str
@@ -42,15 +42,15 @@ class Choice:
 
 
 def choices(trace: Trace[object], number: int, link: Link | None = None) -> tuple[Choice, ...]:
-    """The steps that are enabled at a state of a trace, in the spec's order.
+    """Return the steps that are enabled in a state of a trace, in the spec's order.
 
     Parameters:
         trace: the trace.
-        number: the state, counted from 0.
-        link: returns the address of each choice.
+        number: the number of the state, from 0.
+        link: a function that returns the address of the page after a step, or None if there is no server.
 
     Raises:
-        SpecError: an action, a property or the drawing misbehaved.
+        SpecError: if an action, a property or the drawing function of the spec raised an error.
     """
     spec, state = trace.spec, trace.states[number]
     before = rows_of(spec, state)
@@ -74,7 +74,7 @@ def choices(trace: Trace[object], number: int, link: Link | None = None) -> tupl
 
 
 def violated(spec: Spec[object], before: object, after: object) -> Iterator[str]:
-    """The names of the invariants and step invariants that a step violates."""
+    """Yield the names of the invariants and step invariants that a step violates."""
     for item in spec.checks_of(Kind.INVARIANT, Kind.STEP_INVARIANT):
         states = (before, after) if item.kind.of_steps else (after,)
         if spec.complaint(item, *states) is not None:

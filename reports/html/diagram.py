@@ -1,4 +1,4 @@
-"""The space-time diagram: a lane for each row, time downwards, messages as arrows."""
+"""Space-time diagrams, in which each row has a vertical lane, time runs downwards, and messages are arrows."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ class Line:
     """A segment of a lane, or an arrow.
 
     Attributes:
-        x1, y1, x2, y2: its ends, in pixels.
+        x1: the horizontal position of the start, in pixels.
+        y1: the vertical position of the start, in pixels.
+        x2: the horizontal position of the end, in pixels.
+        y2: the vertical position of the end, in pixels.
         looks: the CSS class: ``up`` or ``down`` for a lane; ``sent``, ``lost`` or ``waiting`` for an arrow.
-        text: the message, in full.
-        step: the step in which it ends.
-        label: the label of an arrow; None if there is no room for one.
+        text: the complete text of the message.
+        step: the step in which the line ends.
+        label: the label of an arrow, or None if there is no room for a label.
     """
 
     x1: float
@@ -53,7 +56,7 @@ class Line:
 
 @attrs.frozen
 class Dot:
-    """A step on a lane: an ``event``, or a ``stop`` or ``start`` if the row goes down or comes back."""
+    """A step on a lane: a ``stop`` or ``start`` if the row goes down or up again, otherwise an ``event``."""
 
     x: float
     y: float
@@ -63,7 +66,7 @@ class Dot:
 
 @attrs.frozen
 class Diagram:
-    """The shapes of a diagram, in pixels. Steps are `STEP` high; the names of the lanes are above, in `HEAD`."""
+    """The shapes of a diagram, in pixels. A step is `STEP` high. The names of the lanes are above, in `HEAD` pixels."""
 
     width: int
     height: int
@@ -77,7 +80,7 @@ class Diagram:
 
 
 def diagram_of(diagram: SpaceTime) -> Diagram:
-    """The shapes of a diagram."""
+    """Return the shapes of a space-time diagram."""
     count = len(diagram.touched)
     width = GUTTER + LANE * len(diagram.lanes)
     x = {row: GUTTER + LANE * place + LANE // 2 for place, row in enumerate(diagram.lanes)}
@@ -110,7 +113,7 @@ def _labelled(arrows: list[Line], dots: tuple[Dot, ...], width: int) -> tuple[Li
 
 
 def _among_level_ones(arrow: Delivery, arrows: tuple[Delivery, ...]) -> float:
-    """The position of an arrow among those that are sent and received in one step, relative to their middle."""
+    """Return the position of an arrow among the arrows that start and end in one step, relative to the middle."""
     level = [other for other in arrows if other.at_once and other.sent == arrow.sent]
     return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
 
@@ -120,7 +123,7 @@ def _apart(line: Line, place: float) -> Line:
 
 
 def _lane(x: int, y: list[int], height: int, up: list[bool]) -> list[Line]:
-    """The segments of a lane, from each state to the next."""
+    """Return the segments of a lane, from each state to the next."""
     ends = [*y[1:], height]
     return [Line(x, y[number], x, ends[number], "up" if up[number] else "down") for number in range(len(y))]
 
@@ -131,7 +134,7 @@ def _looks(up: list[bool], number: int) -> str:
 
 
 def _arrow(arrow: Delivery, x: dict[str, int], y: list[int], height: int) -> Line:
-    """An arrow. It ends before its row if the message is lost, and at the bottom if the message is still in flight."""
+    """Return an arrow, which ends before its row if the message is lost, and at the bottom if it is in flight."""
     x1, y1 = x[arrow.message.source], y[arrow.sent]
     x2, y2 = x[arrow.message.target], height if arrow.ended is None else y[arrow.ended]
     side = GAP if x2 > x1 else -GAP

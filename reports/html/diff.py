@@ -10,7 +10,7 @@ from leadline.reports.traces.story import story_of
 
 
 def diff_page(parting: Parting) -> str:
-    """Return the page of two behaviours side by side. It opens at the first state that differs."""
+    """Return the page with two behaviours side by side, which opens at the first state that differs."""
     said = (f"{counted(parting.shared, 'state')} alike", ending(parting))
     rules = differing_rules(parting.first.spec, parting.second.spec)
     stories = [story_of(trace) for trace in (parting.first, parting.second)]

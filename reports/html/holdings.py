@@ -1,4 +1,4 @@
-"""The contents of each row: its log as cells, with marks at offsets."""
+"""The contents of each row of a state: a log as cells, with marks at offsets."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class LogCell:
     """One cell of a log.
 
     Attributes:
-        x: its distance from the left, in pixels.
-        offset: its offset, from 0.
-        drawn: its contents.
-        colour: the number of its colour.
-        is_new: whether the step added it.
-        is_gone: whether the step removed it.
+        x: the distance from the left, in pixels.
+        offset: the offset of the cell, from 0.
+        drawn: the contents of the cell.
+        colour: the number of the colour.
+        is_new: true if the step added the cell.
+        is_gone: true if the step removed the cell.
     """
 
     x: int
@@ -40,7 +40,7 @@ class LogCell:
 
 @attrs.frozen
 class Mark:
-    """A named offset, and its value before the step."""
+    """A named offset, such as a high watermark, and its value before the step."""
 
     x: int
     name: str
@@ -49,7 +49,7 @@ class Mark:
 
     @property
     def moved(self) -> bool:
-        """Whether the step moved it."""
+        """True if the step moved the mark."""
         return self.offset != self.before
 
 
@@ -58,12 +58,12 @@ class Holding:
     """The contents of one row.
 
     Attributes:
-        name: its name.
-        row: the row of the spec's drawing.
-        cells: its cells, followed by those that the step removed.
-        marks: its marks.
+        name: the name of the row.
+        row: the row as the spec draws it.
+        cells: the cells of the row, followed by the cells that the step removed.
+        marks: the marks of the row.
         width: the total width, in pixels.
-        badges: its badges, each with whether the step changed it.
+        badges: the badges of the row, each with true if the step changed the badge.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Holding:
 
 
 def holdings(now: Rows, before: Rows) -> tuple[Holding, ...]:
-    """The contents of each row in a state, and how the step before changed them."""
+    """Return the contents of each row in a state, with the changes of the step before."""
     return tuple(_holding(name, row, before.get(name, row)) for name, row in now.items())
 
 

@@ -1,8 +1,8 @@
 """The placement of the labels of arrows, so that no two overlap.
 
-Each label is tried at positions along its arrow, the middle first. It takes the first position where it overlaps no
-label placed before and where its own arrow is the nearest one. The widths of texts are estimated; the page sets them
-with `textLength`, so that they are the same in every browser.
+Several positions along an arrow are tried for its label, beginning with the middle. The label is placed at the first
+position where it overlaps no earlier label and where its own arrow is the nearest arrow. The widths of texts are
+estimated. The page sets these widths with `textLength`, so that every browser uses them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Segment:
         return self.y1 < other.y2 + REACH and other.y1 < self.y2 + REACH
 
     def distance(self, x: float, y: float) -> float:
-        """The distance of a point from the arrow."""
+        """Return the distance of a point from the arrow."""
         dx, dy = self.x2 - self.x1, self.y2 - self.y1
         length = dx * dx + dy * dy
         share = max(0.0, min(1.0, ((x - self.x1) * dx + (y - self.y1) * dy) / length)) if length else 0.0
@@ -72,8 +72,9 @@ class Label:
     """The label of an arrow.
 
     Attributes:
-        x, y: the middle of its box.
-        width: the width of its text.
+        x: the horizontal position of the middle of the label.
+        y: the vertical position of the middle of the label.
+        width: the width of the text.
         text: the text, shortened if there was not enough room.
     """
 
@@ -83,17 +84,17 @@ class Label:
     text: str
 
     def overlaps(self, other: Label) -> bool:
-        """Return whether the boxes of two labels overlap."""
+        """Return whether two labels overlap."""
         near_in_x = abs(self.x - other.x) < (self.width + other.width) / 2 + 2
         return near_in_x and abs(self.y - other.y) < HEIGHT
 
     def covers(self, x: float, y: float) -> bool:
-        """Return whether the box covers a part of the dot at a point."""
+        """Return whether the label covers a part of the dot at a point."""
         return abs(self.x - x) < self.width / 2 + DOT and abs(self.y - y) < HEIGHT / 2 + DOT
 
 
 def text_width(text: str) -> float:
-    """The estimated width of a label's text, in pixels."""
+    """Return the estimated width of a label's text, in pixels."""
     return FONT * sum(0.35 if each in NARROW else 0.97 if each in WIDE else 0.6 for each in text)
 
 
@@ -103,12 +104,13 @@ def placed(
     """Place the label of each arrow.
 
     Parameters:
-        arrows: each arrow with its text.
-        dots: the positions of events, which labels avoid if they can.
-        left, right: the horizontal range for labels.
+        arrows: the arrows, each with the text of its label.
+        dots: the positions of events, which labels avoid if possible.
+        left: the left end of the range for labels.
+        right: the right end of the range for labels.
 
     Returns:
-        The label of each arrow; None if there is no room for it, even shortened.
+        The label of each arrow, or None if there is no room even for a shortened label.
     """
     labels: list[Label | None] = [None] * len(arrows)
     # short arrows have the fewest positions, so they are placed first
@@ -134,7 +136,7 @@ def _length(segment: Segment) -> float:
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """Yield a text, and then shorter and shorter prefixes of it."""
+    """Yield a text, and then shorter and shorter prefixes of the text."""
     yield text
     for separator in (", ", " "):
         head = text.partition(separator)[0]

@@ -9,7 +9,7 @@ from leadline.reports.runs.run_view import view_of_result
 
 
 def tables_page(tables: Tables) -> str:
-    """Return the page of the tables, of every run and of its traces."""
+    """Return the page with the tables, and with every run and its traces."""
     matrix, columns, origin = tables.matrix, tables.columns, Origin.now()
     runs = [
         with_traces(column.result, view_of_result(column.result, origin), f"{column.spec}: {column.configuration.name}")

@@ -1,4 +1,4 @@
-"""The page of a spec's mutants."""
+"""The HTML page of a spec's mutants, which are copies of the spec with one mistake each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Row:
 
 
 def mutants_page(report: Report) -> str:
-    """The page of a report on mutants, as HTML. Mutants that need attention come first."""
+    """Return the HTML page of a report on mutants. Mutants that need attention come first."""
     mutations = {each.name: each for each in report.mutations}
     rows = [
         _Row(
@@ -43,7 +43,7 @@ def mutants_page(report: Report) -> str:
 
 
 def _looks(outcome: Outcome, is_explained: bool) -> str:
-    """Return the CSS class for an outcome."""
+    """Return the CSS class for the outcome of a mutant."""
     if is_open(outcome):
         return "by-design" if is_explained else "incomplete" if outcome.fate is Fate.INCOMPLETE else "violated"
     return "holds"

@@ -1,4 +1,4 @@
-"""Plots of a run, as SVG within the page."""
+"""Plots of a run, which are SVG elements of its HTML page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
     """Return a bar chart of the distinct states at each depth. The bars form one outline, as there may be thousands.
 
     Parameters:
-        levels: the numbers of states, from depth 1 on.
+        levels: the numbers of distinct states, beginning with depth 1.
         name: a name that no other plot on the page has.
     """
 

@@ -1,4 +1,4 @@
-"""The HTML page of runs, with their results and traces."""
+"""The HTML page of runs (searches), with their results and traces."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ FEWEST_RATES = 5
 
 @attrs.frozen
 class RunWithTraces:
-    """A run with its traces.
+    """A run (a search) with its traces.
 
     Attributes:
         title: the title of the run.
         run: the view of its result.
-        stories: the traces of each property by its name, each with a note; also those of witnesses, if available.
-        failure: why the run is not as expected; empty if it is.
+        stories: the traces of each property or witness, by its name. Each trace has a note.
+        failure: why the run is not as expected. Empty if the run is as expected.
     """
 
     title: str
@@ -87,26 +87,27 @@ class RunSection:
     """The section of the page for one run.
 
     Attributes:
-        name: the fragment of links to it.
+        name: the fragment of links to the section.
         title: the title of the check.
-        failure: why the run is not as expected; empty if it is.
+        failure: why the run is not as expected. Empty if the run is as expected.
         searched: the spec with its bounds, and the engine with its settings.
         verdict: the verdict on the run, with the reason if it stopped early.
         looks: the CSS class of the verdict.
-        note: a further remark; usually empty.
+        note: a further remark. Usually empty.
         diagnosis: the diagnosis of the first violation, in lines.
         counts: the counts, in lines.
         whole_reads: the code that the engine cannot analyse, and the resulting cost, in lines.
-        plots: states per depth and rate over time, if they are known.
-        properties, actions: the rows of the tables.
+        plots: the plots of the states per depth and of the rate over time, if known.
+        properties: the rows of the table of properties.
+        actions: the rows of the table of actions.
         idle: the words for an action that was never enabled.
-        start: the fragment of links to the first state of its first trace; empty if it has no trace.
+        start: the fragment of links to the first state of the first trace. Empty if there is no trace.
         gaps: the missing coverage, in lines.
-        covered: its coverage; None if that was not measured.
+        covered: the coverage, or None if it was not measured.
         instance_columns: the first two headings of the table of action instances.
         shown_kinds: see `leadline.reports.runs.phrases.shown_kinds`.
-        fields: the values of each field, in words, by path.
-        sample_note: the states of a random search in which premises, witnesses and fields were counted, or empty.
+        fields: the values of each field, in words, by the name of the field.
+        sample_note: the number of states in which a random search measured coverage. Empty for other searches.
         source: the covered functions.
         legend: the meaning of the marks of source lines.
     """
@@ -138,7 +139,7 @@ class RunSection:
 
 @attrs.frozen
 class FunctionView:
-    """A function's source: for each line its number, text, CSS class, mark and remark."""
+    """The source of a function. Each line has a number, a text, a CSS class, a mark and a remark."""
 
     name: str
     file: str
@@ -148,7 +149,7 @@ class FunctionView:
 
 @attrs.frozen
 class GridCell:
-    """A cell of a table of runs: its text, its CSS class, and the fragment of a trace or run that it links to."""
+    """A cell of a table of runs, with a text, a CSS class, and a link to a trace or run of the page."""
 
     text: str
     looks: str
@@ -160,7 +161,7 @@ class Grid:
     """A table of runs.
 
     Attributes:
-        caption: its caption.
+        caption: the caption of the table.
         text: a summary of the table.
         head: the names of the columns.
         rows: the name and the cells of each row. A cell has a verdict, the index of its run, and a property's name.
@@ -173,28 +174,28 @@ class Grid:
 
 
 def with_traces(result: Result, run: RunView, title: str = "", failure: str = "") -> RunWithTraces:
-    """A run with the traces of its result.
+    """Return a run with the traces of its result.
 
     Parameters:
         result: the result.
         run: the view of the result.
-        title: the title of the run; by default, the name of its spec.
-        failure: why the run is not as expected; empty if it is.
+        title: the title of the run. By default, the name of its spec.
+        failure: why the run is not as expected. Empty if the run is as expected.
     """
     stories = {item.property.name: [(story_of(trace), "") for trace in item.traces] for item in result.properties}
     return RunWithTraces(title or run.spec, run, stories, failure)
 
 
 def title_of(run: RunView) -> str:
-    """The title of the page of one run: the verdict, the violated properties, the spec."""
+    """Return the title for a page of one run: the verdict, the violated properties and the spec."""
     missed = ", ".join(item.name for item in run.missed)
     return f"{run_verdict(run)[0]}{f': {missed}' if missed else ''} - {run.spec}"
 
 
 def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = (), grids: Sequence[Grid] = ()) -> str:
-    """Return the HTML page of runs: tables of the runs, all traces, and the details of each run.
+    """Return the HTML page of runs, with tables of the runs, all traces, and the details of each run.
 
-    Unexpected traces come first, then expected ones, then witnesses.
+    Unexpected traces come first, then expected traces, then traces of witnesses.
 
     Parameters:
         title: the title of the page.
@@ -215,7 +216,7 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
 
 
 def _linked(grid: Grid, runs: Sequence[RunSection]) -> dict[str, object]:
-    """Return the template's data on a table of runs, with links to runs and traces."""
+    """Return a table of runs as the template of the page needs it, with links to runs and traces."""
     rows = []
     for name, cells in grid.rows:
         shown = []
@@ -229,7 +230,7 @@ def _linked(grid: Grid, runs: Sequence[RunSection]) -> dict[str, object]:
 
 @attrs.frozen
 class _Entry:
-    """A trace of a run that has no number on the page yet."""
+    """A trace of a run before it has a number on the page."""
 
     run: int
     name: str
@@ -254,7 +255,7 @@ def _check(number: int, shown: RunWithTraces) -> str:
 
 
 def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]]) -> RunSection:
-    """The section of a run, given the chapters of each property."""
+    """Return the section of a run, with links to the traces of each property."""
     run, statistics = shown.run, shown.run.statistics
     covered = statistics.covered
     rows = []
@@ -299,7 +300,7 @@ def _function(function: FunctionCoverage) -> FunctionView:
 
 
 def _fields(covered: CoverageCounts) -> dict[str, str]:
-    """The values of each field, in words."""
+    """Return the values of each field in words, by the name of the field."""
     of_sample = covered.sampled is not None
     return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
 

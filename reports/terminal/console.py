@@ -25,16 +25,16 @@ STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLE
 
 
 def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Console:
-    """Return a console for standard output or standard error, as wide as its terminal.
+    """Return a console for standard output or standard error. It is as wide as its terminal.
 
     Without a terminal, it has no colours and is 100 columns wide unless ``COLUMNS`` is set. With ``NO_COLOR``, it has
     no colours.
 
     Parameters:
-        stderr: whether it is for standard error.
-        live: whether its lines are overwritten, as for progress. This needs control characters, so everything that is
+        stderr: true for standard error.
+        live: true if lines are overwritten, as for progress. This needs control characters, so all text that is
             printed must already be `visible`.
-        quiet: whether nothing is printed on it.
+        quiet: true if the console prints nothing.
     """
     stream = sys.stderr if stderr else sys.stdout
     out = WholeConsole(
@@ -64,7 +64,7 @@ class WholeConsole(Console):
 
 
 class PlainLines(RenderHook):
-    """Prints lines without the padding that `rich` adds, and makes them `inert`."""
+    """A hook of `rich` that removes the padding of printed lines, and makes the lines `inert`."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Replace the objects to print. `rich` calls this method before it prints them."""
@@ -119,8 +119,8 @@ def empty_table(title: str, columns: tuple[str, ...], numbers: int = 0) -> Table
     """Return a table without rows.
 
     Parameters:
-        title: its title; may be empty.
-        columns: the headings of its columns.
+        title: the title, which may be empty.
+        columns: the headings of the columns.
         numbers: the number of columns at the end that contain numbers.
     """
     heading = f"\n{title}" if title else " "

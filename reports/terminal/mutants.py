@@ -32,7 +32,7 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
 def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
     """Show progress on standard error: one updated line on a terminal, otherwise a new line every `LINE_SECONDS`.
 
-    It is drawn without a thread, because processes are forked while it is shown.
+    The progress is shown without a thread, because processes are forked at the same time.
     """
     out = console(stderr=True)
     due = time.monotonic() + LINE_SECONDS

@@ -16,7 +16,7 @@ from leadline.reports.terminal.console import console, is_plain
 
 
 def progress_lines(statistics: Statistics) -> list[str]:
-    """The counts of a run so far, in lines of about 80 columns."""
+    """Return the counts of a run so far, in lines of about 80 columns."""
     if statistics.activity:
         found = [f"{statistics.distinct:,} distinct  depth {statistics.depth}"] if statistics.distinct else []
         return [f"{_elapsed(statistics.seconds)}  {visible(statistics.activity)}", *found]
@@ -35,16 +35,16 @@ def progress_lines(statistics: Statistics) -> list[str]:
 
 
 def estimated_total(levels: Sequence[int]) -> int | None:
-    """Estimate the total number of states, once the levels shrink.
+    """Estimate the total number of states of a search whose levels have begun to shrink.
 
     The sizes of levels usually follow a bell curve. The estimate assumes that the remaining levels shrink by the
     ratio of the last two complete levels.
 
     Parameters:
-        levels: the distinct states at each depth; the last level may not be complete.
+        levels: the number of distinct states at each depth. The last level may not be complete.
 
     Returns:
-        The estimate; None if the levels do not shrink yet.
+        The estimate, or None if the levels do not shrink yet.
     """
     if len(levels) < 4 or not levels[-4] > levels[-3] > levels[-2] > 0:
         return None

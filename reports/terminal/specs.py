@@ -14,7 +14,7 @@ from leadline.reports.terminal.console import empty_table
 
 
 def specs_view(specs: list[Spec[object]]) -> RenderableType:
-    """A list of specs, one on each line."""
+    """Return a list of specs, with one spec on each line."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for spec in specs:
         table.add_row(Text(visible(spec.name), style="bold"), visible(spec.summary))

@@ -35,9 +35,9 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
 
     Parameters:
         story: the trace.
-        plain: whether changed cells are marked with a star instead of a colour.
+        plain: true to mark changed cells with a star instead of a colour.
         width: the width of the terminal in columns.
-        titled: whether to show the spec and its bounds first.
+        titled: true to show the spec and its bounds first.
     """
     count = len(story.frames)
     numbers = range(count) if count <= MOST_STATES else [0, *range(count - MOST_STATES + 1, count)]
@@ -71,7 +71,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
 
 
 def turning_points(story: Story) -> Iterator[RenderableType]:
-    """Yield a table of the events that decided a trace's outcome; nothing if the violation is the only event."""
+    """Yield a table of the events that decided a trace's outcome, unless the violation is the only event."""
     if len(story.happened) < 2:
         return
     yield Text("\nwhat happened", style="bold")
@@ -94,9 +94,10 @@ def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -
     """Return a view of two traces in two columns, state by state.
 
     Parameters:
-        left, right: the traces; they may differ in length.
-        first_number: the number of their first states.
-        plain: whether changed cells are marked with a star instead of a colour.
+        left: the left trace.
+        right: the right trace, which may have a different length.
+        first_number: the number of the first state of both traces.
+        plain: true to mark changed cells with a star instead of a colour.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), expand=True)
     for story in (left, right):
@@ -131,8 +132,8 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
     Parameters:
         out: the console to print on.
         result: the result.
-        only: the number of counterexamples to print; by default all.
-        titled: whether to show the spec and its bounds with each counterexample.
+        only: the number of counterexamples to print. By default, all are printed.
+        titled: true to show the spec and its bounds with each counterexample.
     """
     violated = (item.traces for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces)
     for trace in next(violated, ())[:only]:

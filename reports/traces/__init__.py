@@ -1,1 +1,1 @@
-"""Traces: as frames for the views, and in the formats of external tools."""
+"""Traces in the form that reports show, and in the formats of other tools."""

@@ -1,4 +1,4 @@
-"""DOT: a state graph for Graphviz."""
+"""State graphs in the DOT language, which Graphviz draws."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     Parameters:
         spec: the spec of the states.
         graph: a graph from `leadline.checker.traces.graph`: nodes are states, and edges have an ``instance``.
-        trace: a trace in the graph.
+        trace: a trace in the graph, or None.
 
     Raises:
-        SpecError: the spec's drawing or an invariant misbehaved.
+        SpecError: if the code that draws or checks states raised an error.
     """
     drawing = Digraph(node_attr={"shape": "box", "fontname": "monospace"}, edge_attr={"fontname": "sans-serif"})
     names = {state: f"s{number}" for number, state in enumerate(graph)}

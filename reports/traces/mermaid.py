@@ -1,4 +1,4 @@
-"""Mermaid: a trace as a sequence diagram that GitHub renders in Markdown."""
+"""Traces as sequence diagrams in Mermaid, which GitHub renders in Markdown."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_CHARACTERS = 45_000
 
 
 def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
-    """Return a story as a Mermaid sequence diagram.
+    """Return a trace as a Mermaid sequence diagram.
 
     Messages are drawn in the step in which they arrive. A step without messages is a note over its rows.
 
     Parameters:
         story: the trace.
-        most: the most characters of the diagram. If a story needs more, its first steps are left out, because the end
-            of a counterexample is more important. A note gives their number.
+        most: the maximum number of characters of the diagram. If a trace needs more, its first steps are left out,
+            because the end of a counterexample is more important. A note gives the number of these steps.
     """
     rows = story.diagram.lanes
     head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
@@ -40,7 +40,7 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
 
 
 def _step(story: Story, number: int, frame: Frame) -> list[str]:
-    """Return the lines of a step: its arrows, and a note that describes it."""
+    """Return the lines of the diagram for one step: its arrows, and a note that describes the step."""
     if not number:
         return []
     diagram = story.diagram
@@ -67,7 +67,7 @@ def _wrapped(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape text for Mermaid: ``;`` and ``#`` would end it, ``<`` would begin a tag, ``end`` would end a block."""
+    """Return text escaped for Mermaid, in which ``;``, ``#``, ``<`` and ``end`` have a meaning."""
     line = " ".join(text.split())
     escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
     return re.sub(r"\b(e)(n)(d)\b", lambda found: f"{found[1]}#{ord(found[2])};{found[3]}", escaped, flags=re.I) or "-"

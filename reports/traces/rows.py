@@ -1,4 +1,7 @@
-"""The rows of a state, which every view shows. The spec's drawing gives them; without it, each component is a row."""
+"""The rows of text that show a state in all reports.
+
+The spec's drawing function returns the rows. If a spec has no such function, each component of the state is a row.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ REST = "state"
 
 
 def rows_of(spec: Spec[S], state: S) -> Rows:
-    """The rows of a state.
+    """Return the rows of a state.
 
     Raises:
-        SpecError: the spec's drawing misbehaved.
+        SpecError: if the spec's drawing function raised an error.
     """
     if spec.drawing is not None:
         return spec.rows(state)
@@ -57,7 +60,7 @@ def written(value: object) -> str:
 
 
 def rows_of_file(values: dict[str, Json]) -> Rows:
-    """Return the rows of a state in a trace file whose spec is not available: one for each record."""
+    """Return the rows of a state in a trace file whose spec is not available. Each record is a row."""
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
 
@@ -74,9 +77,9 @@ def _generic(
     Parameters:
         parts: each field's value and the name of one of its elements, by the field's name.
         components: the names of the fields that have separate rows.
-        items: returns the elements of a tuple, and None for any other value.
-        fields: returns the fields of a record, and None for any other value.
-        text: returns a value in a readable notation.
+        items: a function that returns the elements of a tuple, and None for any other value.
+        fields: a function that returns the fields of a record, and None for any other value.
+        text: a function that returns a value in a readable notation.
     """
     called = [each for name, (value, each) in parts.items() if name in components and items(value) is not None]
     columns: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""ShiViz: a trace as a log with vector clocks, which bestchai.bitbucket.io/shiviz draws."""
+"""Traces as logs with vector clocks, which the tool ShiViz (bestchai.bitbucket.io/shiviz) draws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Clock = dict[str, int]
 
 
 def shiviz(story: Story) -> str:
-    """Return a story as a ShiViz log: for each event its host and vector clock, and a line that describes it.
+    """Return a trace as a ShiViz log, which has the host, the vector clock and a description of each event.
 
     An event follows the earlier events of its row and the events that sent the messages that it receives. If a step
     happens in several rows without messages between them, the row that acts comes first. A row that a step only reads
@@ -47,7 +47,7 @@ def shiviz(story: Story) -> str:
 def _acting_first(diagram: SpaceTime, number: int) -> tuple[str, ...]:
     """Return the rows in which a step happened, beginning with the row that acts.
 
-    The acting row receives an earlier message, or else changes. The row of values without a component comes last.
+    The acting row receives an earlier message, or else changes. The row of values outside components comes last.
     """
     touched = diagram.touched[number]
     arriving = [each for each in diagram.deliveries if each.arrives and each.ended == number]

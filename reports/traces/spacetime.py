@@ -22,8 +22,8 @@ class SpaceTime:
     Attributes:
         lanes: the names of the rows, in order.
         deliveries: the messages, in the order in which they were sent.
-        touched: for each state, the rows in which the step to it happened, senders first.
-        rows: for each state, its rows.
+        touched: for each state, the rows in which the step to the state happened. Senders come first.
+        rows: the rows of each state.
     """
 
     lanes: tuple[str, ...]
@@ -33,16 +33,16 @@ class SpaceTime:
 
     @property
     def has_pictures(self) -> bool:
-        """Whether any row has cells, marks or badges, which a table cannot show."""
+        """True if any row has cells, marks or badges, which a table cannot show."""
         return any(row.cells or row.marks or row.badges for rows in self.rows for row in rows.values())
 
 
 def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> SpaceTime:
-    """The space-time diagram of a trace.
+    """Return the space-time diagram of a trace.
 
     Parameters:
         rows: the rows of each state.
-        trace: the trace, if its spec is available.
+        trace: the trace, or None if its spec is not available.
     """
     sent = deliveries(trace) if trace is not None else ()
     lanes = dict.fromkeys([name for state in rows for name in state] or [REST])
@@ -56,7 +56,7 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """Yield phrases for the cells that rows lose in a step."""
+    """Yield a phrase for each row that loses cells in a step, such as the records of a truncated log."""
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
         if held[kept:]:
@@ -64,7 +64,7 @@ def losses(before: Rows, after: Rows) -> Iterator[str]:
 
 
 def _ends(sent: Sequence[Delivery], number: int) -> Iterator[str]:
-    """Yield the rows that send or receive in a step. The sender of a message received in it comes first."""
+    """Yield the rows that send or receive a message in a step. Senders come before receivers."""
     arriving = [each for each in sent if each.arrives and each.ended == number]
     at_once = [each.message for each in arriving if each.at_once]
     receivers = {message.target for message in at_once}

@@ -1,4 +1,4 @@
-"""Stories: traces in the form that views show, as a sequence of frames. All texts are `visible`."""
+"""Stories, which are traces in the form that reports show. All texts are `visible`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MOST_CAUSES = 20
 
 @attrs.frozen
 class Frame:
-    """One state, and the step that led to it.
+    """One state of a story, and the step that led to the state.
 
     Attributes:
-        label: the action with its parameters; empty for the initial state.
-        sentence: the step in words; empty if the action has no sentence.
-        losses: the cells that it lost, in words; empty if it lost none.
+        label: the action with its parameters. Empty for the initial state.
+        sentence: the step in words. Empty if the action has no sentence.
+        losses: the cells that the step removed, in words. Empty if the step removed no cells.
         rows: the state's rows.
         changed: the columns whose texts differ from the frame before, as (row, column).
         under_way: the messages in flight.
@@ -48,21 +48,21 @@ class Frame:
 
     @property
     def words(self) -> str:
-        """The complete step in words, with the cells that it lost."""
+        """The complete step in words, with the cells that the step removed."""
         return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
 
 
 @attrs.frozen
 class Story:
-    """A trace in the form that views show.
+    """A trace in the form that reports show.
 
     Attributes:
         title: the spec with its bounds.
         legend: the meaning of the notation in the rows.
-        frames: one for each state.
+        frames: a frame for each state.
         diagram: the space-time diagram.
-        happened: the events that decided the outcome, in order; the last one is the violation or the witness.
-        trace: the trace; None if its spec is not available.
+        happened: the events that decided the outcome, in order. The last event is the violation or the witness.
+        trace: the trace, or None if its spec is not available.
         ending: paragraphs on the meaning of the trace, the reason why its end is wrong, and the source of the rule.
     """
 
@@ -75,7 +75,7 @@ class Story:
     trace: Trace[object] | None = attrs.field(default=None, eq=False, repr=False)
 
     def turns(self, state: int) -> tuple[Event, ...]:
-        """The turning points at a state, counted from 0. If several have the same label, the first one is returned."""
+        """Return the events at a state (counted from 0) that decided the outcome. Each label is returned only once."""
         return tuple(
             {event.label: event for event in reversed(self.happened) if event.state == state and event.label}.values()
         )[::-1]
@@ -86,7 +86,7 @@ class Story:
 
 
 def story_of(trace: Trace[Any]) -> Story:
-    """The story of a trace."""
+    """Return the story of a trace."""
     ending: tuple[str, ...] = ()
     if (about := trace.about) is not None:
         source = [f"source: {about.source}"] if about.source else []
@@ -110,8 +110,8 @@ def story_of(trace: Trace[Any]) -> Story:
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
     """Return the events that decided the outcome of a trace, and the violation or the witness at its end.
 
-    They come from the spec's drawing. Without a drawing, they are the steps that wrote values which the property or
-    later steps read.
+    The spec's drawing function returns the events. If there is no such function, the events are the steps that wrote
+    values that the property or later steps read.
     """
     about = trace.about
     if about is None:
@@ -147,7 +147,7 @@ def _event_of(cause: Cause, trace: Trace[object]) -> Event:
 
 
 def story_of_file(recorded: TraceFile) -> Story:
-    """The story of a recorded trace whose spec is not available, with the variables as they were recorded."""
+    """Return the story of a trace file whose spec is not available. The frames show the recorded variables."""
     steps = [("", "")] + [(visible(state.label) if state.action else "?", "") for state in recorded.states[1:]]
     diagram = space_time([rows_of_file(state.values) for state in recorded.states])
     return Story(
