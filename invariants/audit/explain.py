@@ -11,7 +11,6 @@ import numpy as np
 from leadline.invariants.audit.result import Finding
 from leadline.model.disk.batches import Tail
 from leadline.model.disk.log import offsets_text
-from leadline.model.disk.metadata import PartitionState
 from leadline.model.disk.partition import DiskPartition, DiskReplica
 
 BETWEEN_BROKERS = (
@@ -28,14 +27,11 @@ FOLLOWS_FROM_A_SHORT_LOG = ("recovery_point_within_log", "epoch_file_matches_log
 """The properties that a log usually also violates if it ends below its high watermark."""
 
 
-def explained(
-    partition: DiskPartition, history: Iterable[tuple[int, PartitionState]], findings: Sequence[Finding]
-) -> list[Finding]:
+def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Finding]:
     """Return findings with explanations added, and without findings that follow from another finding.
 
     Parameters:
         partition: the partition.
-        history: the states of the partition in the metadata log, each with the offset at which it began.
         findings: the findings about the partition.
     """
     if not findings:
@@ -46,7 +42,7 @@ def explained(
         for finding in findings
         if not (finding.check in FOLLOWS_FROM_A_SHORT_LOG and (finding.brokers, finding.offset) in short)
     ]
-    situation = (*_divergences(partition, kept), *_unclean_elections(history), *_electable(partition))
+    situation = (*_divergences(partition, kept), *unclean_sentences(partition), *_electable(partition))
     return [attrs.evolve(finding, situation=situation) for finding in kept]
 
 
@@ -122,15 +118,14 @@ def _held(replica: DiskReplica, there: bool, offset: int) -> str:
     return f"{many} of {shown} (offset{'s' if last > offset else ''} {offsets_text(offset, last)})"
 
 
-def _unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[str]:
+def unclean_sentences(partition: DiskPartition) -> Iterator[str]:
     """Yield a sentence on each leader that was elected although it was not in the ISR or ELR."""
-    for (_, before), (offset, after) in itertools.pairwise(history):
-        elected = after.leader is not None and after.leader_epoch > before.leader_epoch
-        if elected and before.electable and after.leader not in before.electable:
-            yield (
-                f"the controllers elected broker {after.leader} uncleanly in leader epoch {after.leader_epoch} (offset "
-                f"{offset} of the metadata log): the ISR was {_brokers(before.electable)}"
-            )
+    for election in partition.unclean:
+        before, after = election.before, election.after
+        yield (
+            f"the controllers elected broker {after.leader} uncleanly in leader epoch {after.leader_epoch} (offset "
+            f"{election.offset} of the metadata log): the ISR was {_brokers(before.electable)}"
+        )
 
 
 def _electable(partition: DiskPartition) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from leadline.invariants.audit.explain import unclean_sentences
 from leadline.invariants.audit.result import Finding
 from leadline.invariants.disk import torn_from
 from leadline.model.disk.batches import Tail
@@ -21,9 +22,17 @@ def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Seq
     """
     short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}
     found = [*_other_topics(partition, others)]
+    if not findings:  # otherwise the findings tell of them
+        found += _unclean_elections(partition)
     for replica in (*partition.replicas.values(), *others):
         found += _of_replica(partition, replica, replica.node in short)
     return found
+
+
+def _unclean_elections(partition: DiskPartition) -> Iterator[Finding]:
+    for election, sentence in zip(partition.unclean, unclean_sentences(partition), strict=True):
+        brokers = tuple(sorted(election.before.electable))
+        yield Finding("unclean_elections", "note", partition.topic, partition.number, brokers, None, sentence)
 
 
 def _other_topics(partition: DiskPartition, others: Sequence[DiskReplica]) -> Iterator[Finding]:

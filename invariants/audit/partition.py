@@ -17,7 +17,7 @@ from leadline.invariants.audit.shapes import shape_of
 from leadline.invariants.view import Complaint
 from leadline.model.disk.files import Files
 from leadline.model.disk.log_table import LogTable, log_table_of
-from leadline.model.disk.metadata import PartitionState
+from leadline.model.disk.metadata import PartitionState, unclean_elections
 from leadline.model.disk.partition import DiskPartition, DiskReplica, ReplicaPlace, read_replica
 
 OF_ONE_BROKER = (
@@ -205,6 +205,7 @@ def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observat
         replicas=mine,
         state=task.state if topic_id in (None, task.topic_id) else None,
         one_moment=task.one_moment,
+        unclean=tuple(unclean_elections(task.history)) if topic_id in (None, task.topic_id) else (),
         strangers=tuple(each for each in others if each.directory.topic_id not in (None, topic_id)),
     )
     return Observation(partition, others)
@@ -231,7 +232,7 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
         findings += found
         if later or (check.name in _NEED_ONE_MOMENT and not task.one_moment):
             undecided.append(UndecidedCheck(check.name, ""))
-    findings = explained(partition, task.history, findings)
+    findings = explained(partition, findings)
     findings += notes(partition, observation.others, findings)
     return PartitionReport(
         task=task,

@@ -5,8 +5,9 @@ The fields of its records are defined by the schemas in Apache Kafka's `metadata
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -49,6 +50,33 @@ class PartitionState:
     def electable(self) -> frozenset[int]:
         """The brokers that can be elected without losing data."""
         return self.isr | self.elr
+
+
+@attrs.frozen
+class UncleanElection:
+    """The election of a leader that was not in the ISR or ELR.
+
+    Attributes:
+        offset: the offset in the metadata log.
+        before, after: the states of the partition before and after the election.
+    """
+
+    offset: int
+    before: PartitionState
+    after: PartitionState
+
+
+def unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[UncleanElection]:
+    """Yield the unclean elections of a partition. Pairs of states with other states between them are omitted.
+
+    Parameters:
+        history: the states of the partition, each with the offset in the metadata log at which it began.
+    """
+    for (_, before), (offset, after) in itertools.pairwise(history):
+        elected = after.leader is not None and after.leader_epoch > before.leader_epoch
+        elected = elected and after.partition_epoch == before.partition_epoch + 1
+        if elected and before.electable and after.leader not in before.electable:
+            yield UncleanElection(offset, before, after)
 
 
 @attrs.frozen

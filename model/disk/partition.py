@@ -13,7 +13,7 @@ from leadline.model.disk.batches import BATCH, LARGEST_OFFSET, Tail, read_header
 from leadline.model.disk.directory import METADATA_TOPIC, LogDirectory, no_directory, read_log_directory
 from leadline.model.disk.files import Files, Source, Unreadable
 from leadline.model.disk.log import Batch, DiskLog, log_of
-from leadline.model.disk.metadata import PartitionState
+from leadline.model.disk.metadata import PartitionState, UncleanElection
 from leadline.model.disk.text import Epoch
 from leadline.model.quorum import NO_EPOCH, Quorum
 
@@ -228,6 +228,7 @@ class DiskPartition:
         one_moment: whether the disks were copied at the same moment. If not, a missing record may have arrived later.
         strangers: the replicas of a different topic with the same name.
         earlier: the partition in an earlier copy, or None if there is no earlier copy.
+        unclean: the unclean elections of the partition, oldest first.
         cautious: whether to assume that a follower has not truncated its log yet unless the log shows that it has.
     """
 
@@ -239,6 +240,7 @@ class DiskPartition:
     one_moment: bool
     strangers: tuple[DiskReplica, ...] = ()
     earlier: DiskPartition | None = None
+    unclean: tuple[UncleanElection, ...] = ()
     cautious: bool = False
 
     @property
@@ -256,19 +258,43 @@ class DiskPartition:
         """The batches that consumers could read and that the current leader does not have.
 
         Consumers could read the batches below any broker's high watermark, because a follower adopts its high watermark
-        from a leader. Batches that the current leader has are omitted because there are too many.
+        from a leader. If the ISR has only one member and `min.insync.replicas` is 1, consumers can read all of its
+        batches. Batches that the current leader has are omitted because there are too many.
         """
-        seen = [(f"broker {broker}", other) for broker, other in self.replicas_of()]
+        seen = [(f"broker {broker}", other, other.high_watermark) for broker, other in self.replicas_of()]
         if self.earlier is not None:
-            seen += [(f"broker {broker} at the earlier moment", other) for broker, other in self.earlier.replicas_of()]
+            seen += [
+                (f"broker {broker} at the earlier moment", other, other.high_watermark)
+                for broker, other in self.earlier.replicas_of()
+            ]
+        seen += self._alone_in_isr()
         return tuple(
             DiskPromise(held, offset, self.quorum.epoch - 1, teller)
             for _, replica in self.believed_leaders()
             if replica.epoch >= self.quorum.epoch
-            for teller, other in seen
-            for offset, held, kept in other.log.beside(replica.log, other.high_watermark)
+            for teller, other, end in seen
+            for offset, held, kept in other.log.beside(replica.log, end)
             if held is not None and held != kept
         )
+
+    def _alone_in_isr(self) -> Iterator[tuple[str, DiskReplica, int]]:
+        """Yield each replica that was the only one in the ISR and ELR when another broker was elected uncleanly.
+
+        Each replica has a phrase that names its broker, and the end of the batches that it had at that time.
+        """
+        for election in self.unclean:
+            if len(election.before.electable) > 1:
+                continue
+            for broker, replica in self.replicas_of(election.before.electable):
+                later = replica.log.batches["first"][replica.log.batches["epoch"] > election.before.leader_epoch]
+                end = int(later[0]) if len(later) else replica.log.end_offset
+                if end > replica.high_watermark:
+                    yield (
+                        f"broker {broker}, the only member of the ISR before the unclean election of leader epoch "
+                        f"{election.after.leader_epoch} (if min.insync.replicas was 1)",
+                        replica,
+                        end,
+                    )
 
     @property
     def is_metadata(self) -> bool:

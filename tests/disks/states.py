@@ -46,7 +46,7 @@ def write_state(state: Any, folder: Path) -> None:
                 isr,
                 leader,
                 leader_epoch=epoch,
-                partition_epoch=place,
+                partition_epoch=2 * place,  # the states between are not written
                 elr=_elr(state.quorum) if (leader, epoch, isr) == quorum else None,
             )
         )

@@ -189,6 +189,32 @@ def test_an_election_that_was_not_clean_is_named_as_a_cause(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize("isr", [[1], [1, 2]])
+def test_an_unclean_election_is_always_told_and_what_the_only_isr_member_had_is_lost(
+    tmp_path: Path, isr: list[int]
+) -> None:
+    """The high watermark of broker 1 on disk is older than the records that only it had."""
+    cluster = small_cluster(tmp_path, isr=isr, high_watermark=6)
+    cluster.metadata.add(partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], recovering=True))
+    for disk in cluster.disks.values():
+        disk.logs["__cluster_metadata", 0] = cluster.metadata.log()
+    for broker in (2, 3):
+        last_batch(cluster.log(broker), *([batch(6, 1, 2)] if broker == 3 else []))
+        cluster.log(broker).recovery_point = 6
+    result = cluster.audited()
+    told = "the controllers elected broker 3 uncleanly in leader epoch 2 (offset 6 of the metadata log): the ISR was "
+    if isr == [1]:
+        (finding,) = result.errors
+        assert (finding.check, finding.offset) == ("committed_never_lost", 6)
+        assert "broker 1, the only member of the ISR before the unclean election of leader epoch 2" in finding.sentence
+        assert any(sentence.startswith(told) for sentence in finding.situation)
+    else:
+        assert (result.verdict, checks(result)) == (Verdict.HOLDS, set())
+        assert [(note.check, note.sentence) for note in notes(result)] == [
+            ("unclean_elections", f"{told}brokers 1 and 2")
+        ]
+
+
 def test_a_leader_outside_of_the_isr(tmp_path: Path) -> None:
     assert checks(small_cluster(tmp_path, isr=[2, 3]).audited()) == {"leader_in_isr"}
 
