@@ -49,7 +49,7 @@ class Counterexample:
 
     @property
     def command(self) -> str:
-        """The command that finds this counterexample."""
+        """The command that searches for this counterexample."""
         spec, about = self.trace.spec, self.trace.about
         default = load_spec(spec.name).bounds
         changed = {name: value for name, value in attrs.asdict(spec.bounds).items() if value != getattr(default, name)}

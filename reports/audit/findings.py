@@ -33,7 +33,7 @@ class AuditReport:
     Attributes:
         directories: the directories that were audited, in one line.
         result: the audit.
-        examples: the counterexamples that match its findings.
+        examples: the counterexamples of the model that match its findings.
     """
 
     directories: str = attrs.field(converter=visible)
@@ -42,7 +42,7 @@ class AuditReport:
 
 
 def audit_findings(result: AuditResult) -> list[Finding]:
-    """Return the findings of an audit: violations, properties without a violation, and whether the audit is complete.
+    """Return the findings of an audit: its violations, the properties that hold, and whether the audit is complete.
 
     Notes are not findings, because they are not errors.
     """
@@ -68,7 +68,7 @@ def audit_findings(result: AuditResult) -> list[Finding]:
 
 
 def _directory(error: AuditFinding) -> SourceLocation | None:
-    """Return the directory of a violation, relative to the working directory if possible."""
+    """Return the directory in which a violation was found, relative to the working directory if possible."""
     if not error.path or "://" in error.path:
         return None
     path = Path(error.path).absolute()

@@ -1,6 +1,6 @@
-"""The page of an audit: errors by partition, with a picture of the brokers' logs by leader epoch.
+"""The HTML page of an audit, with the errors of each partition and a picture of the brokers' logs by leader epoch.
 
-It is one HTML file that needs no network. Only partitions with errors are shown.
+The page is one file that needs no network. Only partitions with errors are shown.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Finding:
 
 @attrs.frozen
 class _Partition:
-    """The template's data on a partition with errors."""
+    """A partition with errors, as the template of the page needs it."""
 
     name: str
     title: str
@@ -115,7 +115,7 @@ class _Check:
 
 @attrs.frozen
 class _Audit:
-    """The template's data on the audit."""
+    """An audit, as the template of the page needs it."""
 
     verdict: str
     looks: str
@@ -135,7 +135,7 @@ def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexampl
     Parameters:
         title: the title of the page.
         result: the audit.
-        examples: the counterexamples that match its findings; the page shows their traces.
+        examples: the counterexamples that match the findings. The page shows their traces.
     """
     chapters = [chapter(number, story_of(each.trace), each.title) for number, each in enumerate(examples, start=1)]
     links = [*zip(examples, chapters, strict=True)]

@@ -1,4 +1,4 @@
-"""The terminal view of an audit, by partition."""
+"""The results of an audit on a terminal, by partition."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ MOST_FINDINGS = 6
 
 
 def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:
-    """Return the view of an audit: errors by partition, a matching trace, notes, undecided questions, and the verdict.
+    """Return the view of an audit, with errors by partition, a matching trace, notes, and the verdict.
 
     Parameters:
         result: the audit.
-        examples: the counterexamples that match the findings; the first one is shown.
-        plain, width: see `story_view`.
+        examples: the counterexamples that match the findings. The first counterexample is shown.
+        plain: true to mark changed cells with a star instead of a colour.
+        width: the width of the terminal in columns.
     """
     parts: list[RenderableType] = [*_errors(result)]
     for example in examples[:1]:
@@ -95,7 +96,7 @@ def _summary(result: AuditResult) -> Iterator[Text]:
 
 
 def verdict_sentence(result: AuditResult) -> str:
-    """Return the verdict in a few words."""
+    """Return the verdict of an audit in a few words."""
     match result.verdict:
         case Verdict.VIOLATED:
             names = list(dict.fromkeys(finding.check for finding in result.errors))
@@ -108,7 +109,7 @@ def verdict_sentence(result: AuditResult) -> str:
 
 
 def partition_name(topic: str | None, partition: int | None) -> str:
-    """Return the name of a partition; ``directories`` if there is no topic."""
+    """Return the name of a partition, such as ``orders-0``, or ``directories`` if there is no topic."""
     return "directories" if topic is None else f"{topic}-{partition}"
 
 
@@ -118,7 +119,7 @@ def _sentence(text: str) -> str:
 
 @contextmanager
 def searching() -> Iterator[Callable[[str], None]]:
-    """Show the current search for counterexamples in a live line, if standard error is a terminal."""
+    """Show the name of the current search in a line that is updated, if standard error is a terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield lambda title: None
@@ -131,7 +132,7 @@ def searching() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def audit_progress() -> Iterator[Tell | None]:
-    """Show the progress of an audit in a live line, if standard error is a terminal."""
+    """Show the progress of an audit in a line that is updated, if standard error is a terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield None

@@ -1,1 +1,1 @@
-"""The results of runs for reports: `run_view` has the data, `phrases` the sentences, `json_report` the JSON."""
+"""The results of runs in the form that reports show. `run_view` has the data, and `phrases` has the sentences."""

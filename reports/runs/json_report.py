@@ -1,4 +1,4 @@
-"""JSON: the result of a run as one object, for programs."""
+"""The result of a run as a JSON object, for programs."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ NOTHING_LEARNED = Learning(actions={}, properties={}, called=0, by_oracle=0, mem
 
 
 def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, object]:
-    """Return a run as an object for `json.dumps`. `read_run` reads it.
+    """Return a run as an object for `json.dumps`. `read_run` reads such an object.
 
-    It has every field of the run. The counts of `Statistics` and `Learning` are at the top level; those of one action
-    or property are in its entry.
+    The object has every field of the run. The counts of `Statistics` and `Learning` are at the top level. The counts
+    of one action or property are in the entry of the action or property.
 
     Parameters:
         run: the run.
         trace_files: the trace files written for each property, by its name.
 
     Returns:
-        Counts are as TLC counts; ``trace_length`` is in states; ``seconds`` is wall-clock time;
-        ``distinct_states_by_second`` has pairs of seconds and the distinct states found until then.
+        The object. States are counted as the model checker TLC counts them. ``trace_length`` is a number of states.
+        ``seconds`` is wall-clock time. ``distinct_states_by_second`` has pairs of the seconds since the start and the
+        distinct states found until then.
     """
     content = _CONVERTER.unstructure(run)
     statistics = content.pop("statistics")
@@ -90,7 +91,7 @@ def read_run(content: Mapping[str, Any]) -> RunView:
     """Return the run that an object of `result_object` describes.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: the object was not written by this version.
+        KeyError, TypeError, ValueError, AttributeError: if the object was not written by this version of leadline.
     """
     actions, degrees = {item["name"]: item for item in content["actions"]}, content["out_degree"]
     learned = {
@@ -112,22 +113,22 @@ def read_run(content: Mapping[str, Any]) -> RunView:
 
 
 def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a class by their names in JSON."""
+    """Return the values of the fields of a class by the names of the fields in JSON."""
     return {NAMES[kind].get(name, name): value for name, value in content.items()}
 
 
 def _fields(
     kind: type[attrs.AttrsInstance], content: Mapping[str, object], others: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the fields of a class by their names in Python.
+    """Return the values of the fields of a class by the names of the fields in Python.
 
     Parameters:
         kind: the class.
         content: fields by their names in JSON.
-        others: the fields that are missing in `content` or have a different form there.
+        others: the fields that `content` does not contain, or contains in a different form.
 
     Raises:
-        KeyError: a field is missing, even one that has a default.
+        KeyError: if a field is missing, even a field that has a default.
     """
     return {
         name: others[name] if name in others else content[NAMES[kind].get(name, name)]
@@ -146,7 +147,7 @@ _CONVERTER = _converter()
 
 
 def story_object(story: Story) -> dict[str, object]:
-    """Return a trace as an object for `json.dumps`: the contents of the text view, and the arrows of the diagram."""
+    """Return a trace as an object for `json.dumps`, with its states, steps and messages in words."""
     return {
         "title": story.title,
         "legend": story.legend,

@@ -42,7 +42,7 @@ KEEP_GOING = "incomplete: the search stopped after the first violation; --keep-g
 
 
 def violations(result: Result, violated: str, unseen: str) -> str:
-    """The violated properties and the witnesses that were never shown, in words.
+    """Return the violated properties and the witnesses that were never shown, in words.
 
     Parameters:
         result: the result.
@@ -62,12 +62,12 @@ def _missed(missed: Iterable[tuple[str, Kind]], violated: str, unseen: str) -> s
 
 
 def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) -> str:
-    """The verdict on a property, in words; for a witness, whether it was shown.
+    """Return the verdict on a property in words, such as "holds", or "shown" for a witness.
 
     Parameters:
         kind: the property's kind.
-        verdict: the verdict on it.
-        premise: whether its premise was ever true; None if it has no premise.
+        verdict: the verdict on the property.
+        premise: true if the premise of the property was ever true, or None if the property has no premise.
     """
     if not kind.is_witness:
         return verdict.value + (PREMISE_FALSE[verdict] if premise is False else "")
@@ -76,7 +76,7 @@ def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) 
 
 
 def run_verdict(run: RunView) -> tuple[str, str]:
-    """The verdict on a run in one word, and an explanation."""
+    """Return the verdict on a run in one word, and an explanation."""
     match run.verdict:
         case Verdict.HOLDS if not run.properties:
             return "searched", "every reachable state; no property was checked"
@@ -117,12 +117,12 @@ def advice(run: RunView) -> list[str]:
 
 
 def searched(run: RunView) -> str:
-    """The spec with its bounds, and the engine with its settings."""
+    """Return the spec with its bounds, and the engine with its settings, as text."""
     return f"{visible(run.spec)}  {visible(bounds_text(run.bounds))}  {engine_text(run.engine, run.settings)}"
 
 
 def engine_text(engine: str, settings: Mapping[str, object]) -> str:
-    """An engine with its settings."""
+    """Return the name of an engine with its settings, as text."""
     given = visible(bounds_text(settings))
     return f"{engine} ({given})" if given else engine
 
@@ -133,11 +133,11 @@ def idle_action(run: RunView) -> str:
 
 
 def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
-    """Return the missing coverage of a run, in lines; empty if nothing is missing or coverage was not measured.
+    """Return the missing coverage of a run, in lines. Empty if nothing is missing or coverage was not measured.
 
     Parameters:
         run: the run.
-        reported: actions and properties to leave out, because they are reported elsewhere.
+        reported: the actions and properties to leave out, because they are reported elsewhere.
     """
     covered, yet = run.statistics.covered, "never" if run.exhausted else "not"
     if covered is None:
@@ -160,12 +160,12 @@ def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
 
 
 def instance_columns(run: RunView) -> tuple[str, str]:
-    """The first two headings of the counts by action instance. A random search counts visits instead of states."""
+    """Return the first two headings of the counts by action instance. A random search counts visits, not states."""
     return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
 
 
 def sample_note(run: RunView) -> str:
-    """The states of a random search in which premises, witnesses and fields were counted; empty for other searches."""
+    """Return a note on the states in which a random search measured coverage. Empty for other searches."""
     covered, walked = run.statistics.covered, run.statistics.walked
     if covered is None or walked is None:
         return ""
@@ -185,17 +185,17 @@ def shown_kinds(run: RunView) -> dict[str, str]:
 
 
 def line_note(line: SourceLine) -> str:
-    """A remark on a source line whose branches were not all taken; empty for other lines."""
+    """Return a remark on a source line whose branches were not all taken. Empty for other lines."""
     targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
     return f"never continued to {' or '.join(targets)}" if line.mark == "partly" else ""
 
 
 def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
-    """The values that a field takes, in words.
+    """Return the values of a field in the searched states, in words.
 
     Parameters:
         field: the coverage of the field.
-        of_sample: whether they were counted in a sample of the states.
+        of_sample: true if the values were counted in a sample of the states.
     """
     count = f"{field.count:,}" if field.is_exact else f"more than {field.count:,}"
     if of_sample:
@@ -204,7 +204,7 @@ def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
 
 
 def statistics_lines(statistics: Statistics) -> list[str]:
-    """The counts of a run and the memory and calls that it needed, in a few lines."""
+    """Return the counts of a run, with its memory and its calls of the spec, in a few lines."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
     outside = f", {statistics.outside:,} more outside of the constraint" if statistics.outside else ""
     return [
@@ -218,7 +218,7 @@ def statistics_lines(statistics: Statistics) -> list[str]:
 
 
 def walked_lines(statistics: Statistics) -> list[str]:
-    """Return lines on the coverage of a random search and the accuracy of its counts; empty for any other engine."""
+    """Return lines on the coverage of a random search and the accuracy of its counts. Empty for other engines."""
     walked = statistics.walked
     if walked is None:
         return []
@@ -247,7 +247,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
 
 
 def _table_lines(statistics: Statistics) -> list[str]:
-    """Return lines on the memory and calls of the compiled engine, with advice; empty for any other engine."""
+    """Return lines on the memory and calls of the compiled engine, with advice. Empty for other engines."""
     if not statistics.calls:
         return []
     learning = statistics.learning
@@ -291,7 +291,7 @@ def _verified_line(verified: Verified) -> str:
 
 
 def _why_slow(learning: Learning) -> str:
-    """Say which part of the state prevents the compiled engine from learning, and how to change it."""
+    """Return a sentence on the part of the state that slows down the compiled engine, with advice."""
     text = f"The search made {learning.share:.0%} of the calls that the oracle would have made."
     if (widest := learning.widest) is None:
         return text
