@@ -39,7 +39,7 @@ from leadline.invariants.audit.partition import (
 from leadline.invariants.audit.result import AuditResult, Finding
 from leadline.invariants.view import Complaint
 from leadline.model.disk.cluster import Cluster, assemble, reader, survey
-from leadline.model.disk.directory import METADATA, find_data_directories
+from leadline.model.disk.directory import METADATA, METADATA_TOPIC, find_data_directories
 from leadline.model.disk.files import Files, Unreadable
 from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
 
@@ -310,8 +310,8 @@ def result_of(
         checks=(*OF_CLUSTERS, *checks),
         open=frozenset(each.check for report in reports for each in report.undecided if each.check)
         | {check.name for check in OF_LEADERS if any(cluster.metadata is None for cluster in clusters)},
-        brokers=sum(len(cluster.nodes) for cluster in clusters),
-        partitions=len(reports),
+        brokers=sum(cluster.brokers for cluster in clusters),
+        partitions=sum(report.task.topic != METADATA_TOPIC for report in reports),
         batches=sum(report.batches for report in reports),
         size=sum(report.size for report in reports),
         seconds=time.monotonic() - began,

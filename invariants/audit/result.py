@@ -76,8 +76,9 @@ class AuditResult:
         reasons: sentences that say why the audit is incomplete. Empty if it is complete.
         checks: the properties that were checked.
         open: the names of the properties that could not be decided on every partition.
-        brokers, partitions, batches, size: the number of brokers, of partitions and of batches that were read, and the
-            size of the segments in bytes.
+        brokers, partitions: the number of brokers, without nodes that are only controllers, and the number of
+            partitions, without the metadata log.
+        batches, size: the number of batches that were read, and the size of the segments in bytes.
         seconds: the duration of the audit in seconds.
         tables: tables of the logs of partitions with errors, by topic and partition number.
     """

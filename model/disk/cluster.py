@@ -112,6 +112,15 @@ class Cluster:
     doubled: tuple[tuple[int, Partition, str, str], ...] = ()
     unread: tuple[str, ...] = ()
 
+    @property
+    def brokers(self) -> int:
+        """The number of brokers. A node that has only the metadata log and never registered is only a controller."""
+        registered = self.metadata.registrations if self.metadata is not None else {}
+        return sum(
+            node.is_broker or node.metadata is None or node.id in registered or self.metadata is None
+            for node in self.nodes.values()
+        )
+
     def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
         """Yield the electable replicas without a directory, for brokers of which all data directories are given."""
         state = self.state(partition)

@@ -46,7 +46,7 @@ def test_nothing_wrong_ends_with_0(whole: Path) -> None:
     before = digest(whole)
     run = run_leadline("audit", "whole", folder=whole)
     assert (run.code, run.err) == (0, "")
-    assert run.out.startswith("holds: nothing is wrong\n3 brokers, 2 partitions, 27 batches, ")
+    assert run.out.startswith("holds: nothing is wrong\n3 brokers, 1 partition, 27 batches, ")
     assert digest(whole) == before
 
 
@@ -91,7 +91,7 @@ def test_the_object_for_programs(broken: Path) -> None:
     content = run.json
     assert set(content) == {"verdict", "reason", "brokers", "partitions", "batches", "seconds", "findings"}
     assert (content["verdict"], content["reason"]) == ("violated", None)
-    assert (content["brokers"], content["partitions"], content["batches"]) == (3, 2, 26)
+    assert (content["brokers"], content["partitions"], content["batches"]) == (3, 1, 26)
     assert [(finding["check"], finding["brokers"]) for finding in content["findings"]] == [
         ("strong_isr", [1, 3]),
         ("weak_isr", [1, 3]),

@@ -38,7 +38,7 @@ from tests.disks.data_directories import (
 def test_a_cluster_that_stopped_cleanly_holds(tmp_path: Path) -> None:
     result = small_cluster(tmp_path).audited()
     assert (result.verdict, result.findings, result.reasons) == (Verdict.HOLDS, (), ())
-    assert (result.brokers, result.partitions, result.batches) == (3, 2, 3 * (4 + 5))
+    assert (result.brokers, result.partitions, result.batches) == (3, 1, 3 * (4 + 5))
 
 
 # What is wrong is found by its name.
@@ -676,13 +676,13 @@ def test_logs_that_are_set_aside_are_not_audited_and_that_is_said(tmp_path: Path
     ]
 
 
-def test_controllers_leave_no_sign_of_a_clean_stop(tmp_path: Path) -> None:
+def test_controllers_leave_no_sign_of_a_clean_stop_and_are_not_brokers(tmp_path: Path) -> None:
     cluster = small_cluster(tmp_path)
     controller = Disk(tmp_path / "controller", 100, clean=False)
     controller.logs["__cluster_metadata", 0] = cluster.metadata.log()
     cluster.disks[100] = controller
     result = cluster.audited()
-    assert (result.verdict, result.brokers) == (Verdict.HOLDS, 4)
+    assert (result.verdict, result.brokers) == (Verdict.HOLDS, 3)
 
 
 def test_metadata_logs_that_diverge_are_a_finding(tmp_path: Path) -> None:
