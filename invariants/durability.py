@@ -19,9 +19,9 @@ from leadline.invariants.witnesses import record_committed
 def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     """Compares each broker that believes it leads with the members of its own ISR.
 
-    It stays because it does not need the controller: a leader's own ISR is enough. In most mutants that violate it,
-    `strong_isr` is violated too, sometimes later. The lengths of its shortest traces are figures of the TLA+
-    specification.
+    This property is kept because it does not need the controller: a leader's own ISR is enough. In most mutants that
+    violate it, `strong_isr` is violated too, sometimes later. The lengths of its shortest traces are figures of the
+    TLA+ specification.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
@@ -38,9 +38,9 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
 def strong_isr(state: PartitionView) -> Iterator[Complaint]:
     """Compares each broker that believes it leads with the members of the quorum's ISR.
 
-    It stays in the `kafka` family because it does not need history, so it can be checked on disks and compared with the
-    TLA+ specification. In that family, `leader_candidates_complete` or `weak_isr` finds the same mistakes. In the
-    `atomic` family, which has no history, some mistakes violate only this property.
+    This property is kept in the `kafka` family because it does not need history, so it can be checked on disks and
+    compared with the TLA+ specification. In that family, `leader_candidates_complete` or `weak_isr` finds the same
+    mistakes. In the `atomic` family, which has no history, some mistakes violate only this property.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:

@@ -22,8 +22,8 @@ from leadline.model.log import Record
 def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
     """Compares leaders and followers in the same epoch.
 
-    It stays because it finds a wrong remote log end offset in the step that sets it, in 3 states instead of 4: the
-    other properties are violated only after the high watermark has advanced because of it.
+    This property is kept because it finds a wrong remote log end offset in the step that sets it, in 3 states instead
+    of 4: the other properties are violated only after the high watermark has advanced because of it.
     """
     for leader, replica in state.believed_leaders():
         for follower, known in enumerate(replica.remote_leos):

@@ -16,9 +16,9 @@ from leadline.model.kafka.state import Partition
 def leader_in_isr(state: PartitionView) -> Iterator[Complaint]:
     """Checks the quorum's leader and every broker that believes it leads.
 
-    It stays in the `kafka` family because the election itself violates it, in 7 states; other properties are violated
-    later, when a record that the new leader does not have is missing. In the `atomic` family, a mistake violates only
-    this property.
+    This property is kept in the `kafka` family because the election itself violates it, in 7 states; other properties
+    are violated later, when a record that the new leader does not have is missing. In the `atomic` family, a mistake
+    violates only this property.
     """
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
         yield Complaint.about(
@@ -41,9 +41,9 @@ def _named(isr: frozenset[int]) -> str:
 def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
     """Compares all brokers that believe they lead.
 
-    It stays in the releases because every rule that compares leader epochs relies on it, although no catalogued mistake
-    makes two leaders in one epoch there, where each election is part of another step. In `rpc/kip-320` and in the
-    `atomic` family, a mistake violates only this property.
+    This property is kept in the releases because every rule that compares leader epochs relies on it, although no
+    catalogued mistake makes two leaders in one epoch there, where each election is part of another step. In
+    `rpc/kip-320` and in the `atomic` family, a mistake violates only this property.
     """
     leaders: dict[int, int] = {}
     for leader, replica in state.believed_leaders():

@@ -54,8 +54,8 @@ def both_committed(state: PartitionView) -> bool:
 def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
     """Compares any two replicas in the same epoch.
 
-    It stays because it is the articles' second scenario, and because it also compares two followers, on disks too. In
-    mutants, `follower_log_is_prefix`, which compares a follower with its leader, is violated earlier.
+    This property is kept because it is the articles' second scenario, and because it also compares two followers, on
+    disks too. In mutants, `follower_log_is_prefix`, which compares a follower with its leader, is violated earlier.
     """
     for (one, replica), (other, peer) in _pairs(state):
         committed = min(replica.high_watermark, peer.high_watermark)
@@ -110,9 +110,9 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
 def log_matching(state: PartitionView) -> Iterator[Complaint]:
     """Compares any two logs, whatever their brokers believe.
 
-    It stays in the `kafka` family because it does not need the leaders or epochs of brokers, so it can be checked on
-    disks; `follower_log_is_prefix` finds the same mistakes there. In the `atomic` family, a mistake violates only
-    this property.
+    This property is kept in the `kafka` family because it does not need the leaders or epochs of brokers, so it can be
+    checked on disks; `follower_log_is_prefix` finds the same mistakes there. In the `atomic` family, a mistake violates
+    only this property.
     """
     for (one, replica), (other, peer) in _pairs(state):
         different = []
@@ -141,8 +141,8 @@ def log_matching(state: PartitionView) -> Iterator[Complaint]:
 def epochs_monotonic_in_log(state: PartitionView) -> Iterator[Complaint]:
     """Checks each log separately.
 
-    It stays in the `kafka` family because it needs only one log, so it can be checked on the disk of one broker. In the
-    `atomic` family, a mistake violates only this property.
+    This property is kept in the `kafka` family because it needs only one log, so it can be checked on the disk of one
+    broker. In the `atomic` family, a mistake violates only this property.
     """
     for broker, replica in state.replicas_of():
         for before, after in itertools.pairwise(replica.log.records):

@@ -54,8 +54,9 @@ def _promises_durability(state: Partition) -> bool:
 def committed_never_lost(state: Partition) -> Iterator[Complaint]:
     """Checks the records that consumers could read.
 
-    It stays because it is the promise made to users, and because it is violated only when a broker that has lost a
-    record leads. `leader_candidates_complete` is usually violated earlier, when such a broker could be elected.
+    This property is kept because it is the promise made to users, and because it is violated only when a broker that
+    has lost a record leads. `leader_candidates_complete` is usually violated earlier, when such a broker could be
+    elected.
     """
     yield from _lost(state, state.exposed, "could be read from")
 
@@ -70,8 +71,8 @@ def committed_never_lost(state: Partition) -> Iterator[Complaint]:
 def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     """Checks the records that were acknowledged to producers.
 
-    It stays because of acks=0 and acks=1, with which a record is acknowledged before consumers can read it. With
-    acks=all, `committed_never_lost` finds the same mistakes.
+    This property is kept because of acks=0 and acks=1, with which a record is acknowledged before consumers can read
+    it. With acks=all, `committed_never_lost` finds the same mistakes.
     """
     yield from _lost(state, state.acked, "was acknowledged by")
 
@@ -85,8 +86,8 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
     """Checks the records that consumers can read from any leader, even a deposed leader.
 
-    It stays because it answers a question of the articles' readers, and because it covers what deposed leaders show. In
-    mutants, `leader_candidates_complete` is violated earlier.
+    This property is kept because it answers a question of the articles' readers, and because it covers what deposed
+    leaders show. In mutants, `leader_candidates_complete` is violated earlier.
     """
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:

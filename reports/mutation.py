@@ -56,7 +56,7 @@ def is_open(outcome: Outcome) -> bool:
     return outcome.fate in (Fate.SURVIVED, Fate.INCOMPLETE)
 
 
-STAYS = "It stays"
+STAYS = "This property is kept"
 """The first words of the docstring paragraph that says why a property is kept even if no mutant needs it."""
 
 

@@ -231,12 +231,12 @@ def test_why_a_property_stays_is_in_its_docstring() -> None:
     def true(state: object) -> bool:
         """Of everything.
 
-        It stays because
+        This property is kept because
         it is true.
         """
         return True
 
-    assert why_it_stays(true) == "It stays because it is true."
+    assert why_it_stays(true) == "This property is kept because it is true."
 
 
 def test_a_run_is_resumed(tank: Path) -> None:
