@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
-from leadline.checker import Spec, Verdict, action, invariant
+from leadline.checker import Spec, Verdict, action, component, invariant
 from leadline.checker.engines import oracle
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Precision
@@ -102,6 +102,24 @@ def test_is_with_a_part_of_the_state_tells_no_copies_apart() -> None:
     assert Reach(CONSTRUCTS["colour is"], [RARE], copies=True).told_apart == set()
     assert Reach(CONSTRUCTS["none in a loop"], [RARE], copies=True).told_apart == {type(None)}
     assert Reach(CONSTRUCTS["colour is, in a loop"], [RARE], copies=True).told_apart == {Colour}
+
+
+@frozen
+class Cells:
+    cells: tuple[int | None, ...] = component(default=(None, 0))
+
+    @property
+    def first(self) -> int | None:
+        return next(iter(self.cells))
+
+
+def first_is_none(state: Cells) -> bool:
+    return state.first is None
+
+
+def test_is_with_a_computed_attribute_tells_copies_apart() -> None:
+    """Unlike a field, a property can return an element that the call has not read."""
+    assert Reach(first_is_none, [Cells()], copies=True).told_apart == {type(None)}
 
 
 class Slotted:

@@ -95,3 +95,17 @@ def test_random_programs_find_what_was_once_wrong(
         forget_filters()
         with mock.patch.object(target, name, instead), pytest.raises(Different):
             compare(spec_of(source(seed), f"broken {seed}"), randomly=False)
+
+
+FORGOTTEN = {
+    "the names that a loop assigns are forgotten": ("_assigned", set[str](), "changed_in_loop"),
+    "the names that closures assign are forgotten": ("_declared", frozenset[str](), "changed_by_closure"),
+}
+
+
+@pytest.mark.parametrize(("name", "found", "program"), FORGOTTEN.values(), ids=FORGOTTEN)
+def test_programs_written_by_hand_find_what_random_programs_seldom_find(name: str, found: object, program: str) -> None:
+    """A random program seldom has a filter with a name that the loop changes so that a member matters again."""
+    forget_filters()
+    with mock.patch.object(filters, name, return_value=found), pytest.raises(Different):
+        compare(spec_of(TEXTS[program], f"broken {program}"), randomly=False)

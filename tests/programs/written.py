@@ -549,6 +549,23 @@ def stop_iteration_from_loop(s):
         r = yield from g()
         yield 10 if r is None else r
     return sum(h())
+def changed_in_loop(s):
+    least, n = 1, 0
+    for v in s.numbers:
+        if v != least:
+            n += v + 1
+            least = 5
+    return n
+def changed_by_closure(s):
+    least, n = 1, 0
+    def change(number):
+        nonlocal least
+        least = number
+    for v in s.numbers:
+        if v != least:
+            n += v + 1
+            change(5)
+    return n
 def match_mapping(s):
     match dict.fromkeys(s.numbers, 2):
         case {1: x, **rest}: return x + len(rest)
