@@ -193,3 +193,38 @@ def test_a_step_that_replaces_a_set_removes_a_member_that_is_found_later() -> No
     expected = answer(oracle.explore, spec)
     assert expected != "refused"
     assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=TAKEN_APART)) == expected
+
+
+@attrs.frozen
+class Drawer:
+    """The papers may be stored in a field that is read as a whole."""
+
+    papers: frozenset[int]
+    stored: frozenset[int] | None = None
+
+
+@action(paper=range(4))
+def take_or_return(state: Drawer, paper: int) -> Iterator[Drawer]:
+    yield attrs.evolve(state, papers=state.papers ^ {paper})
+
+
+@action()
+def store(state: Drawer) -> Iterator[Drawer]:
+    yield attrs.evolve(state, stored=state.papers)
+
+
+@invariant("at most three papers are stored")
+def few_are_stored(state: Drawer) -> bool:
+    return state.stored is None or len(state.stored) <= 3
+
+
+def test_a_set_that_is_written_to_a_field_is_read() -> None:
+    spec = Spec(
+        name="drawers",
+        initial_states=lambda _: [Drawer(frozenset())],
+        actions=[take_or_return, store],
+        properties=[few_are_stored],
+    )
+    expected = answer(oracle.explore, spec)
+    assert expected != "refused"
+    assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=TAKEN_APART)) == expected
