@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -532,6 +533,22 @@ def test_a_shard_with_more_states_than_can_be_numbered_is_an_error(tmp_path: Pat
         known.add(states)
         with pytest.raises(LeadlineError, match="more than 10 states: use a larger number of --shards"):
             known.add(states)
+
+
+def test_a_full_disk_is_an_error_of_the_visited_set(tmp_path: Path) -> None:
+    """The blocks of the mapped files are allocated at once: later, a full disk would kill the process."""
+    with opened(tmp_path, 1, [9], 1, lambda known: None) as known:
+        known.add(np.arange(20_000, dtype=np.uint64).reshape(-1, 1))
+    for name in ("states", "table"):
+        found = (tmp_path / name).stat()
+        assert found.st_blocks * 512 >= found.st_size > 0
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with (
+        mock.patch.object(os, "posix_fallocate", side_effect=full),
+        pytest.raises(LeadlineError, match=f"cannot write {tmp_path}: No space left on device"),
+        opened(tmp_path, 1, [9], 1, lambda known: None),
+    ):
+        pytest.fail("the set was opened")
 
 
 def test_shards_are_the_same_in_every_process_and_packing() -> None:

@@ -67,7 +67,7 @@ class ShardStates:
             The indices in `states` of the states that were not in the set, in ascending order.
 
         Raises:
-            LeadlineError: the number of states exceeds `MOST_STATES`.
+            LeadlineError: the number of states exceeds `MOST_STATES`, or a file cannot be written.
         """
         if not len(states):
             return np.zeros(0, np.int64)
@@ -96,13 +96,17 @@ class ShardStates:
 
     def _mapped(self, name: str, length: int) -> NDArray[np.uint64]:
         """Map a file as an array of at least the given length."""
-        descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            size = max(os.fstat(descriptor).st_size, 8 * length)
-            os.ftruncate(descriptor, size)  # a sparse file: blocks are allocated when they are written
-            return np.frombuffer(mmap.mmap(descriptor, size), np.uint64)
-        finally:
-            os.close(descriptor)
+        with _writing(self.folder):
+            descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                size = max(os.fstat(descriptor).st_size, 8 * length)
+                os.ftruncate(descriptor, size)
+                if hasattr(os, "posix_fallocate"):  # not on macOS
+                    # if the disk were full when a block is first written, the system would kill the process
+                    os.posix_fallocate(descriptor, 0, size)
+                return np.frombuffer(mmap.mmap(descriptor, size), np.uint64)
+            finally:
+                os.close(descriptor)
 
 
 @contextmanager
@@ -116,8 +120,12 @@ def opened(
         level: the level whose states are added. The set contains the states of all previous levels.
         sizes, words: the sizes of the packing, and its number of words.
         fill: a function that adds the states of all previous levels to an empty set.
+
+    Raises:
+        LeadlineError: a file cannot be written, for example because the disk is full.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _writing(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two attempts at a task must not change the set together
         mark = folder / _MARK
@@ -132,7 +140,17 @@ def opened(
             visited = ShardStates(folder, words)
             fill(visited)
         yield visited
-        mark.write_text(json.dumps({"sizes": list(sizes), "level": level, "count": visited.count}))
+        with _writing(folder):
+            mark.write_text(json.dumps({"sizes": list(sizes), "level": level, "count": visited.count}))
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Raise an OSError of the block as a LeadlineError that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise LeadlineError(f"cannot write {folder}: {error.strerror or error}") from error
 
 
 def _read(mark: Path) -> dict[str, Any]:
