@@ -18,7 +18,7 @@ from leadline.checker.engines.run import within
 from leadline.checker.engines.spark.claims import Claim, claimed
 from leadline.checker.engines.spark.manifest import Manifest, Saved
 from leadline.checker.engines.spark.search import SparkSearch
-from leadline.checker.engines.spark.session import Session, check_environment
+from leadline.checker.engines.spark.session import JavaEnded, Session, check_environment
 from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
@@ -76,6 +76,11 @@ def explore(
 
     try:
         return within(budget, spec, "spark", search)
+    except JavaEnded as error:
+        place = settings.resume or settings.work_dir
+        if place is None:
+            raise
+        raise JavaEnded(f"{error}: continue the search with --resume {place}") from error
     finally:
         workers.close()
         make_ordinary()

@@ -35,10 +35,17 @@ _launch_gateway: Callable[[SparkConf, Mapping[str, object]], object] = launch_ga
 PATIENCE = 30
 """The maximum number of seconds to wait for Java to exit."""
 
+LAST_SECONDS = 1
+"""The number of seconds from the end of the connections of a Java process to its own end, at most."""
+
 TICK = 0.25
 """The number of seconds between two checks of a running job."""
 
 _log = logging.getLogger("leadline")
+
+
+class JavaEnded(LeadlineError):
+    """The Java process of Spark ended during the search, for example because the system ran out of memory."""
 
 
 class Session:
@@ -126,6 +133,7 @@ class Session:
 
         Raises:
             StopSearch: the job was cancelled.
+            JavaEnded: the Java process of Spark ended.
             LeadlineError: Spark failed.
         """
         return self.do(lambda context: self._collect(task, tasks, at_home), tick)
@@ -140,6 +148,7 @@ class Session:
 
         Raises:
             StopSearch: the job was cancelled.
+            JavaEnded: the Java process of Spark ended.
             LeadlineError: Spark failed.
         """
         job = self._thread.submit(job_of, self._context)
@@ -155,7 +164,20 @@ class Session:
         try:
             return job.result()
         except Exception as error:
+            if (status := self._java_status()) is not None:
+                raise JavaEnded(f"Spark failed: its Java process ended with {status}") from error
             raise LeadlineError(f"Spark failed: {_reason(error)}") from error
+
+    def _java_status(self) -> str | None:
+        """Return how the Java process that this session started has ended, or None if it runs."""
+        process: subprocess.Popen[bytes] | None = getattr(self._context._gateway, "proc", None)
+        if process is None:  # `spark-submit` has started Java
+            return None
+        try:
+            status = process.wait(LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        return f"signal {-status}" if status < 0 else f"exit status {status}"
 
     def _collect(self, task: Callable[[Any], T], tasks: Sequence[Any], at_home: bool) -> list[T]:
         if at_home:
