@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from leadline.checker.properties import invariant, step_invariant
+from leadline.checker.support.messages import counted
+from leadline.checker.trace import Trace
 from leadline.invariants.known import ALL_RELEASES, RPC, releases
 from leadline.invariants.view import Complaint
 from leadline.model.kafka.consume import readable
+from leadline.model.kafka.controller import controller_elects_uncleanly
 from leadline.model.kafka.state import Partition, Promise
 
 
@@ -137,6 +140,46 @@ PROMISES = tuple(
     for item in (committed_never_lost, acked_never_lost, durable_as_promised, reads_monotonic, reads_not_taken_back)
 )
 """The names of the properties that users of Kafka were promised. All other properties are for its developers."""
+
+
+def why_not_promised(name: str, trace: Trace[object]) -> str:
+    """Return why the configuration does not promise a property in the behaviour of a counterexample.
+
+    An unclean election can lose records that fewer than all brokers must have, as Kafka's documentation of
+    ``unclean.leader.election.enable`` says. If ``min.insync.replicas`` brokers have lost the end of their log, records
+    can be lost (KIP-966). With ``acks=0`` and ``acks=1``, a record can be lost before followers fetch it, as the
+    documentation of ``acks`` says. But if consumers could read the record, every member of the ISR had it.
+
+    Parameters:
+        name: the name of the violated property.
+        trace: the counterexample.
+
+    Returns:
+        The reason; empty if the configuration promises the property in this behaviour, or if the spec is not of the
+        `kafka` family.
+    """
+    end = trace.states[-1]
+    if not isinstance(end, Partition) or name not in _LOSSES:
+        return ""
+    bounds, lost = end.bounds, end.spent.lossy_crashes
+    is_unclean = any(step.action.name == controller_elects_uncleanly.name for step in trace.instances)
+    if is_unclean and (bounds.min_insync_replicas < bounds.brokers or lost):
+        return "unclean.leader.election.enable=true does not promise that records survive an unclean election"
+    if lost >= bounds.min_insync_replicas:
+        return (
+            f"min.insync.replicas={bounds.min_insync_replicas} does not promise that records survive the loss of "
+            f"the end of {counted(lost, 'log')}"
+        )
+    readable_records = {(promise.record, promise.offset) for promise in end.exposed}
+    readable_acked = [promise for promise in end.acked if (promise.record, promise.offset) in readable_records]
+    was_readable = next(_lost(end, readable_acked, ""), None) is not None
+    if name == acked_never_lost.name and bounds.acks != "all" and not was_readable:
+        return f"acks={bounds.acks} does not promise that a record survives if its followers have not fetched it"
+    return ""
+
+
+_LOSSES = tuple(item.name for item in (committed_never_lost, acked_never_lost, reads_not_taken_back))
+"""The properties that an unclean election or the loss of the end of a log can violate by design."""
 
 
 def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[Complaint]:

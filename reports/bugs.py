@@ -194,6 +194,16 @@ class Archive:
             if bug.property not in names or not _is_within(_bounds_of(bug, spec), spec.bounds)
         ]
 
+    def known(self, spec: Spec[Any], name: str) -> list[Bug]:
+        """Return the bugs of a release that violate a property within the bounds of a search.
+
+        Parameters:
+            spec: the spec as it is searched.
+            name: the name of the property.
+        """
+        bugs = [bug for bug in self.affecting(spec) if bug.property == name]
+        return [bug for bug in bugs if _is_within(_bounds_of(bug, spec), spec.bounds)]
+
     def affecting(self, spec: Spec[Any]) -> list[Bug]:
         """Return the bugs that affect a release. Empty if the spec is not a release."""
         column = column_of(spec.name) if spec.name.startswith("kafka/") else None
@@ -303,6 +313,37 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
     if not spec.name.startswith("kafka/"):
         return ()
     return tuple(bug.ticket for bug in read_archive().outside(spec))
+
+
+@attrs.frozen
+class KnownBug:
+    """A bug of the archive that violates a property within the bounds of a search.
+
+    Attributes:
+        ticket: its ticket.
+        defaults: the bounds on failures that the bug needs and that have the release's default values.
+    """
+
+    ticket: str
+    defaults: dict[str, int]
+
+
+def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
+    """Return the known bugs of a release that violate a property within the bounds of a search.
+
+    Parameters:
+        spec: the spec as it is searched. If it is not a release, the archive is not read, and the result is empty.
+        name: the name of the property.
+    """
+    if not spec.name.startswith("kafka/"):
+        return ()
+    found = []
+    for bug in read_archive().known(spec, name):
+        own = attrs.asdict(load_spec(spec.name).bounds)
+        needed = [each for each in PERTURBATIONS if bug.bounds.get(each, 0)]
+        defaults = {each: own[each] for each in needed if getattr(spec.bounds, each) == own[each]}
+        found.append(KnownBug(bug.ticket, defaults))
+    return tuple(found)
 
 
 def bugs_object(outcomes: Sequence[BugResult], unreached: Sequence[UnmodelledBug]) -> dict[str, object]:

@@ -14,7 +14,6 @@ from leadline.checker.result import PropertyResult, Verdict
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.reports.exit_codes import INCOMPLETE
-from leadline.reports.runs.phrases import PREMISE_FALSE
 from leadline.reports.suite import Outcome, PreparedCheck, SuiteRun
 
 WHOLE = "as expected"
@@ -112,8 +111,9 @@ def _said(item: PropertyResult) -> str:
         why = trace.complaint if trace is not None else ""
         return f"{item.property.name} {verb}: {why or item.property.sentence}"
     verdict = "is shown" if item.property.kind.is_witness else "holds"
-    nothing = PREMISE_FALSE[item.verdict] if item.premise is False else ""
-    return f"{item.property.name} {verdict}: {item.property.sentence}{nothing}"
+    if item.says_nothing:
+        verdict = "is vacuous, because its premise is never true"
+    return f"{item.property.name} {verdict}: {item.property.sentence}"
 
 
 def location_of(item: Property, prepared: PreparedCheck | None = None) -> SourceLocation | None:

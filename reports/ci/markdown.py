@@ -42,8 +42,8 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
 def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
     name, sentence = f"`{visible(item.property.name)}`", visible(item.property.sentence)
     if item.verdict is not Verdict.VIOLATED:
-        nothing = PREMISE_FALSE[item.verdict] if item.premise is False else ""
-        yield f"- {name} **{item.verdict.value}**, {distinct:,} states searched{nothing}: {sentence}."
+        verdict = PREMISE_FALSE[item.verdict] if item.premise is False else item.verdict.value
+        yield f"- {name} **{verdict}**, {distinct:,} states searched: {sentence}."
         return
     if not item.traces:
         yield f"- {name} is **not reached**, {distinct:,} states searched: {sentence}."

@@ -17,6 +17,7 @@ from leadline.reports.matrix import MatrixCell
 from leadline.reports.runs.phrases import (
     LEGEND,
     MARKS,
+    explanations,
     field_values,
     gaps,
     idle_action,
@@ -94,7 +95,7 @@ class RunSection:
         verdict: the verdict on the run, with the reason if it stopped early.
         looks: the CSS class of the verdict.
         note: a further remark. Usually empty.
-        diagnosis: the diagnosis of the first violation, in lines.
+        diagnosis: the lines that say which violations are by design or known bugs, and then the diagnosis.
         counts: the counts, in lines.
         whole_reads: the code that the engine cannot analyse, and the resulting cost, in lines.
         plots: the plots of the states per depth and of the rate over time, if known.
@@ -276,7 +277,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         verdict=": ".join(run_verdict(run)),
         looks=run.verdict.value,
         note=run.note,
-        diagnosis=tuple(lines(run.diagnosis)) if run.diagnosis is not None else (),
+        diagnosis=(*explanations(run), *(lines(run.diagnosis) if run.diagnosis is not None else ())),
         counts=tuple(statistics_lines(statistics)),
         whole_reads=tuple(map(whole_read_text, statistics.whole_reads)),
         plots=tuple(_plots(statistics, f"check-{number}")),

@@ -29,11 +29,11 @@ MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
 LEGEND = f"{MARKS['never']} never run, {MARKS['partly']} run, but some branch was never taken"
 
 PREMISE_FALSE = {
-    Verdict.HOLDS: "; vacuous: premise never true",
-    Verdict.INCOMPLETE: "; premise not true yet",
-    Verdict.VIOLATED: "",
+    Verdict.HOLDS: "vacuous: premise never true",
+    Verdict.INCOMPLETE: "incomplete; premise not true yet",
+    Verdict.VIOLATED: "violated",
 }
-"""The text appended to the verdict on a property whose premise was true in no searched state."""
+"""The verdict on a property whose premise was true in no searched state, in words."""
 
 PROMISING = ("kafka/", "rpc/")
 """The families of specs that have the properties of `PROMISES`."""
@@ -70,7 +70,7 @@ def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) 
         premise: true if the premise of the property was ever true, or None if the property has no premise.
     """
     if not kind.is_witness:
-        return verdict.value + (PREMISE_FALSE[verdict] if premise is False else "")
+        return PREMISE_FALSE[verdict] if premise is False else verdict.value
     words = {Verdict.HOLDS: "shown", Verdict.VIOLATED: "never shown", Verdict.INCOMPLETE: "not shown yet"}
     return words[verdict]
 
@@ -93,6 +93,20 @@ def bugs_outside(run: RunView) -> str:
         return ""
     tickets = ", ".join(run.known_bugs_outside)
     return f"known bugs of {visible(run.spec)} outside this search: {tickets} (`leadline bugs TICKET` shows one)"
+
+
+def explanations(run: RunView) -> list[str]:
+    """Return lines on the properties that are violated by design, or that known bugs violate within the bounds."""
+    said = []
+    for item in run.missed:
+        if item.by_design:
+            said.append(f"{item.name} is violated by design: {item.by_design}")
+        for bug in item.known_bugs:
+            values = bounds_text(bug.defaults)
+            allowed = f"; it needs {values}, the default of {run.spec}" if values else ""
+            known = f"{bug.ticket} is known to violate {item.name} within these bounds (`leadline bugs {bug.ticket}`)"
+            said.append(known + allowed)
+    return list(map(visible, said))
 
 
 def advice(run: RunView) -> list[str]:

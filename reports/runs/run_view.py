@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import attrs
 
 from leadline.checker.properties import Kind
-from leadline.checker.result import Result, Statistics, Stop, Verdict
+from leadline.checker.result import PropertyResult, Result, Statistics, Stop, Verdict
 from leadline.checker.spec import Spec
-from leadline.reports.bugs import known_bugs_outside
+from leadline.invariants.promises import why_not_promised
+from leadline.reports.bugs import KnownBug, known_bugs_outside, known_bugs_within
 from leadline.reports.diagnosis import Diagnosis
 from leadline.reports.origin import Origin
 
@@ -23,6 +24,8 @@ class PropertyView:
         verdict: the verdict.
         trace_length: number of states of the first trace; None if there is no trace.
         premise: whether its premise was true in any searched state; None if it has no premise.
+        by_design: why the configuration does not promise it in the behaviours of its traces; empty if it does.
+        known_bugs: the known bugs of the release that violate it within the bounds. Empty if it is violated by design.
     """
 
     name: str
@@ -32,6 +35,8 @@ class PropertyView:
     verdict: Verdict
     trace_length: int | None = None
     premise: bool | None = None
+    by_design: str = ""
+    known_bugs: tuple[KnownBug, ...] = ()
 
     @property
     def says_nothing(self) -> bool:
@@ -105,21 +110,27 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         stop=result.stop,
         note="; ".join(filter(None, [named(result.spec), result.note, lone_state(result)])),
         statistics=result.statistics,
-        properties=tuple(
-            PropertyView(
-                name=item.property.name,
-                kind=item.property.kind,
-                sentence=item.property.sentence,
-                source=item.property.source,
-                verdict=item.verdict,
-                trace_length=len(item.traces[0]) if item.traces else None,
-                premise=item.premise,
-            )
-            for item in result.properties
-        ),
+        properties=tuple(_property_view(result.spec, item) for item in result.properties),
         origin=origin,
         diagnosis=diagnosis,
         known_bugs_outside=known_bugs_outside(result.spec),
+    )
+
+
+def _property_view(spec: Spec[object], item: PropertyResult) -> PropertyView:
+    is_violated = item.verdict is Verdict.VIOLATED and bool(item.traces)
+    reasons = [why_not_promised(item.property.name, trace) for trace in item.traces] if is_violated else []
+    by_design = reasons[0] if reasons and all(reasons) else ""
+    return PropertyView(
+        name=item.property.name,
+        kind=item.property.kind,
+        sentence=item.property.sentence,
+        source=item.property.source,
+        verdict=item.verdict,
+        trace_length=len(item.traces[0]) if item.traces else None,
+        premise=item.premise,
+        by_design=by_design,
+        known_bugs=known_bugs_within(spec, item.property.name) if is_violated and not by_design else (),
     )
 
 

@@ -19,6 +19,7 @@ from leadline.reports.runs.phrases import (
     FEW_STATES,
     advice,
     engine_text,
+    explanations,
     idle_action,
     property_verdict,
     run_verdict,
@@ -42,6 +43,7 @@ def result_view(run: RunView) -> RenderableType:
     """Return the view of a result: the verdicts on properties and run, and the counts, in total and by action."""
     parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
     parts += [_actions_table(run), _verdict_line(run)]
+    parts += map(Text, explanations(run))
     parts += [Text(visible(line)) for line in lines(run.diagnosis)] if run.diagnosis is not None else []
     parts += [Text(text, style="dim") for text in advice(run)]
     parts += map(Text, statistics_lines(run.statistics))

@@ -69,6 +69,8 @@ def entry(name: str, verdict: str, length: int | None = None, *files: str, kind:
         "source": "common sense" if name == "on_stairs" else "",
         "verdict": verdict,
         "premise_true": None,
+        "by_design": "",
+        "known_bugs": [],
         "trace_length": length,
         "trace_file": files[0] if files else None,
         "trace_files": list(files),
@@ -497,6 +499,39 @@ def test_of_several_violated_properties_only_the_first_is_shown_with_a_trace(tmp
     alone = call("explore", "kafka/2.8", "-b", "acks=all", "-i", "follower_reads", "--diagnose", "0", folder=tmp_path)
     assert "shows one to" not in alone.out
     assert "promises to users" not in alone.out
+
+
+def _explained(folder: Path, spec: str, bounds: str, name: str) -> str:
+    """Return the output of a search that violates a property, on one line."""
+    run = call("explore", spec, "-b", bounds, "-i", name, "--diagnose", "0", folder=folder)
+    assert run.code == 1
+    return " ".join(run.out.split())
+
+
+def test_a_violation_is_by_design_only_if_its_trace_is_one_that_the_configuration_allows(tmp_path: Path) -> None:
+    by_design = "is violated by design: "
+    assert f"acked_never_lost {by_design}acks=1 does not" in _explained(
+        tmp_path, "kafka/2.4", "acks=1", "acked_never_lost"
+    )
+    assert f"{by_design}min.insync.replicas=1 does not" in _explained(
+        tmp_path, "kafka/4.1", "lossy_crashes=1", "acked_never_lost"
+    )
+    assert f"{by_design}unclean.leader.election.enable=true does not" in _explained(
+        tmp_path, "kafka/4.1", "unclean_leader_election=true", "committed_never_lost"
+    )
+    both_needed = "min_insync_replicas=2,unclean_leader_election=true"
+    assert by_design not in _explained(tmp_path, "kafka/3.6", both_needed, "committed_never_lost")
+    assert by_design not in _explained(tmp_path, "kafka/2.8", "acks=1", "committed_never_lost")
+    survivable = "acks=all,lossy_crashes=1,min_insync_replicas=2"
+    assert by_design not in _explained(tmp_path, "kafka/2.8", survivable, "acked_never_lost")
+
+
+def test_a_known_bug_is_named_with_the_default_bounds_that_allow_it(tmp_path: Path) -> None:
+    text = _explained(tmp_path, "kafka/3.9", "lossy_crashes=1", "log_matching")
+    assert "KAFKA-18106 is known to violate log_matching within these bounds (`leadline bugs KAFKA-18106`)" in text
+    assert "it needs missed_bounces=1, the default of kafka/3.9" in text
+    assert "KAFKA-13141 is known to violate" in _explained(tmp_path, "kafka/2.8", "acks=all", "committed_never_lost")
+    assert "is known to" not in _explained(tmp_path, "kafka/2.8", "acks=1", "committed_never_lost")
 
 
 def test_a_witness_that_no_state_satisfies_was_never_shown_and_is_not_called_violated(tmp_path: Path) -> None:

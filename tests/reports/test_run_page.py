@@ -29,6 +29,7 @@ from leadline.checker.result import (
     Widest,
 )
 from leadline.invariants.catalog import CATALOG
+from leadline.reports.bugs import KnownBug
 from leadline.reports.diagnosis import Change, Diagnosis
 from leadline.reports.html.plots import levels_plot, rates
 from leadline.reports.html.run import run_page, with_traces
@@ -151,8 +152,17 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         verified=Verified(checked=25, drawn=26, made=27),
         activity="shortening",
     )
-    names = {"name": "safe", "sentence": "nothing is lost", "source": "KIP-101"}
-    seen = PropertyView(kind=Kind.WITNESS, verdict=Verdict.HOLDS, trace_length=1, premise=True, **names)
+    seen = PropertyView(
+        name="safe",
+        kind=Kind.WITNESS,
+        sentence="nothing is lost",
+        source="KIP-101",
+        verdict=Verdict.HOLDS,
+        trace_length=1,
+        premise=True,
+        by_design="acks=1 promises less",
+        known_bugs=(KnownBug("KAFKA-13141", {"crashes": 1}),),
+    )
     run = RunView(
         spec="stairs",
         bounds={"top": 3, "acks": "all"},
