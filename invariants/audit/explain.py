@@ -42,7 +42,12 @@ def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Fin
         for finding in findings
         if not (finding.check in FOLLOWS_FROM_A_SHORT_LOG and (finding.brokers, finding.offset) in short)
     ]
-    situation = (*_divergences(partition, kept), *unclean_sentences(partition), *_electable(partition))
+    situation = (
+        *_divergences(partition, kept),
+        *unclean_sentences(partition),
+        *_without_leader(partition),
+        *_electable(partition),
+    )
     return [attrs.evolve(finding, situation=situation) for finding in kept]
 
 
@@ -128,6 +133,19 @@ def unclean_sentences(partition: DiskPartition) -> Iterator[str]:
         )
 
 
+def _without_leader(partition: DiskPartition) -> Iterator[str]:
+    """Yield a sentence if the partition has no leader."""
+    if partition.state is not None and partition.state.leader is None:
+        yield f"the partition has no leader in leader epoch {partition.state.leader_epoch}"
+
+
+def _sets_of(partition: DiskPartition, brokers: Iterable[int]) -> str:
+    """Return the names of the sets, the ISR and the ELR, that brokers are in."""
+    assert partition.state is not None
+    chosen, state = set(brokers), partition.state
+    return " or ".join(name for name, members in (("ISR", state.isr), ("ELR", state.elr)) if chosen & members)
+
+
 def _electable(partition: DiskPartition) -> Iterator[str]:
     """Yield sentences that name the brokers that can be elected without losing data, and the longest log."""
     replicas = [(broker, replica) for broker, replica in partition.replicas_of() if replica.has_a_log]
@@ -140,15 +158,16 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
     safe = [broker for broker in complete if candidates is None or broker in candidates]
     longest = [broker for broker, replica in replicas if replica.log.end_offset == best]
     if safe:
-        where = "" if candidates is None else ", in the ISR,"
+        where = "" if candidates is None else f", in the {_sets_of(partition, safe)},"
         yield (
             f"{_brokers(safe)}{where} {'has' if len(safe) == 1 else 'have'} everything below the high watermark "
             f"{committed} and can be elected safely"
         )
     elif complete:
+        sets = _sets_of(partition, candidates or ()) or "ISR"
         yield (
-            f"no ISR member has everything below the high watermark {committed}; {_brokers(complete)}, not in the ISR, "
-            f"{'does' if len(complete) == 1 else 'do'}"
+            f"no member of the {sets} has everything below the high watermark {committed}; {_brokers(complete)}, not "
+            f"in the {sets}, {'has' if len(complete) == 1 else 'have'}"
         )
     else:
         yield f"none of the given replicas has everything below the high watermark {committed}"

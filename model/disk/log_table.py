@@ -189,9 +189,18 @@ def _shown(cells: list[list[LogCell]], count: int) -> list[int]:
 def _badges(partition: DiskPartition, replica: DiskReplica) -> list[str]:
     if partition.state is None:
         return [] if replica.leader in (None, UNKNOWN_LEADER) else [f"follows {replica.leader}"]
-    leads = replica.leader == replica.node
     stale = replica.epoch != partition.state.leader_epoch
-    role = "leads" if leads else "no leader known" if replica.leader is None else f"follows {replica.leader}"
+    without_leader = partition.state.leader is None and not stale  # `leader` is then only the broker to compare with
+    leads = replica.leader == replica.node
+    role = (
+        "no leader"
+        if without_leader
+        else "leads"
+        if leads
+        else "no leader known"
+        if replica.leader is None
+        else f"follows {replica.leader}"
+    )
     isr = (
         "in the ISR"
         if replica.node in partition.state.isr

@@ -76,7 +76,23 @@ def test_an_eligible_leader_replica_may_not(tmp_path: Path) -> None:
     cluster = small_cluster(tmp_path, isr=[1], elr=[3])
     last_batch(cluster.log(3))
     cluster.log(3).high_watermark = cluster.log(3).recovery_point = 6
-    assert checks(cluster.audited()) == {"strong_isr", "weak_isr"}
+    result = cluster.audited()
+    assert checks(result) == {"strong_isr", "weak_isr"}
+    assert "broker 1, in the ISR, has everything" in result.errors[0].text
+
+
+def test_an_eligible_leader_replica_is_not_called_an_isr_member_and_no_broker_a_leader_where_there_is_none(
+    tmp_path: Path,
+) -> None:
+    cluster = small_cluster(tmp_path, isr=[2], elr=[1, 3], leader=None)
+    last_batch(cluster.log(2))
+    cluster.log(2).high_watermark = cluster.log(2).recovery_point = 6
+    result = cluster.audited()
+    situation = result.errors[0].situation
+    assert "the partition has no leader in leader epoch 1" in situation
+    assert any(sentence.startswith("brokers 1 and 3, in the ELR, have everything") for sentence in situation)
+    badges = [row.badges for row in result.tables["topic", 0].rows]
+    assert badges == [("no leader", "epoch 1", each) for each in ("eligible", "in the ISR", "eligible")]
 
 
 def test_where_nobody_leads_the_isr_is_asked_for_what_its_highest_watermark_promises(tmp_path: Path) -> None:
