@@ -2,7 +2,7 @@
 
 The ids in a directory do not prove that it belongs to a cluster. A `cluster.id` is often copied from an example, and a
 node id occurs in all directories of the node, in old copies, and in other clusters. Topic ids and the beginning of the
-metadata log are proof, because they contain random numbers or times.
+metadata log are proof, because they contain random numbers or times. Before KRaft, the cluster id is random too.
 """
 
 from __future__ import annotations
@@ -396,7 +396,11 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
     shared = one.topics.keys() & other.topics.keys()
     if shared:
         return any(one.topics[topic] == other.topics[topic] for topic in shared)
-    return read.alike(one.directory, other.directory)
+    alike = read.alike(one.directory, other.directory)
+    with_zookeeper = not any(each.metadata is not None or each.topics for each in (one, other))
+    if alike is False and mine and with_zookeeper and one.directory.node != other.directory.node:
+        return None  # logs of one cluster can differ in every batch, and ZooKeeper's cluster ids are random
+    return alike
 
 
 def _have_a_batch_in_common(files: Files, one: DataDirectory, other: DataDirectory) -> bool | None:

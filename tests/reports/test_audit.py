@@ -639,6 +639,17 @@ def test_brokers_of_two_clusters_from_before_topic_ids_have_no_batch_in_common(t
     assert ["another cluster" in note.sentence for note in notes(result)] == [True]
 
 
+def test_brokers_with_one_cluster_id_from_before_topic_ids_are_one_cluster_though_no_batch_is_alike(
+    tmp_path: Path,
+) -> None:
+    """As after KIP-101's scenario with a single record."""
+    cluster = small_cluster(tmp_path, [1, 2], with_metadata=False)
+    for broker, disk in cluster.disks.items():
+        disk.logs["topic", 0] = Log([(0, [batch(0, 1, broker, values=[str(broker).encode()])])], None, 1, 1)
+    result = cluster.audited()
+    assert (checks(result), notes(result)) == ({"logs_prefix_consistent"}, [])
+
+
 def test_a_broker_with_several_log_directories_is_one_broker(tmp_path: Path) -> None:
     cluster = small_cluster(tmp_path)
     second = Disk(tmp_path / "broker-2-second", 2, directory="second")
