@@ -159,6 +159,7 @@ RULES: list[tuple[str, int, tuple[str, ...]]] = [
     ("incarnation_read: once => twice", 12, ("isr_joined_with_all",)),
     ("diverging_fetch: ignored => counted", 9, ("remote_leo_not_ahead",)),
     ("diverging_hw: ignored => before-truncation", 10, ("follower_reads",)),
+    ("late_diverging: ignored => truncates", 13, ("hw_monotonic",)),
     ("hw_gate: min-isr => none", 5, ("leader_candidates_complete",)),
     ("elr: on => off", 11, ("durable_as_promised",)),
     ("elr: on => on-unchecked", 8, ("leaders_elected_alive",)),
