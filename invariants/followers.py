@@ -53,7 +53,7 @@ def a_follower_serves(state: Partition) -> bool:
     "if consumers read from followers, every record below the high watermark of a running follower could be read from "
     "a leader at the same offset, or can be read there now",
     source="KIP-392; KAFKA-14704",
-    fails_in=(*releases("kafka/2.8", "kafka/3.3-zk"), *releases("kafka/3.2-kraft", "kafka/3.7")),
+    fails_in=(*releases("kafka/2.8", "kafka/3.3-zk"), *releases("kafka/3.2-kraft", "kafka/3.9")),
     premise=a_follower_serves,
 )
 def follower_reads(state: Partition) -> Iterator[str]:
