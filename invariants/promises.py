@@ -13,7 +13,7 @@ from leadline.checker.trace import Trace
 from leadline.invariants.known import ALL_RELEASES, RPC
 from leadline.invariants.view import Complaint
 from leadline.model.kafka.consume import readable
-from leadline.model.kafka.controller import controller_elects_uncleanly
+from leadline.model.kafka.controller import controller_elects_uncleanly, operator_elects_uncleanly
 from leadline.model.kafka.state import Partition, Promise
 
 
@@ -162,7 +162,8 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     if not isinstance(end, Partition) or name not in _LOSSES:
         return ""
     bounds, lost = end.bounds, end.spent.lossy_crashes
-    is_unclean = any(step.action.name == controller_elects_uncleanly.name for step in trace.instances)
+    unclean = {controller_elects_uncleanly.name, operator_elects_uncleanly.name}
+    is_unclean = any(step.action.name in unclean for step in trace.instances)
     if is_unclean and (bounds.min_insync_replicas < bounds.brokers or lost):
         return "unclean.leader.election.enable=true does not promise that records survive an unclean election"
     if lost >= bounds.min_insync_replicas:
