@@ -55,10 +55,6 @@ class Protocol:
             follower's log end offset.
         learns_before_truncating: whether a follower adopts the high watermark of a diverging response before it
             truncates.
-        truncates_late: whether a broker truncates by a diverging response that it is still handling after it has become
-            leader or has begun to follow another leader.
-        forgets_last_epoch: whether a follower whose first response in a leader epoch is empty stops sending the epoch
-            of its last record until it has fetched another record.
         follows_on: returns whether a follower of the same leader continues to fetch in a new epoch, without truncating,
             given its old epoch, the new epoch, and whether the new epoch began with an election.
         exits_out_of_range: whether a follower whose fetch offset is beyond its leader's log exits, if unclean leader
@@ -69,21 +65,15 @@ class Protocol:
             the leader's log end offset, and whether the follower fetches from this leader.
         counts: returns the brokers whose log end offsets limit a leader's high watermark, given the leader's replica.
         may_raise: returns whether a leader may advance its high watermark, given its replica and the bounds.
-        min_isr: returns the size of the ISR that acks=all needs, given the bounds.
-        acknowledges_earlier: whether a leader that begins another epoch still acknowledges the records that it wrote
-            before, in its uninterrupted leadership.
         tells: returns the high watermark in a fetch response, given the leader's replica before and after it handled
             the request, and whether there are records to send.
         learns: returns a follower's high watermark, given its log end offset and the leader's high watermark.
-        checkpoints: returns the high watermarks that can be on disk, given the high watermark in memory, or
-            the highest one that can be on disk if it is higher.
-        keeps_newer_checkpoints: whether a high watermark that has decreased in memory can still be on disk.
+        checkpoints: returns the high watermarks that can be on disk, given the high watermark in memory.
         lists_offsets: returns whether a leader answers ListOffsets requests, given its replica.
         followers_serve: whether consumers also read from followers.
         notices_bounces: the restarts that the controller always notices: "none", those of "leaders", or "all".
         obeys_late_requests: whether a broker obeys a request from before its restart.
         elects_at_once: whether an election is part of the step that makes it necessary or possible.
-        elects_uncleanly: whether the controller follows `unclean.leader.election.enable`.
         in_flight: whether a leader changes the ISR with an `AlterPartition` request, not with compare-and-set.
         epoch_for_removal: whether an epoch begins when the controller removes a follower from the ISR.
         epoch_for_shrink: whether an epoch begins when a leader removes a follower from the ISR.
@@ -109,8 +99,6 @@ class Protocol:
     diverges: Callable[[Replica, FetchRequest, EpochLookup], EpochEnd | None]
     counts_diverging: bool
     learns_before_truncating: bool
-    truncates_late: bool
-    forgets_last_epoch: bool
     follows_on: Callable[[int, int, bool], bool]
     exits_out_of_range: bool
     accepts: Callable[[int, int], bool]
@@ -118,18 +106,14 @@ class Protocol:
     lags: Callable[[int, int, bool], bool]
     counts: Callable[[Replica], frozenset[int]]
     may_raise: Callable[[Replica, Bounds], bool]
-    min_isr: Callable[[Bounds], int]
-    acknowledges_earlier: bool
     tells: Callable[[Replica, Replica, bool], int]
     learns: Callable[[int, int], int]
     checkpoints: Callable[[int], Iterable[int]]
-    keeps_newer_checkpoints: bool
     lists_offsets: Callable[[Replica], bool]
     followers_serve: bool
     notices_bounces: str
     obeys_late_requests: bool
     elects_at_once: bool
-    elects_uncleanly: bool
     in_flight: bool
     epoch_for_removal: bool
     epoch_for_shrink: bool
@@ -297,16 +281,6 @@ def whatever_the_isr(leader: Replica, bounds: Bounds) -> bool:
 def with_enough_in_the_isr(leader: Replica, bounds: Bounds) -> bool:
     """KAFKA-15583: the high watermark advances if the leader's committed ISR is not below `min.insync.replicas`."""
     return len(leader.isr) >= min(bounds.min_insync_replicas, bounds.brokers)
-
-
-def as_configured(bounds: Bounds) -> int:
-    """Before 3.7, `min.insync.replicas` is used even if it is larger than the number of replicas."""
-    return bounds.min_insync_replicas
-
-
-def at_most_the_replicas(bounds: Bounds) -> int:
-    """KAFKA-15583: the smaller of `min.insync.replicas` and the number of replicas."""
-    return min(bounds.min_insync_replicas, bounds.brokers)
 
 
 def exact(high_watermark: int) -> tuple[int, ...]:
