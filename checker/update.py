@@ -29,7 +29,10 @@ def put(value: T, /, *path_and_new: Any) -> T:
         ((0, 0), (7, 0))
     """
     if len(path_and_new) < 2:
-        raise TypeError("put takes a value, then an index or a field's name for each level, and then the new part")
+        raise TypeError(
+            "put takes a value, the path to a part of it (a field name or an index for each level of nesting), and "
+            "the new part"
+        )
     place, *rest = path_and_new
     current: Any = value
     if isinstance(place, str):

@@ -307,7 +307,7 @@ def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
 
 
 def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the last steps in which a broker that never had a record is elected and starts to lead."""
+    """Yield the final step of each history in which a broker that never had a given record is elected and leads."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
             text = f"broker {broker} leads in epoch {step.after.replicas[broker].epoch} and never had "

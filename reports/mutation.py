@@ -169,8 +169,8 @@ class Report:
         outcomes: the outcomes of the mutants that were searched, by name.
         refused: the functions that could not be mutated, each with the reason.
         explained: the reasons given for survivors, by name.
-        stays: why each property (without witnesses) is kept even if no mutant needs it, by name. Empty for a property
-            whose docstring gives no reason.
+        stays: why each property, apart from witnesses, is kept even if no mutant needs it, by name. Empty for a
+            property whose docstring gives no reason.
         stopped: why some mutants were not searched. Empty if all mutants were searched.
         origin: the version, date and command that made the report.
         sample: the random choice of mutations, or None if all mutations were chosen.

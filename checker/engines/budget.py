@@ -94,7 +94,7 @@ class Budget:
         return _stop(self._not_caught[0]) if self._not_caught else None
 
     def caught(self, interrupt: KeyboardInterrupt) -> Stop:
-        """Record that the search itself caught an interrupt, so the spec did not. See `swallowed`.
+        """Record that an interrupt was caught by the search, and not by the spec. See `swallowed`.
 
         Returns:
             The reason why the search was interrupted.

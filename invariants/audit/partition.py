@@ -249,7 +249,7 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
 
     Parameters:
         check: the property.
-        releases: the releases that can have written the logs.
+        releases: the releases that could have written the logs.
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:

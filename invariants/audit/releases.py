@@ -1,4 +1,4 @@
-"""The releases of Kafka that can have written the logs of a partition, according to the files on disk."""
+"""The releases of Kafka that could have written the logs of a partition, according to the files on disk."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ BEFORE_LEADER_EPOCHS = _between("releases before 0.11", (), (0, 11), kraft=False
 
 
 def releases_of(partition: DiskPartition, *, has_metadata: bool) -> ReleaseRange:
-    """Return the releases that can have written the logs of a partition.
+    """Return the releases that could have written the logs of a partition.
 
-    Brokers have a metadata log only with KRaft. They store topic ids since 2.8 (KIP-516), and leader epochs, in the
-    batches and in a checkpoint, since 0.11 (KIP-101).
+    Brokers have a metadata log only with KRaft. They have stored topic ids since 2.8 (KIP-516), and leader epochs, both
+    in the batches and in a checkpoint, since 0.11 (KIP-101).
 
     Parameters:
         partition: the partition.

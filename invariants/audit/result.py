@@ -32,7 +32,7 @@ class Finding:
         situation: sentences on the partition, such as the offsets at which its logs diverge and the electable brokers.
         path: a file or directory to inspect.
         shape: the shape of the violation, or None if specs do not have the property. See `shape_of`.
-        releases: the releases that can have written the logs, or None if `shape` is None.
+        releases: the releases that could have written the logs, or None if `shape` is None.
     """
 
     check: str

@@ -287,13 +287,13 @@ def _with_first_offsets(batches: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def _tail(source: Source, at: int, buffer: memoryview, *, torn: bool) -> Tail:
-    """Return the kind of the bytes between a position and the end of the file.
+    """Classify the bytes between a position and the end of the file.
 
     Parameters:
         source: the file.
         at: the position.
         buffer: memory for reading.
-        torn: whether bytes other than zeros are the beginning of a batch.
+        torn: whether to take bytes other than zeros for the beginning of an incomplete batch.
     """
     position = at
     while position < source.size:

@@ -146,7 +146,7 @@ class Metadata:
         return None if gone else found
 
     def topic_id(self, name: str, before: int | None = None) -> UUID | None:
-        """Return the id of the topic with a name, or None if no such topic existed. See `state` for `before`."""
+        """Return the id of the topic with the given name, or None if there was none. See `state` for `before`."""
         for topic_id in reversed(self.ids.get(name, ())):
             topic = self.topics[topic_id]
             created = before is None or topic.created < before

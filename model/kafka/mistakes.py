@@ -597,7 +597,7 @@ _BY_NAME = {mistake.name: mistake for mistake in MISTAKES}
 
 
 def mistake(name: str) -> Mistake:
-    """Return the mistake with a name.
+    """Return the mistake with the given name.
 
     Raises:
         KeyError: no mistake has the name.

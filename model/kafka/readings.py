@@ -1,4 +1,4 @@
-"""Disputed interpretations of rules, from the articles and the comments of their readers, as protocols.
+"""Protocols for disputed interpretations of rules, taken from articles on replication and readers' comments.
 
 Each protocol is the design of a KIP with a rule that is not in the table of rules. The protocols are not in the
 catalog, because the interpretations are wrong or make no difference.

@@ -51,7 +51,7 @@ class Rule:
     values: tuple[Value, ...]
 
     def value(self, name: str) -> Value:
-        """Return the value with a name.
+        """Return the value with the given name.
 
         Raises:
             SpecError: the rule has no such value. The message suggests the most similar name.
@@ -478,7 +478,7 @@ _SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_h
 
 
 def rule_of(name: str) -> Rule:
-    """Return the rule with a name.
+    """Return the rule with the given name.
 
     Raises:
         SpecError: no rule has the name. The message suggests the most similar name.

@@ -1,7 +1,7 @@
 """Known bugs that match findings of an audit: interleavings that can lead to the state of the disks.
 
 A bug of the archive matches a finding if its trace ends in the same kind of violation, and if a release that it affects
-can have written the logs. See `leadline.invariants.audit.shapes` and `leadline.invariants.audit.releases`.
+could have written the logs. See `leadline.invariants.audit.shapes` and `leadline.invariants.audit.releases`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Counterexample:
         return f"leadline explore {spec.name}{bounds}{f' -i {about.name}' if about is not None else ''}"
 
     def matches(self, finding: Finding) -> bool:
-        """Return whether the trace ends like a finding, and the same releases can have written the logs."""
+        """Return whether the trace ends like a finding, and the same releases could have written the logs."""
         return finding.shape in self.shapes and finding.releases == self.releases
 
 

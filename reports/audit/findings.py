@@ -1,4 +1,4 @@
-"""The findings of an audit, for CI systems and as Markdown."""
+"""Write the findings of an audit in formats for CI systems, and in Markdown."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from leadline.reports.terminal.console import console, is_plain
     "--after",
     multiple=True,
     metavar="DIR",
-    help="A data directory that was copied later (can be repeated). It has the same meaning as the argument DIR.",
+    help="A data directory that was copied later than those given with --before, as DIR is (can be repeated).",
 )
 @format_options(AUDIT_FORMATS)
 @click.option(

@@ -135,7 +135,8 @@ def mutate(
     A mutant skips an action, drops or negates a guard, does not set a field, or has a constant off by one. For a
     release of Kafka, there are also mutants with a different value of a rule, and mutants with known mistakes. Each
     mutant is searched until its first violation. A mutant that behaves differently but violates no property survives,
-    so a property may be missing. Several SPECs are searched one after another; --rule applies only to the first.
+    so a property may be missing. A mutant is explained if a reason why it survives is given, by --explained or for
+    a shipped spec. Several SPECs are searched one after another; --rule applies only to the first.
 
     \b
     leadline mutate my_protocol.py

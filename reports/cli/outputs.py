@@ -198,7 +198,7 @@ def _file_stem(result: Result) -> str:
 
 
 def _file_name(text: str) -> str:
-    """Return a text without the characters that are not allowed in file names, such as path separators."""
+    """Return the string without characters that are not allowed in file names, such as path separators."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")
 
 

@@ -134,7 +134,7 @@ def _left_out(why: str) -> str:
 
 
 def _result(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object of a result in a file, or None if the file does not contain a result."""
+    """Read a result from a file. Return its JSON object, or None if the file does not contain a result."""
     try:
         content = json.loads(file_text(path))
     except (OSError, ValueError, RecursionError):

@@ -50,7 +50,7 @@ def serve(
     leadline serve kafka/3.7 --rule elr=on
     leadline serve traces/loss.itf.json
 
-    Exit code 0: the server was ended with Ctrl-C; 2: usage error.
+    Exit code 0: the server was stopped with Ctrl-C; 2: usage error.
     """
     if what.endswith(SUFFIX):
         given = [("--rule", rules), ("-b", bounds), ("-i", names)]

@@ -120,7 +120,7 @@ def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> 
 def _fields(
     kind: type[attrs.AttrsInstance], content: Mapping[str, object], others: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the values of the fields of a class by the names of the fields in Python.
+    """Return a dict that maps the Python name of each field of a class to its value.
 
     Parameters:
         kind: the class.

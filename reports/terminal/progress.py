@@ -1,4 +1,4 @@
-"""The progress of a run on standard error."""
+"""Show the progress of a run on standard error."""
 
 from __future__ import annotations
 

@@ -618,7 +618,7 @@ def test_workers_tasks_are_importable() -> None:
         (
             "SPARK_HOME",
             "/nowhere",
-            "SPARK_HOME=/nowhere does not have bin/spark-submit: unset it to use the Spark of pyspark",
+            "SPARK_HOME=/nowhere does not have bin/spark-submit: unset it to use the Spark bundled with pyspark",
         ),
         ("PYSPARK_PYTHON", "/nowhere/python", "Python /nowhere/python does not exist: correct PYSPARK_PYTHON or "),
     ],

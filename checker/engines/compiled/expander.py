@@ -82,12 +82,12 @@ class Expander(Generic[S]):
     because it has not been learned, the function of the spec is called.
 
     Parameters:
-        tables: the transition tables, which are extended by calls.
+        tables: the transition tables. Calls of the spec's functions extend them.
         store: the states found so far. `keep` adds the new states.
         watch: checks the limits on time and memory regularly. It also contains the threads that share the work.
 
     Attributes:
-        tuning: internal sizes and times.
+        tuning: sizes of buffers, and intervals of time.
         learner: makes the calls for unknown paths.
     """
 

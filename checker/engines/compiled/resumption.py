@@ -203,7 +203,9 @@ class Resumption(Generic[S]):
                 before, after = step, {tuple(self._row(state)): state for state in successors}
             row = tuple(self._saved.row(index))
             if row not in after:
-                raise SpecChanged(f"action {self.spec.instances[step[1]]} leads to other states")
+                raise SpecChanged(
+                    f"action {self.spec.instances[step[1]]} leads to different states than in the saved search"
+                )
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
@@ -307,7 +309,7 @@ class Resumption(Generic[S]):
             places = np.minimum(np.searchsorted(missing, hashes), len(missing) - 1)
             missing = np.delete(missing, np.unique(places[missing[places] == hashes]))
         if len(missing):
-            raise SpecChanged(f"action {wanted[int(missing[0])]} leads to other states")
+            raise SpecChanged(f"action {wanted[int(missing[0])]} leads to different states than in the saved search")
 
 
 class _Calls(Generic[S]):
@@ -403,4 +405,4 @@ def _changed() -> Iterator[None]:
     except SpecError as error:
         raise SpecChanged(str(error)) from error
     except CHANGES as error:
-        raise SpecChanged("its calls read other components of the states") from error
+        raise SpecChanged("its calls read different components of the states than in the saved search") from error

@@ -89,7 +89,7 @@ class Snapshot:
             and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
         )
         if not fits:
-            raise ValueError("its parts are inconsistent")
+            raise ValueError("the parts of the search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
         """Return the snapshot, without its values, members and log, as an object for `json.dumps`."""

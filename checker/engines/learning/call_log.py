@@ -127,7 +127,7 @@ def _read_call(tree: int, rest: Iterator[int]) -> LoggedCall:
     def some(count: int) -> list[int]:
         found = list(itertools.islice(rest, count))
         if len(found) != count:
-            raise ValueError("it ends in the middle of a call")
+            raise ValueError("the log of calls ends in the middle of a call")
         return found
 
     precision, slots, states = some(3)

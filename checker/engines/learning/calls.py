@@ -329,7 +329,7 @@ class Caller(Generic[S]):
         return gave
 
     def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
-        """Return a construct with a known location. If its location is unknown, use that of the called function.
+        """Return the construct. If its location is unknown, give it the location of the called function.
 
         Parameters:
             tree: the index of the decision tree of the called function.

@@ -163,7 +163,7 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Group flat indices into an array of shape (states, trees) by state.
+    """Group indices by state. Each is a flat index into an array of shape (states, trees).
 
     Returns:
         The index of each state, with the indices of its trees.

@@ -39,7 +39,7 @@ class EnabledIndex:
     Attributes:
         packing: the packing that the index was built for.
         calls: the number of calls that the trees had learned from when the index was built.
-        always: the instances that are not in any table, so that they may be enabled in every state.
+        always: the instances that do not appear in `table`, and may therefore be enabled in any state.
         pairs: for each pair, the first slot and the stride of its value, the second slot and its stride, and the
             position in `table` at which the table of the pair begins.
         table: for each pair and each combination of values, the instances that may be enabled.

@@ -81,7 +81,7 @@ class Helper:
         return self._process.pid or 0
 
     def ask(self, jobs: list[Job]) -> None:
-        """Send a request for these calls to the helper."""
+        """Ask the helper process to make calls."""
         try:
             self.pipe.send(Request(self._caller.precision, jobs))
         except OSError:

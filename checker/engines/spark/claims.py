@@ -47,7 +47,7 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
 
     Parameters:
         storage: the work directory.
-        tuning: determines how long the file of another owner is watched.
+        tuning: determines how long another search's claim file is watched.
 
     Raises:
         LeadlineError: another search is using the directory, or other users can write to it.

@@ -26,7 +26,7 @@ class NewValues(Exception):
 
 @attrs.frozen
 class Numbering:
-    """The numbers of values and the packing, which must be the same in all processes that exchange states.
+    """The numbers assigned to values, and the packing. Processes that exchange states must agree on both.
 
     Attributes:
         values: for each slot, its values in the order of their numbers.

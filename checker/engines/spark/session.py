@@ -187,7 +187,8 @@ class Session:
         return answers
 
     def _at_home(self, places: int) -> Any:
-        """Return a cached RDD of numbers. Spark prefers to run a task on the executor that caches its number."""
+        """Return a cached RDD with one number for each task. Spark prefers to run a task on the executor that caches
+        its number."""
         if places not in self._homes:
             self._homes[places] = self._context.parallelize(range(places), places).map(int).cache()
         return self._homes[places]
@@ -227,7 +228,9 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # `spark-submit` has already started Spark
     home, python = os.environ.get("SPARK_HOME"), _python(conf)
     if home and not submitted and not (Path(home) / "bin" / "spark-submit").is_file():
-        raise LeadlineError(f"SPARK_HOME={home} does not have bin/spark-submit: unset it to use the Spark of pyspark")
+        raise LeadlineError(
+            f"SPARK_HOME={home} does not have bin/spark-submit: unset it to use the Spark bundled with pyspark"
+        )
     local = master.startswith("local") if master is not None else not submitted
     if local and shutil.which(python) is None:
         raise LeadlineError(f"Python {python} does not exist: correct PYSPARK_PYTHON or spark.pyspark.python")
