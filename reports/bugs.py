@@ -206,7 +206,7 @@ class Archive:
 
     def affecting(self, spec: Spec[Any]) -> list[Bug]:
         """Return the bugs that affect a release. Empty if the spec is not a release."""
-        column = column_of(spec.name) if spec.name.startswith("kafka/") else None
+        column = column_of(spec.name)
         return [] if column is None else [bug for bug in self.bugs if (column.same_as or column.name) in bug.affected]
 
     def runs(self, bug: Bug) -> list[BugSearch]:
@@ -242,8 +242,14 @@ class Archive:
 
 def _bounds_of(bug: Bug, spec: Spec[Any]) -> Bounds:
     """Return the bounds with which the archive searches a release for a bug."""
-    bounds: Bounds = load_spec(spec.name).with_bounds(bug.bounds).bounds
+    bounds: Bounds = _with_defaults(spec.name).with_bounds(bug.bounds).bounds
     return bounds
+
+
+@functools.cache
+def _with_defaults(name: str) -> Spec[Any]:
+    """Return the spec of a release with its default bounds."""
+    return load_spec(name)
 
 
 def _is_possible(needed: Bounds, given: Bounds) -> bool:
@@ -337,9 +343,8 @@ def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
     """
     if not spec.name.startswith("kafka/"):
         return ()
-    found = []
+    own, found = attrs.asdict(_with_defaults(spec.name).bounds), []
     for bug in read_archive().known(spec, name):
-        own = attrs.asdict(load_spec(spec.name).bounds)
         needed = [each for each in PERTURBATIONS if bug.bounds.get(each, 0)]
         defaults = {each: own[each] for each in needed if getattr(spec.bounds, each) == own[each]}
         found.append(KnownBug(bug.ticket, defaults))
