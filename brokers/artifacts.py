@@ -1,0 +1,193 @@
+"""The jars of a release, downloaded once and kept in the user's cache.
+
+A release has a folder of its own, with its jars and a list of them. The folder is complete or does not exist: jars are
+downloaded into a temporary folder, which is renamed at the end. With the folder, no network is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.releases import BrokerRelease
+
+if TYPE_CHECKING:
+    from jgo.maven import Artifact, MavenContext
+
+_Artifacts: TypeAlias = "Callable[[MavenContext], list[Artifact]]"
+
+_LIST = "class-path.txt"
+"""The file in the folder of a release that lists its jars: the size in bytes and the path in the folder."""
+
+_DOWNLOADS = 8
+"""The number of jars that are downloaded at once."""
+
+
+def class_path(release: BrokerRelease) -> tuple[Path, ...]:
+    """Return the jars of a release, and download them if the cache does not have them.
+
+    Raises:
+        BrokerError: the registry cannot be reached or does not have the release, the package `jgo` is not installed,
+            or the cache cannot be written.
+    """
+    return _jars(f"Kafka {release.number}", release.number, partial(_of_release, release))
+
+
+def single_jar(coordinates: str) -> Path:
+    """Return the jar of an artifact without its dependencies, and download it if the cache does not have it.
+
+    Parameters:
+        coordinates: the Maven coordinates, group:artifact:version.
+
+    Raises:
+        BrokerError: see `class_path`.
+    """
+    _, artifact, version = coordinates.split(":")
+    (jar,) = _jars(f"{artifact} {version}", f"{artifact}-{version}", partial(_single, coordinates))
+    return jar
+
+
+def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
+    """Return the jars in a folder of the cache.
+
+    Parameters:
+        what: what the jars are, for error messages.
+        name: the name of the folder.
+        artifacts: finds the artifacts, if the folder is not there or not complete.
+    """
+    folder = cache_folder() / name
+    if ":" in str(folder):
+        raise BrokerError(f"the cache {folder} has a colon in its name, which separates jars in Java's class path")
+    found = _listed(folder)
+    if found is None:
+        _download(what, folder, artifacts)
+        found = _listed(folder)
+    if found is None:
+        raise BrokerError(f"{folder} does not have the jars of {what} that were downloaded to it")
+    return found
+
+
+def is_cached(release: BrokerRelease) -> bool:
+    """Return whether the cache has the jars of a release."""
+    return _listed(cache_folder() / release.number) is not None
+
+
+def cache_folder() -> Path:
+    """Return the folder that has a folder for each downloaded release, by the XDG Base Directory Specification."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
+    return home / "leadline" / "brokers"
+
+
+def _listed(folder: Path) -> tuple[Path, ...] | None:
+    """Return the jars that the list in a folder names, or None if one of them is missing or has a different size."""
+    jars = []
+    try:
+        for line in (folder / _LIST).read_text(encoding="utf-8").splitlines():
+            size, _, name = line.partition(" ")
+            jar = folder / name
+            if jar.stat().st_size != int(size):
+                return None
+            jars.append(jar)
+    except (OSError, ValueError):
+        return None
+    return tuple(jars) or None
+
+
+def _download(what: str, folder: Path, artifacts: _Artifacts) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as name:
+            new = Path(name) / "jars"
+            jars = _resolved(what, new, artifacts)
+            lines = [f"{jar.stat().st_size} {jar.relative_to(new)}\n" for jar in jars]
+            (new / _LIST).write_text("".join(lines), encoding="utf-8")
+            if folder.exists():  # incomplete: `_listed` has refused it
+                folder.rename(Path(name) / "incomplete")
+            try:
+                new.rename(folder)
+            except OSError:
+                if _listed(folder) is None:  # another process was not faster
+                    raise
+    except OSError as error:
+        raise BrokerError(f"cannot write the jars of {what} to {folder}: {error.strerror or error}") from error
+
+
+def _resolved(what: str, folder: Path, artifacts: _Artifacts) -> list[Path]:
+    """Download jars to a folder, and return their paths."""
+    try:
+        from jgo.config import GlobalSettings
+        from jgo.maven import MavenContext
+    except ImportError as error:
+        raise BrokerError(
+            "real brokers need the package jgo, which downloads them: run pip install 'leadline[brokers]'"
+        ) from error
+    context = MavenContext(repo_cache=folder)
+    context.remote_repos |= GlobalSettings.load().repositories  # a user's `central` is a mirror
+    with _as_broker_errors(what), ThreadPoolExecutor(_DOWNLOADS) as pool:
+        jars = list(pool.map(lambda each: Path(each.resolve()), artifacts(context)))
+    for jar in jars:
+        _check(jar)
+    return jars
+
+
+def _of_release(release: BrokerRelease, context: MavenContext) -> list[Artifact]:
+    found = {(each.groupId, each.artifactId): each for each in _with_dependencies(context, release.artifact)}
+    for coordinates in release.others:
+        other = context.create_dependency(coordinates).artifact
+        found[other.groupId, other.artifactId] = other
+    return list(found.values())
+
+
+def _single(coordinates: str, context: MavenContext) -> list[Artifact]:
+    return [context.create_dependency(coordinates).artifact]
+
+
+def _with_dependencies(context: MavenContext, coordinates: str) -> list[Artifact]:
+    inputs, transitive = context.resolver.resolve([context.create_dependency(coordinates)])
+    needed = [each for each in transitive if each.scope in ("compile", "runtime") and each.type == "jar"]
+    return [each.artifact for each in (*inputs, *needed)]
+
+
+def _check(jar: Path) -> None:
+    """Read a jar completely, and compare its checksums.
+
+    Raises:
+        BrokerError: the jar is damaged.
+    """
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            damaged = archive.testzip()
+    except zipfile.BadZipFile as error:
+        raise BrokerError(f"{jar.name} was not downloaded correctly ({error}): try again") from error
+    if damaged is not None:
+        raise BrokerError(f"{jar.name} was not downloaded correctly ({damaged} is damaged): try again")
+
+
+@contextmanager
+def _as_broker_errors(what: str) -> Iterator[None]:
+    """Turn what jgo raises into one line."""
+    import requests
+
+    silenced = logging.getLogger("jgo")
+    level = silenced.level
+    silenced.setLevel(logging.CRITICAL)
+    try:
+        yield
+    except requests.RequestException as error:
+        raise BrokerError(
+            f"cannot download {what}: the registry of Maven artifacts cannot be reached ({type(error).__name__})"
+        ) from error
+    except (RuntimeError, ValueError, SyntaxError) as error:  # the last one: a POM is not XML
+        raise BrokerError(f"cannot download {what}: {' '.join(str(error).split())}") from error
+    finally:
+        silenced.setLevel(level)

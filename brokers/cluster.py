@@ -1,0 +1,351 @@
+"""A cluster of real brokers on this machine, with ZooKeeper or one KRaft controller."""
+
+from __future__ import annotations
+
+import base64
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import TracebackType
+
+from leadline.brokers.artifacts import class_path
+from leadline.brokers.class_data import class_archive, reading, writing
+from leadline.brokers.configuration import (
+    HOST,
+    broker_properties,
+    controller_properties,
+    logging_options,
+    meta_properties,
+    with_controller,
+    with_zookeeper,
+    write_properties,
+    zookeeper_properties,
+)
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.java import Java, java_for
+from leadline.brokers.ports import Node, Ports, is_free, user_of
+from leadline.brokers.power_loss import cut_log
+from leadline.brokers.processes import OwnedProcess
+from leadline.brokers.releases import BrokerRelease
+from leadline.model.disk.directory import read_log_directory
+from leadline.model.disk.files import LocalFiles
+from leadline.model.disk.metadata import Metadata, PartitionState, read_metadata
+
+START_SECONDS = 120.0
+"""The time in which a process must be ready. A broker takes 2 to 7 seconds on a machine that does little else."""
+
+_METADATA_LOG = "__cluster_metadata-0"
+_METADATA_SECONDS = 5.0
+"""The time in which the controller must have written a batch of its log completely."""
+
+_JAVA_OPTIONS = (
+    "-Xms64m", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Djava.awt.headless=true",
+    "-Dzookeeper.sasl.client=false",
+    "-Dzookeeper.jmx.log4j.disable=true",  # it needs a class of Log4j that reload4j's MBeans do not have
+    "-Dzookeeper.admin.enableServer=false",
+)  # fmt: skip
+
+_STARTED = r"(, started|\] started|Kafka Server started) \(kafka\.server\."
+_UNFENCED = r"The broker has been unfenced"
+
+
+class Cluster:
+    """A ZooKeeper server or a KRaft controller, and brokers, each in a process of its own.
+
+    A cluster is a context manager. At the end of the block, however it ends, all processes are dead; they also die with
+    this process, even if it is killed.
+
+    Parameters:
+        release: the release of all processes.
+        folder: an empty folder for data directories, configuration and logs. It has a folder for each process.
+        brokers: the number of brokers. Their ids begin at 0.
+        ports: the port of each process.
+        settings: properties of all brokers and of the KRaft controller, which replace those of `configuration`.
+        per_broker: further properties, by broker id.
+        features: levels of features with which a KRaft cluster is formatted, by name, from 4.0 on. Others have the
+            default of the release.
+
+    Raises:
+        BrokerError: the system is not Linux, or Java does not accept the name of the folder.
+    """
+
+    def __init__(
+        self,
+        release: BrokerRelease,
+        folder: Path,
+        *,
+        brokers: int,
+        ports: Ports,
+        settings: Mapping[str, str] | None = None,
+        per_broker: Mapping[int, Mapping[str, str]] | None = None,
+        features: Mapping[str, int] | None = None,
+    ) -> None:
+        if sys.platform != "linux":
+            raise BrokerError(f"real brokers run on Linux only, and this is {sys.platform}")
+        self.release, self.folder, self.ports = release, folder.absolute(), ports
+        if "," in str(self.folder):
+            raise BrokerError(f"{self.folder} has a comma in its name, which separates data directories in log.dirs")
+        self._brokers, self._settings, self._per_broker = range(brokers), settings or {}, per_broker or {}
+        self._features = features or {}
+        self._cluster_id = _random_id()
+        self._processes: dict[Node, OwnedProcess] = {}
+        self._starts: dict[Node, int] = {}
+        self._java: Java | None = None
+        self._class_path = ""
+        self._writing: list[str] = []
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for process in self._processes.values():
+            process.kill()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All processes of the cluster, in the order in which they can be started."""
+        return nodes_of(self.release, len(self._brokers))
+
+    def start(self, nodes: Sequence[Node] | None = None) -> None:
+        """Start processes, and wait until they are ready. A broker is ready when it is registered and active.
+
+        Parameters:
+            nodes: the processes, all by default. ZooKeeper or the controller is started before the brokers.
+
+        Raises:
+            BrokerError: a process does not start; the message says why.
+        """
+        wanted = self.nodes if nodes is None else nodes
+        for node in sorted(wanted, key=lambda node: isinstance(node, int)):
+            self._spawn(node)
+            if node == "zookeeper":  # brokers end if they do not reach it soon; with KRaft they wait
+                self.wait(node)
+        for node in wanted:
+            self.wait(node)
+
+    def start_broker(self, broker: int, *, wait: bool = True) -> None:
+        """Start a broker, which has not run yet or was killed.
+
+        In ZooKeeper mode, the ZooKeeper session of a killed broker must have ended: a broker does not start while its
+        id is registered.
+
+        Parameters:
+            broker: the broker id.
+            wait: whether to wait until it is ready.
+
+        Raises:
+            BrokerError: the broker does not start; the message says why.
+        """
+        self._spawn(broker)
+        if wait:
+            self.wait(broker)
+
+    def wait(self, node: Node) -> None:
+        """Wait until a process that was started is ready.
+
+        Raises:
+            BrokerError: it does not get ready; the message says why.
+        """
+        process, port = self._process(node), self.ports.real[node]
+        ready = [] if node == "zookeeper" else [_STARTED]
+        if self.release.kraft and isinstance(node, int):
+            ready.append(_UNFENCED)
+        process.wait(lambda: all(map(process.logged, ready)) and process.listens_on(port), START_SECONDS)
+
+    def kill(self, node: Node) -> None:
+        """Kill a process with SIGKILL, and wait until it has ended."""
+        self._process(node).kill()
+
+    def stop(self, node: Node, seconds: float = START_SECONDS) -> None:
+        """Shut down a process with SIGTERM, which is a controlled shutdown of a broker.
+
+        Raises:
+            BrokerError: the process still runs after the given number of seconds.
+        """
+        if not self._process(node).stop(seconds):
+            raise BrokerError(f"{self._name(node)} did not shut down in {seconds:.0f} s")
+
+    def archive_classes(self, broker: int) -> None:
+        """Write the class-data archive of the release, which later starts use. See `leadline.brokers.class_data`.
+
+        The broker, which must be running, is shut down, and so it is after a second start.
+
+        Raises:
+            BrokerError: the broker does not start or shut down, or the archive was not written.
+        """
+        java = java_for(self.release)
+        archive = class_archive(self.release, java)
+        new = self._folder(broker) / "classes.jsa"
+        self.stop(broker)
+        self._writing = writing(new)
+        try:
+            self.start_broker(broker)
+            self.stop(broker)
+        finally:
+            self._writing = []
+        try:
+            archive.parent.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=archive.parent, delete=False) as copy:
+                copy.write(new.read_bytes())
+            Path(copy.name).rename(archive)
+        except OSError as error:
+            raise BrokerError(f"the archive of classes {archive} was not written: {error.strerror or error}") from error
+
+    def pause(self, node: Node) -> None:
+        """Stop a process with SIGSTOP, until `resume`."""
+        self._process(node).pause()
+
+    def resume(self, node: Node) -> None:
+        """Continue a paused process."""
+        self._process(node).resume()
+
+    def cut_log(self, broker: int, topic: str, partition: int, to_offset: int) -> None:
+        """Lose the end of a log of a killed broker in a power loss. See `leadline.brokers.power_loss.cut_log`.
+
+        Raises:
+            BrokerError: the broker runs, or a power loss cannot have this effect.
+        """
+        if self.pid(broker) is not None:
+            raise BrokerError(f"{self._name(broker)} is running: kill it before a log is cut")
+        cut_log(self.data_directory(broker), topic, partition, to_offset)
+
+    def data_directory(self, node: Node) -> Path:
+        """Return the data directory of a process."""
+        return self._folder(node) / "data"
+
+    def log_file(self, node: Node) -> Path:
+        """Return the log of the last start of a process."""
+        return self._folder(node) / f"start-{self._starts.get(node, 0)}.log"
+
+    def pid(self, node: Node) -> int | None:
+        """Return the id of a process, or None if it does not run."""
+        process = self._processes.get(node)
+        return process.pid if process is not None and process.is_running else None
+
+    def pids(self) -> dict[int, Node]:
+        """Return the running processes by process id."""
+        found = {node: self.pid(node) for node in self.nodes}
+        return {pid: node for node, pid in found.items() if pid is not None}
+
+    def controller_state(self, topic: str, partition: int) -> PartitionState | None:
+        """Return what the KRaft controller last decided about a partition, or None if there is no such partition.
+
+        Raises:
+            BrokerError: see `controller_metadata`.
+        """
+        metadata = self.controller_metadata()
+        topic_id = metadata.topic_id(topic)
+        return None if topic_id is None else metadata.state(topic_id, partition)
+
+    def controller_metadata(self) -> Metadata:
+        """Return the metadata log that the KRaft controller has written to its disk.
+
+        Raises:
+            BrokerError: the release runs with ZooKeeper, or the log cannot be read.
+        """
+        if not self.release.kraft:
+            raise BrokerError(f"Kafka {self.release.name} has no metadata log: its controller uses ZooKeeper")
+        directory = str(self.data_directory("controller") / _METADATA_LOG)
+        end = time.monotonic() + _METADATA_SECONDS
+        while True:
+            metadata = read_metadata(LocalFiles(), read_log_directory(LocalFiles(), directory))
+            if not metadata.problems:
+                return metadata
+            if time.monotonic() > end:
+                raise BrokerError(metadata.problems[0])
+            time.sleep(0.01)  # the controller is writing a batch
+
+    def _folder(self, node: Node) -> Path:
+        return self.folder / (f"broker-{node}" if isinstance(node, int) else node)
+
+    def _name(self, node: Node) -> str:
+        return f"broker {node}" if isinstance(node, int) else f"the {node}" if node == "controller" else "ZooKeeper"
+
+    def _process(self, node: Node) -> OwnedProcess:
+        if node not in self._processes:
+            raise BrokerError(f"{self._name(node)} was not started")
+        return self._processes[node]
+
+    def _spawn(self, node: Node) -> None:
+        if self.pid(node) is not None:
+            raise BrokerError(f"{self._name(node)} is running already")
+        port = self.ports.real[node]
+        if not is_free(port):
+            raise BrokerError(f"port {port} of {HOST}, for {self._name(node)}, is in use by {user_of(port)}")
+        self._starts[node] = self._starts.get(node, 0) + 1
+        properties = self._folder(node) / "server.properties"
+        properties.parent.mkdir(parents=True, exist_ok=True)
+        write_properties(properties, self._properties(node))
+        if self.release.kraft and not (self.data_directory(node) / "meta.properties").exists():
+            self._format(node)
+        main = "org.apache.zookeeper.server.ZooKeeperServerMain" if node == "zookeeper" else "kafka.Kafka"
+        self._processes[node] = self._run(node, self.log_file(node), main, str(properties))
+
+    def _run(self, node: Node, log: Path, main: str, *arguments: str) -> OwnedProcess:
+        if self._java is None:
+            self._java, self._class_path = java_for(self.release), ":".join(map(str, class_path(self.release)))
+        archive = self._writing or reading(class_archive(self.release, self._java))
+        options = [
+            *_JAVA_OPTIONS,
+            *archive,
+            "-cp",
+            self._class_path,
+            *logging_options(self.release, self._folder(node)),
+        ]
+        name = f"{self._name(node)} of Kafka {self.release.number}"
+        return OwnedProcess(name, [str(self._java.path), *options, main, *arguments], log, self._folder(node))
+
+    def _properties(self, node: Node) -> dict[str, str]:
+        data, real = self.data_directory(node), self.ports.real[node]
+        if node == "zookeeper":
+            return zookeeper_properties(data, real)
+        if node == "controller":
+            return controller_properties(self.release, data, real, self.ports.advertised[node]) | dict(self._settings)
+        broker = int(node)
+        properties = broker_properties(self.release, broker, data, real, self.ports.advertised[node])
+        if self.release.kraft:
+            properties |= with_controller(self.ports.advertised["controller"])
+        else:
+            properties |= with_zookeeper(self.ports.zookeeper_for[broker])
+        return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
+
+    def _format(self, node: Node) -> None:
+        """Format the data directory of a KRaft node. A broker needs one file, for which a JVM would take long."""
+        data = self.data_directory(node)
+        if isinstance(node, int):
+            data.mkdir()
+            write_properties(data / "meta.properties", meta_properties(self._cluster_id, node))
+            return
+        features = [f"--feature={name}={level}" for name, level in self._features.items()]
+        folder = self._folder(node)
+        arguments = [
+            "format",
+            f"--cluster-id={self._cluster_id}",
+            f"--config={folder / 'server.properties'}",
+            *features,
+        ]
+        process = self._run(node, folder / "format.log", "kafka.tools.StorageTool", *arguments)
+        try:
+            process.wait(lambda: process.status == 0, START_SECONDS)
+        finally:
+            process.kill()
+
+
+def nodes_of(release: BrokerRelease, brokers: int) -> tuple[Node, ...]:
+    """Return the processes of a cluster of a release with the given number of brokers."""
+    return ("controller" if release.kraft else "zookeeper", *range(brokers))
+
+
+def _random_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii").rstrip("=")

@@ -1,0 +1,204 @@
+"""Looking at real brokers: their disks, the controller, and the frames that are held, in the model's terms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from leadline.brokers import zookeeper
+from leadline.brokers.driver.sight import UNKNOWN_EPOCH, SeenQuorum, SeenRecord, SeenReplica, Sight
+from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC, Stage, asks_about_an_epoch, partition_of
+from leadline.brokers.frame import Frame
+from leadline.brokers.messages.batches import Batch, read_batches
+from leadline.model.disk.files import LocalFiles, Unreadable
+from leadline.model.disk.text import HIGH_WATERMARKS, offsets
+from leadline.model.disk.wire import Malformed
+from leadline.model.kafka.messages import (
+    Diverging,
+    EpochRequest,
+    EpochResponse,
+    FetchRequest,
+    FetchResponse,
+    Message,
+    OffsetOutOfRange,
+)
+from leadline.model.log import Record
+
+OFFSET_OUT_OF_RANGE = 1
+NO_OFFSET = -1
+
+
+@attrs.frozen
+class Decision:
+    """The last decision of the controller: the leader, the brokers' own number of the epoch, the ISR, the ELR."""
+
+    leader: int | None
+    epoch: int
+    isr: frozenset[int]
+    elr: frozenset[int] = frozenset()
+
+
+class Observer:
+    """Looks at a stage.
+
+    Leader epochs have other numbers on brokers than in the model, where an epoch without a leader has none.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.numbers: list[int] = []
+        """For each epoch of the model that has begun, the number that the brokers give it."""
+        self.down: set[int] = set()
+        """The brokers that were killed or have ended."""
+
+    # --- the controller -----------------------------------------------------------------------------------------
+
+    def decision(self) -> Decision:
+        """Return the last decision of the controller."""
+        if self._stage.release.kraft:
+            state = self._stage.cluster.controller_state(TOPIC, PARTITION)
+            if state is None:
+                return Decision(None, NO_OFFSET, frozenset())
+            return Decision(state.leader, state.leader_epoch, state.isr, state.elr)
+        data = zookeeper.read(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
+        told: dict[str, Any] = json.loads(data) if data else {"leader": -1, "leader_epoch": NO_OFFSET, "isr": []}
+        return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
+
+    def epochs_at(self) -> Mapping[int, int]:
+        """Return the leader epoch that began at each offset of KRaft's metadata log, in the brokers' numbers."""
+        metadata = self._stage.cluster.controller_metadata()
+        topic = metadata.topic_id(TOPIC)
+        history = [] if topic is None else metadata.partitions.get((topic, PARTITION), [])
+        return {offset: state.leader_epoch for offset, state in history}
+
+    def quorum(self) -> SeenQuorum:
+        """Return the last decision in the model's numbers. An epoch that has none yet is the next one."""
+        decision = self.decision()
+        return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
+
+    def number_of(self, epoch: int) -> int:
+        """Return the model's number of a leader epoch."""
+        return self.numbers.index(epoch) if epoch in self.numbers else len(self.numbers)
+
+    # --- the disks ----------------------------------------------------------------------------------------------
+
+    def log(self, broker: int) -> tuple[SeenRecord, ...]:
+        """Return the records in a broker's log."""
+        batches = self._batches(self._stage.cluster.data_directory(broker) / f"{TOPIC}-{PARTITION}")
+        return tuple(
+            SeenRecord(value_of(record.value), self._epoch_of(batch))
+            for batch in batches
+            for record in batch.records or ()
+        )
+
+    def _epoch_of(self, batch: Batch) -> int:
+        return UNKNOWN_EPOCH if batch.leader_epoch is None else self.number_of(batch.leader_epoch)
+
+    def _batches(self, folder: Path) -> list[Batch]:
+        found: list[Batch] = []
+        for segment in sorted(folder.glob("*.log")):
+            try:
+                found += read_batches(segment.read_bytes())
+            except Malformed:  # zeros of a file that is being extended
+                continue
+        return found
+
+    def high_watermark(self, broker: int) -> int:
+        """Return the high watermark in a broker's checkpoint, 0 without one."""
+        path = self._stage.cluster.data_directory(broker) / HIGH_WATERMARKS
+        try:
+            return offsets(LocalFiles(), str(path)).get((TOPIC, PARTITION), 0)
+        except Unreadable:
+            return 0
+
+    # --- messages -----------------------------------------------------------------------------------------------
+
+    def frame_in_flight(self, follower: int) -> Frame | None:
+        """Return the newest frame between a follower and any leader that is held, or None."""
+        frames = [
+            frame
+            for other in self._stage.replicas
+            for api in ("Fetch", "OffsetForLeaderEpoch")
+            for frame in (
+                self._stage.held(api, True, follower, other),
+                self._stage.held(api, False, other, follower),
+            )
+            if other != follower and frame is not None
+        ]
+        return max(frames, key=lambda frame: frame.number, default=None)
+
+    def message(self, frame: Frame | None) -> Message | None:
+        """Return a frame between a follower and its leader as a message of the model."""
+        if frame is None or frame.body is None:
+            return None
+        told = partition_of(frame.body)
+        if frame.api == "OffsetForLeaderEpoch":
+            return self._epoch_message(frame, told)
+        if frame.request:
+            last = told.get("LastFetchedEpoch", NO_OFFSET)
+            last_epoch = None if last == NO_OFFSET else self.number_of(last)
+            return FetchRequest(_broker(frame.target), NO_OFFSET, told["FetchOffset"], last_epoch)
+        return self._fetch_response(told)
+
+    def _epoch_message(self, frame: Frame, told: Mapping[str, Any]) -> Message:
+        if frame.request and not asks_about_an_epoch(frame.body or {}):
+            # the follower will fetch, whatever the response says (see Stage.held)
+            return FetchRequest(_broker(frame.target), NO_OFFSET, len(self.log(_broker(frame.source))))
+        if frame.request:
+            return EpochRequest(_broker(frame.target), NO_OFFSET, self.number_of(told["LeaderEpoch"]))
+        end = told["EndOffset"]
+        epoch = told.get("LeaderEpoch", NO_OFFSET)
+        number = UNKNOWN_EPOCH if epoch == NO_OFFSET else self.number_of(epoch)
+        return EpochResponse(number, None if end == NO_OFFSET else end)
+
+    def _fetch_response(self, told: Mapping[str, Any]) -> Message | None:
+        if told["ErrorCode"] == OFFSET_OUT_OF_RANGE:
+            return OffsetOutOfRange(NO_OFFSET)
+        if told["ErrorCode"]:
+            return None
+        diverging = told.get("DivergingEpoch") or {}
+        if diverging.get("EndOffset", NO_OFFSET) != NO_OFFSET:
+            return Diverging(self.number_of(diverging["Epoch"]), diverging["EndOffset"])
+        batches = read_batches(told["Records"] or b"")
+        records = tuple(
+            Record(value_of(record.value), self._epoch_of(batch)) for batch in batches for record in batch.records or ()
+        )
+        return FetchResponse(records, told["HighWatermark"])
+
+    # --- everything ---------------------------------------------------------------------------------------------
+
+    def sight(self) -> Sight:
+        """Return what can be seen now."""
+        return Sight(self.quorum(), tuple(self._replica(broker) for broker in self._stage.replicas))
+
+    def _replica(self, broker: int) -> SeenReplica:
+        up = broker not in self.down
+        proposed = self._stage.held("AlterPartition", True, broker, self._stage.controller) if up else None
+        proposal = None if proposed is None or proposed.body is None else proposed_isr(proposed.body)
+        message = self.message(self.frame_in_flight(broker)) if up else None
+        return SeenReplica(up, self.log(broker), self.high_watermark(broker), message, proposal)
+
+
+def proposed_isr(body: Mapping[str, Any]) -> frozenset[int]:
+    """Return the ISR that an AlterPartition request proposes."""
+    told = partition_of(body)
+    with_epochs = told.get("NewIsrWithEpochs")
+    return frozenset(each["BrokerId"] for each in with_epochs) if with_epochs else frozenset(told["NewIsr"])
+
+
+def payload(value: int) -> bytes:
+    """Return the value of a record on brokers, for its value in the model."""
+    return b"m%d" % value
+
+
+def value_of(data: bytes | None) -> int:
+    """Return the value of a record in the model."""
+    return int((data or b"m-1")[1:])
+
+
+def _broker(node: object) -> int:
+    return node if isinstance(node, int) else NO_OFFSET

@@ -1,0 +1,284 @@
+"""The plan of a replay: what has to be done on real brokers for each step of a trace, computed without brokers.
+
+The driver holds all replication traffic and lets one action of the model through at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from leadline.brokers.driver.schedule import schedule_of
+from leadline.brokers.errors import Unmakeable
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.checker.traces.divergence import follow
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.crash import was_noticed
+from leadline.model.kafka.state import PREFERRED, Partition
+from leadline.model.kafka.wire import Deed, FrameKind, OnTheWire, on_the_wire
+
+_SECONDS = {Deed.START: 8.0, Deed.END_SESSION: 2.0, Deed.KILL: 1.0}
+"""The time that a step with a deed takes at most on a machine with other work, in seconds. Other steps take one."""
+
+_LEAST_LAG_SECONDS = 2.0
+
+
+@attrs.frozen
+class PlannedStep:
+    """A step of a plan.
+
+    Attributes:
+        number: the number of the step in the schedule, from 1.
+        instance: the action instance.
+        wire: how the action appears on the brokers of the release.
+        before, after: the states of the model.
+        with_next: whether the step and the next one are a single step from outside, so that nothing can be compared
+            between the two.
+    """
+
+    number: int
+    instance: ActionInstance[Partition]
+    wire: OnTheWire
+    before: Partition
+    after: Partition
+    with_next: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """A description of the step."""
+        return self.instance.sentence or repr(self.instance)
+
+    @property
+    def broker(self) -> int:
+        """The broker that the step is about: its parameter ``broker``, or else its only or first broker."""
+        arguments = self.instance.arguments
+        return int(arguments.get("broker", arguments.get("leader", arguments.get("follower", PREFERRED))))
+
+    @property
+    def follower(self) -> int | None:
+        """The follower of a step about a message between a follower and its leader, or None."""
+        return self.instance.arguments.get("follower")
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the step is a restart that the controller does not notice."""
+        return Deed.START in self.wire.does and not was_noticed(self.before, self.broker)
+
+    @property
+    def elects(self) -> bool:
+        """Whether a leader is elected in the step."""
+        return self.after.quorum.leader is not None and self.after.quorum.epoch > self.before.quorum.epoch
+
+    def end(self, role: str) -> int | None:
+        """Return the broker at an end of a frame of the step, or None if the end is the controller.
+
+        Parameters:
+            role: the end as `FrameKind` names it.
+        """
+        arguments = self.instance.arguments
+        if role in arguments:
+            return int(arguments[role])
+        if role == "leader" and self.follower is not None:
+            return self.before.replicas[self.follower].leader
+        return None
+
+    def loses_messages_of(self, broker: int) -> bool:
+        """Return whether the message that a broker has in flight is lost in the step."""
+        if not self.wire.loses or broker != self.broker:
+            return False
+        return self.before.replicas[broker].in_flight != self.after.replicas[broker].in_flight
+
+
+@attrs.frozen
+class Plan:
+    """The plan of a replay.
+
+    Attributes:
+        steps: the steps, in order.
+        start: the first state.
+        controller: the kind of controller.
+        refused: the step after the last one, if the model does not allow it. It is tried, and must not be possible.
+        replicas: the brokers with a replica in the order of the assignment, which decides who is elected.
+        lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds.
+        departs: the number of the first step after which the states differ from those of the trace that was planned,
+            because the rules of the release differ, or None if there is no such step.
+        trace: the states and steps of the plan.
+    """
+
+    steps: tuple[PlannedStep, ...]
+    start: Partition
+    controller: str
+    refused: PlannedStep | None
+    replicas: tuple[int, ...]
+    lag_seconds: Mapping[int, float]
+    departs: int | None
+    trace: Trace[Partition]
+
+    @property
+    def brokers(self) -> int:
+        """The number of brokers with a replica."""
+        return len(self.start.replicas)
+
+    @property
+    def fails_over(self) -> int:
+        """How often another broker becomes the controller, which hides the restarts of other brokers."""
+        tried = [*self.steps, *([self.refused] if self.refused is not None else [])]
+        return sum(step.is_hidden for step in tried)
+
+    @property
+    def lines(self) -> list[str]:
+        """The plan as text: for each step, the step of the model and what is done."""
+        return [line for step in self.steps for line in _lines(step)]
+
+
+def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] | None = None) -> Plan:
+    """Return the plan of a replay.
+
+    Parameters:
+        trace: a trace of a spec of the `kafka` family.
+        controller: the kind of controller of the release.
+        expected: the spec of the release on which the steps of the trace are made, if its rules differ from those of
+            the trace's spec. The states of the plan are then those of this spec. The plan ends before the first step
+            that this spec does not allow.
+
+    Raises:
+        Unmakeable: a step cannot be made from outside. The message names the step and the reason.
+    """
+    schedule = schedule_of(trace, controller)
+    followed, refused, departs = schedule, None, None
+    if expected is not None:
+        parting = follow(schedule, expected)
+        followed, refused = parting.second, parting.refused
+        departs = parting.shared if parting.shared < len(schedule) else None
+    steps = _with_merged(
+        PlannedStep(number, step.instance, _wire(step.instance, controller, step.before), step.before, step.after)
+        for number, step in enumerate(followed.steps, start=1)
+    )
+    last = followed.states[-1]
+    tried = None
+    if refused is not None:
+        tried = PlannedStep(len(steps) + 1, refused, _wire(refused, controller, last), last, last)
+    start = followed.states[0]
+    return Plan(steps, start, controller, tried, _assignment(steps, start), _lags(steps), departs, followed)
+
+
+def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
+    """Return the steps, with a note on those that are a single step together with the next one."""
+    following = itertools.pairwise([*steps, None])
+    return tuple(
+        attrs.evolve(step, with_next=next_one is not None and bool(step.wire.before or next_one.wire.within))
+        for step, next_one in following
+        if step is not None
+    )
+
+
+def _wire(instance: ActionInstance[Partition], controller: str, state: Partition) -> OnTheWire:
+    return on_the_wire(instance.action.name, controller, state.protocol)
+
+
+# --- the order of the replicas ------------------------------------------------------------------------------
+
+
+def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ...]:
+    """Return an order of the replicas in which the controller elects the leaders of the trace.
+
+    A controller elects the first live replica of the assignment that may be elected (KafkaController's
+    OfflinePartitionLeaderElection, PartitionChangeBuilder).
+
+    Raises:
+        Unmakeable: there is no such order. The message names the first election that differs in most orders.
+    """
+    others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
+    worst: PlannedStep | None = None
+    for order in itertools.permutations(others):
+        wrong = next((step for step in steps if not _elected_first(step, (PREFERRED, *order))), None)
+        if wrong is None:
+            return (PREFERRED, *order)
+        worst = wrong if worst is None or wrong.number > worst.number else worst
+    if worst is None:
+        return (PREFERRED,)
+    raise Unmakeable(worst.number, "no order of the replicas makes the controllers elect these brokers one by one")
+
+
+def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
+    """Return whether the broker that is elected in a step is the first that could be, in an order of the replicas."""
+    elected = step.after.quorum.leader
+    chosen_by_controller = Deed.ELECT_PREFERRED not in step.wire.does and Deed.ELECT_UNCLEANLY not in step.wire.does
+    if not step.elects or not chosen_by_controller or elected == step.before.quorum.leader:
+        return True
+    clean = step.before.quorum.isr | step.before.quorum.elr
+    candidates = [broker for broker in order if step.after.considers_alive(broker)]
+    if elected in clean:
+        candidates = [broker for broker in candidates if broker in clean]
+    return not candidates or candidates[0] == elected
+
+
+# --- the time after which a follower lags -------------------------------------------------------------------
+
+
+def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
+    """Return, for each leader that removes a follower from the ISR, a time after which followers lag, in seconds.
+
+    The follower must not be removed before its step, so the time is longer than that of the steps in which it lags.
+    """
+    lags: dict[int, float] = {}
+    for step in steps:
+        if Deed.WAIT_FOR_LAG in step.wire.does:
+            leader, member = step.instance.values
+            seconds = _LEAST_LAG_SECONDS + sum(_seconds(each) for each in _lagging(steps, step.number, leader, member))
+            lags[leader] = max(seconds, lags.get(leader, 0.0))
+    return lags
+
+
+def _lagging(steps: Sequence[PlannedStep], number: int, leader: int, member: int) -> Sequence[PlannedStep]:
+    """Return the steps before a shrink in which the leader already considers the follower as lagging."""
+    for at in range(number - 1, 0, -1):
+        before = steps[at - 1].before
+        replica = before.replicas[leader]
+        follower = before.replicas[member]
+        fetches = follower.leader == leader and follower.epoch == replica.epoch
+        leads = before.is_true_leader(leader)
+        if not leads or not before.protocol.lags(replica.remote_leos[member], replica.log.end_offset, fetches):
+            return steps[at : number - 1]
+    return steps[: number - 1]
+
+
+def _seconds(step: PlannedStep) -> float:
+    return max([1.0, *(_SECONDS.get(deed, 1.0) for deed in step.wire.does)])
+
+
+# --- the plan as text ---------------------------------------------------------------------------------------
+
+
+def _lines(step: PlannedStep) -> list[str]:
+    lines = [f"{step.number}. {step.sentence}"]
+    if step.wire.loses and step.loses_messages_of(step.broker):
+        lines.append(f"     close the connection of broker {step.broker}'s message in flight")
+    lines += [f"     let through: {_named(step, kind)}" for kind in step.wire.passes]
+    lines += [f"     {deed.value}" for deed in step.wire.does]
+    if step.is_hidden:
+        lines.append("     hidden from the controller, until another broker becomes the controller")
+    lines += [f"     until held: {_named(step, kind)}" for kind in step.wire.leaves if is_awaited(step, kind)]
+    if step.with_next:
+        lines.append("     in one with the next step")
+    return lines
+
+
+def _named(step: PlannedStep, kind: FrameKind) -> str:
+    source, target = (_end_text(step.end(role)) for role in (kind.source, kind.target))
+    return f"{kind.api} {'request' if kind.request else 'response'}, {source} to {target}"
+
+
+def _end_text(broker: int | None) -> str:
+    return "the controller" if broker is None else f"broker {broker}"
+
+
+def is_awaited(step: PlannedStep, kind: FrameKind) -> bool:
+    """Return whether a frame that a step leaves can reach the proxy: the broker at each of its ends is running."""
+    ends = [step.end(role) for role in (kind.source, kind.target)]
+    replicas: list[Replica] = [step.after.replicas[broker] for broker in ends if broker is not None]
+    return all(replica.up for replica in replicas)

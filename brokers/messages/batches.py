@@ -1,0 +1,205 @@
+"""Read and write batches of records, in the formats of 0.10 and later.
+
+Magic 0 and 1 are message sets, whose entries are single messages here; magic 2 is the record batch of 0.11 (KIP-98).
+`leadline.model.disk.batches` reads only the headers, of files; here the bytes come from a message, with the records.
+kio reads and writes magic 2 only.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+
+import attrs
+from crc32c import crc32c
+
+from leadline.brokers.messages.fields import signed
+from leadline.model.disk.batches import (
+    ATTRIBUTES_AT,
+    BEFORE_LENGTH_COUNTS,
+    CODEC,
+    CONTROL,
+    MAGIC_AT,
+    NO_PRODUCER,
+    TRANSACTIONAL,
+)
+from leadline.model.disk.wire import Malformed, Wire
+
+_FRONT = struct.Struct(">qi")
+_CHECKSUM = struct.Struct(">I")
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_MESSAGE = {0: struct.Struct(">qiIbb"), 1: struct.Struct(">qiIbbq")}
+NO_TIMESTAMP = -1
+
+
+@attrs.frozen
+class Record:
+    """A record.
+
+    Attributes:
+        offset: its offset. In a request it counts from 0.
+        timestamp: milliseconds since 1970, or -1.
+        key, value: the bytes, or None.
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+@attrs.frozen
+class Batch:
+    """A batch of records, or a single message of magic 0 or 1.
+
+    Attributes:
+        magic: the version of the format.
+        first, last: the offsets of the first and the last record. Of a compressed message of magic 0 or 1, both are
+            the offset in its header.
+        leader_epoch: the leader epoch; None before magic 2.
+        attributes: the bits of the header.
+        producer, producer_epoch, sequence: of an idempotent producer; -1 without one.
+        size: the number of bytes.
+        intact: whether the checksum is right.
+        records: the records, or None if they were not asked for, are compressed, or are not intact.
+    """
+
+    magic: int
+    first: int
+    last: int
+    leader_epoch: int | None
+    attributes: int
+    producer: int
+    producer_epoch: int
+    sequence: int
+    size: int
+    intact: bool
+    records: tuple[Record, ...] | None
+
+    @property
+    def control(self) -> bool:
+        """Whether the records are control records, which no consumer sees."""
+        return self.magic == 2 and bool(self.attributes & CONTROL)
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the batch is part of a transaction."""
+        return self.magic == 2 and bool(self.attributes & TRANSACTIONAL)
+
+
+def read_batches(data: bytes, *, records: bool = True) -> list[Batch]:
+    """Read the batches of a field of type "records".
+
+    An answer to a fetch may end in the middle of a batch. That batch is left out: the sizes of the batches that are
+    returned then add up to less than the data.
+
+    Parameters:
+        data: the bytes.
+        records: whether to read the records too, not only the headers.
+
+    Raises:
+        Malformed: if the data are not batches.
+    """
+    return list(_batches(data, records))
+
+
+def _batches(data: bytes, records: bool) -> Iterator[Batch]:
+    at = 0
+    while len(data) - at > MAGIC_AT:
+        _, length = _FRONT.unpack_from(data, at)
+        size = BEFORE_LENGTH_COUNTS + length
+        magic = data[at + MAGIC_AT]
+        header = _HEADER if magic == 2 else _MESSAGE.get(magic)
+        if header is None or size < header.size:
+            raise Malformed(f"there is no batch of magic {magic} and {size} bytes")
+        if size > len(data) - at:
+            return
+        one = data[at : at + size]
+        yield _batch(one, records) if magic == 2 else _message(one, magic, records)
+        at += size
+
+
+def _batch(data: bytes, records: bool) -> Batch:
+    fields = _HEADER.unpack_from(data)
+    first, _, epoch, magic, checksum, attributes, delta, begun, _, producer, producer_epoch, sequence, count = fields
+    intact = crc32c(data[ATTRIBUTES_AT:]) == checksum
+    readable = records and intact and not attributes & CODEC
+    return Batch(
+        magic=magic,
+        first=first,
+        last=first + delta,
+        leader_epoch=epoch,
+        attributes=attributes,
+        producer=producer,
+        producer_epoch=producer_epoch,
+        sequence=sequence,
+        size=len(data),
+        intact=intact,
+        records=tuple(_records(data, count, first, begun)) if readable else None,
+    )
+
+
+def _records(data: bytes, count: int, first: int, begun: int) -> Iterator[Record]:
+    wire = Wire(data)
+    wire.take(_HEADER.size)
+    for _ in range(count):
+        record = Wire(wire.take(wire.signed()))
+        record.int8()
+        timestamp, offset = begun + record.signed(), first + record.signed()
+        yield Record(offset, timestamp, record.sized(), record.sized())
+
+
+def _message(data: bytes, magic: int, with_records: bool) -> Batch:
+    offset, _, checksum, _, attributes, *timestamp = _MESSAGE[magic].unpack_from(data)
+    intact = zlib.crc32(data[MAGIC_AT:]) == checksum
+    records = None
+    if with_records and intact and not attributes & CODEC:
+        wire = Wire(data)
+        wire.take(_MESSAGE[magic].size)
+        records = (Record(offset, timestamp[0] if timestamp else NO_TIMESTAMP, _sized(wire), _sized(wire)),)
+    return Batch(magic, offset, offset, None, attributes, NO_PRODUCER, -1, -1, len(data), intact, records)
+
+
+def _sized(wire: Wire) -> bytes | None:
+    length = wire.int32()
+    return None if length < 0 else wire.take(length)
+
+
+def write_batch(values: Sequence[bytes | None], timestamp: int, *, magic: int = 2) -> bytes:
+    """Write records without keys, as a producer that is not idempotent sends them.
+
+    Parameters:
+        values: the values of the records, at least one.
+        timestamp: of all records, in milliseconds since 1970.
+        magic: the format: 2 for Produce 3 and later, 1 for Produce 2, 0 before.
+
+    Raises:
+        ValueError: if there are no values, or there is no such format.
+    """
+    if not values or magic not in (0, 1, 2):
+        raise ValueError(f"{len(values)} records of magic {magic} cannot be written; magic is 0, 1 or 2")
+    if magic == 2:
+        return _write_batch(values, timestamp)
+    return b"".join(_write_message(value, offset, timestamp, magic) for offset, value in enumerate(values))
+
+
+def _write_batch(values: Sequence[bytes | None], timestamp: int) -> bytes:
+    last = len(values) - 1
+    body = struct.pack(">hiqqqhii", 0, last, timestamp, timestamp, NO_PRODUCER, -1, -1, len(values))
+    for offset, value in enumerate(values):
+        record = b"\0" + signed(0) + signed(offset) + signed(-1) + _varsized(value) + signed(0)
+        body += signed(len(record)) + record
+    head = struct.pack(">ibI", -1, 2, crc32c(body))
+    return _FRONT.pack(0, len(head) + len(body)) + head + body
+
+
+def _varsized(value: bytes | None) -> bytes:
+    return signed(-1) if value is None else signed(len(value)) + value
+
+
+def _write_message(value: bytes | None, offset: int, timestamp: int, magic: int) -> bytes:
+    content = struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value
+    attributes = struct.pack(">bbq", 1, 0, timestamp) if magic else struct.pack(">bb", 0, 0)
+    body = attributes + struct.pack(">i", -1) + content
+    return _FRONT.pack(offset, len(body) + _CHECKSUM.size) + _CHECKSUM.pack(zlib.crc32(body)) + body

@@ -1,0 +1,225 @@
+"""Definitions of Kafka's messages, read at run time from the jars of a release.
+
+``kafka-clients`` has the requests, responses and headers (``common/message/*.json``, from 2.2 on), and
+``kafka-metadata`` the records of KRaft's metadata log (``common/metadata/*.json``). Their language is described in
+Kafka's ``clients/src/main/resources/common/message/README.md``. The definitions of 3.9.1 contain every version that
+releases from 0.10 to 3.9 speak; 4.0 removed old versions, so 4.x needs its own.
+
+Why no library decodes these messages: kio has classes that are generated from one release. Those of 0.6.5 are of 4.1,
+so it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and whatever else 4.0 removed, and all records of the metadata
+log; a tagged field or an error code that it does not know is an error. kafka-python can interpret definitions, but not
+by a documented interface, and it ships those of a client's messages only. Tried with the definitions of 3.9.1, version
+3.0.12 does not decode tagged fields whose tag is written as a string (the log directories in a broker's registration
+and heartbeat), and refuses tagged fields within tagged structs, which forward compatibility allows. Other Python
+clients contain the client's half only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+
+from leadline.brokers.errors import BrokerError
+
+_COMMENT = re.compile(r"(?m)^\s*//.*$")
+_DEFINITION = re.compile(r"common/(message|metadata)/\w+\.json")
+_TYPE_OF_ELEMENTS = "[]"
+
+
+@attrs.frozen
+class Versions:
+    """A range of versions, both ends included. The range is empty if `first` is larger than `last`."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str | None) -> Versions:
+        """Parse the notation of the definitions: "3+", "1-4", "7", or "none"."""
+        if not text or text == "none":
+            return cls(0, -1)
+        if text.endswith("+"):
+            return cls(int(text[:-1]), 2**15 - 1)
+        first, _, last = text.partition("-")
+        return cls(int(first), int(last or first))
+
+    def __contains__(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+
+@attrs.frozen(eq=False)
+class Field:
+    """A field of a message.
+
+    Attributes:
+        name: the name in the definition, for example "HighWatermark".
+        type: the type of the value, or of each element if `array`: a primitive type such as "int32", or "struct".
+        array: whether the value is an array.
+        versions, nullable, tagged: the versions of the message in which the field exists, can be null, and is tagged.
+        flexible: the versions in which the field has the compact encoding, if the message has it.
+        tag: the number of a tagged field.
+        default: the default value as the definition has it, or None.
+        ignorable: whether a value is dropped in versions without the field.
+        fields: the fields of a struct.
+    """
+
+    name: str
+    type: str
+    array: bool
+    versions: Versions
+    nullable: Versions
+    tagged: Versions
+    flexible: Versions
+    tag: int | None
+    default: Any
+    ignorable: bool
+    fields: Fields | None
+
+
+class Fields:
+    """The fields of a message or struct, in the order of the definition."""
+
+    def __init__(self, fields: tuple[Field, ...]) -> None:
+        self.all = fields
+        self._of_version: dict[int, tuple[tuple[Field, ...], Mapping[int, Field]]] = {}
+
+    def of_version(self, version: int) -> tuple[tuple[Field, ...], Mapping[int, Field]]:
+        """Return the fields of a version: those in order, and the tagged ones by their tags."""
+        if version not in self._of_version:
+            present = [field for field in self.all if version in field.versions]
+            tagged = {field.tag: field for field in present if field.tag is not None and version in field.tagged}
+            self._of_version[version] = (tuple(f for f in present if f not in tagged.values()), tagged)
+        return self._of_version[version]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the fields of all versions."""
+        return frozenset(field.name for field in self.all)
+
+
+@attrs.frozen(eq=False)
+class Message:
+    """The definition of a request, a response, or a record of the metadata log.
+
+    Attributes:
+        name: for example "FetchRequest" or "PartitionChangeRecord".
+        kind: "request", "response", "metadata", and others that are not used here.
+        key: the number by which a request, its response, or a record is known; None for other kinds.
+        versions: the versions that the definition describes.
+        flexible: the versions with compact lengths and tagged fields (KIP-482).
+        fields: the fields.
+    """
+
+    name: str
+    kind: str
+    key: int | None
+    versions: Versions
+    flexible: Versions
+    fields: Fields
+
+    @property
+    def api(self) -> str:
+        """The name without "Request" or "Response"."""
+        return self.name.removesuffix("Request").removesuffix("Response")
+
+    @classmethod
+    def parse(cls, text: str) -> Message:
+        """Parse a definition.
+
+        Parameters:
+            text: JSON with comments on lines of their own. What follows the object is ignored, as Kafka ignores it.
+        """
+        data, _ = json.JSONDecoder().raw_decode(_COMMENT.sub("", text).lstrip())
+        shared = {struct["name"]: struct["fields"] for struct in data.get("commonStructs", [])}
+        return cls(
+            name=data["name"],
+            kind=data["type"],
+            key=data.get("apiKey"),
+            versions=Versions.parse(data["validVersions"]),
+            flexible=Versions.parse(data.get("flexibleVersions")),
+            fields=_Structs(shared).fields(data.get("fields", [])),
+        )
+
+
+class _Structs:
+    """Builds fields. A struct is defined where it is used first, or among the shared ones of its message."""
+
+    def __init__(self, shared: Mapping[str, list[dict[str, Any]]]) -> None:
+        self.known = dict(shared)
+
+    def fields(self, definitions: list[dict[str, Any]]) -> Fields:
+        """Build the fields of a struct."""
+        return Fields(tuple(self._field(definition) for definition in definitions))
+
+    def _field(self, definition: dict[str, Any]) -> Field:
+        named = str(definition["type"])
+        kind = named.removeprefix(_TYPE_OF_ELEMENTS)
+        struct = kind[0].isupper()
+        if struct and definition.get("fields"):
+            self.known[kind] = definition["fields"]
+        tag = definition.get("tag")
+        return Field(
+            name=definition["name"],
+            type="struct" if struct else kind,
+            array=named.startswith(_TYPE_OF_ELEMENTS),
+            versions=Versions.parse(definition["versions"]),
+            nullable=Versions.parse(definition.get("nullableVersions")),
+            tagged=Versions.parse(definition.get("taggedVersions")),
+            flexible=Versions.parse(definition.get("flexibleVersions", "0+")),
+            tag=None if tag is None else int(tag),  # some definitions have a string here
+            default=definition.get("default"),
+            ignorable=definition.get("ignorable", False) in (True, "true"),
+            fields=self.fields(self.known[kind]) if struct else None,
+        )
+
+
+class Definitions:
+    """The messages of a release.
+
+    Attributes:
+        requests, responses: the requests and responses by key.
+        records: the records of the metadata log by key. Empty for a release without KRaft.
+        keys: the keys of requests by name without the suffix: "Fetch" is 1.
+    """
+
+    def __init__(self, messages: Iterator[Message] | list[Message]) -> None:
+        kinds: dict[str, dict[int, Message]] = {"request": {}, "response": {}, "metadata": {}}
+        for message in messages:
+            if message.kind in kinds and message.key is not None:
+                kinds[message.kind][message.key] = message
+        self.requests: Mapping[int, Message] = kinds["request"]
+        self.responses: Mapping[int, Message] = kinds["response"]
+        self.records: Mapping[int, Message] = kinds["metadata"]
+        self.keys: Mapping[str, int] = {message.api: key for key, message in self.requests.items()}
+
+    @classmethod
+    def of_jars(cls, clients: Path, metadata: Path | None = None) -> Self:
+        """Read the definitions from jars.
+
+        Parameters:
+            clients: the jar of kafka-clients: 3.9.1 for brokers up to 3.9, the release's own from 4.0 on.
+            metadata: the jar of kafka-metadata of the release, for a release with KRaft.
+
+        Raises:
+            BrokerError: if a jar cannot be read or has no definitions.
+        """
+        return cls([Message.parse(text) for jar in (clients, metadata) if jar is not None for text in _texts(jar)])
+
+
+def _texts(jar: Path) -> Iterator[str]:
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            names = [name for name in sorted(archive.namelist()) if _DEFINITION.fullmatch(name)]
+            if not names:
+                raise BrokerError(f"{jar} has no definitions of messages; kafka-clients has them from 2.2 on")
+            for name in names:
+                yield archive.read(name).decode("utf-8")
+    except (OSError, zipfile.BadZipFile) as error:
+        raise BrokerError(f"{jar} cannot be read as a jar: {error}") from error

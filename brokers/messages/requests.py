@@ -1,0 +1,176 @@
+"""Read and write whole frames: the header of a request or response, and its body.
+
+A frame begins on the wire with its length, which is not part of it here. Headers: Kafka's `RequestHeader.json` and
+`ResponseHeader.json`; which version of a header a message has is decided in `ApiMessageType`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from leadline.brokers.messages.batches import read_batches
+from leadline.brokers.messages.definitions import Definitions, Message
+from leadline.brokers.messages.fields import decode, encode
+from leadline.model.disk.wire import Malformed, Wire
+
+API_VERSIONS, CONTROLLED_SHUTDOWN = 18, 7
+UNSUPPORTED_VERSION = 35
+
+_HEADER = struct.Struct(">hhi")
+_ERROR = struct.Struct(">h")
+
+
+@attrs.frozen
+class RequestHeader:
+    """The header of a request.
+
+    Attributes:
+        key: the number of the API, for example 1 for Fetch.
+        version: the version of the request, and of its response.
+        correlation: the id that the response repeats.
+        client: the client id.
+    """
+
+    key: int
+    version: int
+    correlation: int
+    client: str | None = None
+
+
+def read_header(frame: bytes) -> RequestHeader:
+    """Read the part of a request's header that every version has, without the client id.
+
+    Raises:
+        Malformed: if the frame is shorter.
+    """
+    if len(frame) < _HEADER.size:
+        raise Malformed(f"a frame of {len(frame)} bytes is too short for a header")
+    return RequestHeader(*_HEADER.unpack_from(frame))
+
+
+def correlation_of(response: bytes) -> int:
+    """Return the correlation id of a response.
+
+    Raises:
+        Malformed: if the frame is too short.
+    """
+    return Wire(response).int32()
+
+
+def read_request(definitions: Definitions, frame: bytes) -> tuple[RequestHeader, dict[str, Any]]:
+    """Decode a request: its header and its body.
+
+    Raises:
+        Malformed: if the frame is not a request of these definitions.
+    """
+    header = read_header(frame)
+    message = _message(definitions.requests, header.key, "request")
+    if header.version not in message.versions:
+        raise Malformed(f"the definitions have no version {header.version} of {message.name}")
+    wire = Wire(frame)
+    wire.take(_HEADER.size)
+    if header.key != CONTROLLED_SHUTDOWN or header.version > 0:
+        header = attrs.evolve(header, client=_client(wire))
+    if header.version in message.flexible:
+        _skip_tags(wire)
+    return header, decode(message, header.version, wire)
+
+
+def read_response(definitions: Definitions, request: RequestHeader, frame: bytes) -> dict[str, Any]:
+    """Decode the body of a response.
+
+    Parameters:
+        definitions: the definitions.
+        request: the header of the request. A response says neither its API nor its version.
+        frame: the response.
+
+    Raises:
+        Malformed: if the frame is not such a response.
+    """
+    message = _message(definitions.responses, request.key, "response")
+    wire, version = Wire(frame), request.version
+    wire.take(4)
+    if request.key == API_VERSIONS:
+        # KIP-511: the header is always of version 0, and the body too if the broker lacks the request's version.
+        if len(frame) >= 6 and _ERROR.unpack_from(frame, 4)[0] == UNSUPPORTED_VERSION:
+            version = 0
+    elif version in message.flexible:
+        _skip_tags(wire)
+    return decode(message, version, wire)
+
+
+def write_request(definitions: Definitions, header: RequestHeader, body: Mapping[str, Any]) -> bytes:
+    """Encode a request, with its length in front.
+
+    Parameters:
+        definitions: the definitions.
+        header: the header.
+        body: the values by name; see `leadline.brokers.messages.fields.encode`.
+
+    Raises:
+        ValueError: if the values cannot be encoded in this version.
+    """
+    message = definitions.requests[header.key]
+    client = b"\xff\xff" if header.client is None else _ERROR.pack(len(header.client)) + header.client.encode()
+    tags = b"\0" if header.version in message.flexible else b""
+    frame = _HEADER.pack(header.key, header.version, header.correlation) + client + tags
+    frame += encode(message, header.version, body)
+    return struct.pack(">i", len(frame)) + frame
+
+
+def _message(messages: Mapping[int, Message], key: int, kind: str) -> Message:
+    if key not in messages:
+        raise Malformed(f"the definitions have no {kind} with key {key}")
+    return messages[key]
+
+
+def _client(wire: Wire) -> str | None:
+    length = wire.int16()
+    try:
+        return None if length < 0 else wire.take(length).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Malformed("a client id is not UTF-8") from error
+
+
+def _skip_tags(wire: Wire) -> None:
+    for _ in wire.tagged():
+        pass
+
+
+def read_record(definitions: Definitions, value: bytes) -> tuple[str, int, dict[str, Any]]:
+    """Decode a record of KRaft's metadata log.
+
+    Parameters:
+        definitions: the definitions, with those of the release's kafka-metadata.
+        value: the value of the record: the version of this frame, the record's key and version, and its body.
+
+    Returns:
+        The name of the record, for example "PartitionChangeRecord", its version, and its body.
+
+    Raises:
+        Malformed: if the value is not such a record.
+    """
+    wire = Wire(value)
+    wire.unsigned()
+    message = _message(definitions.records, wire.unsigned(), "record")
+    version = wire.unsigned()
+    return message.name, version, decode(message, version, wire)
+
+
+def read_metadata(definitions: Definitions, data: bytes) -> list[tuple[int, str, dict[str, Any]]]:
+    """Decode batches of KRaft's metadata log, for example the "Records" in the controller's answer to a fetch.
+
+    Returns:
+        The offset, the name and the body of each record. Control records are left out.
+
+    Raises:
+        Malformed: if the data are not such batches.
+    """
+    batches = [batch for batch in read_batches(data) if not batch.control]
+    records = [record for batch in batches for record in batch.records or ()]
+    found = [(record.offset, read_record(definitions, record.value)) for record in records if record.value is not None]
+    return [(offset, name, body) for offset, (name, _, body) in found]

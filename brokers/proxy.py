@@ -1,0 +1,223 @@
+"""Proxies on the loopback interface in front of brokers, controllers and ZooKeeper."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from leadline.brokers.attribution import dialler_of
+from leadline.brokers.configuration import HOST
+from leadline.brokers.connections import Connection, Streams
+from leadline.brokers.dialects import Dialect, KafkaDialect, ZooKeeperDialect
+from leadline.brokers.frame import Frame, Party, Rule
+from leadline.brokers.messages.definitions import Definitions
+from leadline.brokers.messages.zookeeper import Session
+from leadline.brokers.ports import Node
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.traffic import Hold, Traffic
+
+_CALL_SECONDS = 30.0
+
+T = TypeVar("T")
+
+
+class Proxy:
+    """Passes on connections to the processes of a cluster, holds the frames that rules select, and records.
+
+    Bytes pass unchanged, also those that cannot be decoded. The connections are served by a thread of the proxy's own;
+    every method may be called by any other thread. As a context manager, the proxy is closed at the end of the block.
+
+    Parameters:
+        definitions: the messages of the release.
+        recording: gets an event for every connection and for every frame that has passed or was dropped; or None.
+    """
+
+    def __init__(self, definitions: Definitions, recording: RecordingWriter | None = None) -> None:
+        self._definitions, self._recording = definitions, recording
+        begun = time.monotonic()
+        self.now: Callable[[], float] = recording.now if recording else lambda: time.monotonic() - begun
+        self._traffic = Traffic(self.now)
+        self._pids: Callable[[], Mapping[int, Node]] = dict
+        self._sessions: dict[int, Session] = {}
+        self._connections: dict[int, Connection] = {}
+        self._numbers = itertools.count(1)
+        self._servers: list[asyncio.Server] = []
+        self._closed = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._thread.start()
+
+    def listen(self, node: Node, real_port: int, *, client: int | None = None) -> int:
+        """Listen in front of a process.
+
+        Parameters:
+            node: the process.
+            real_port: the port on which it listens, or will.
+            client: the broker that alone dials this port, if that is certain.
+
+        Returns:
+            The port to dial instead.
+
+        Raises:
+            OSError: if no port can be had.
+        """
+        return self._call(self._listen(node, real_port, client))
+
+    async def _listen(self, node: Node, real_port: int, client: int | None) -> int:
+        accept = partial(self._accept, node, real_port, client)
+        server = await asyncio.start_server(accept, HOST, 0)
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    def attribute(self, pids: Callable[[], Mapping[int, Node]]) -> None:
+        """Tell which processes belong to the cluster.
+
+        Parameters:
+            pids: returns the processes by pid. It is called for each connection, by another thread.
+        """
+        self._pids = pids
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """The newest frames that are in memory, in the order in which they arrived. See `Traffic` for their number."""
+        return self._traffic.log
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest frame, to `wait` for later ones; 0 before the first."""
+        return self._traffic.newest
+
+    def hold(self, rule: Rule) -> Hold:
+        """Hold the frames that match a rule: those that arrive from now on, and those that other holds keep."""
+        return self._traffic.add(rule)
+
+    def wait(self, rule: Rule, *, after: int = 0, timeout: float, passed: bool = False) -> Frame:
+        """Return the first frame in memory that matches a rule, as soon as there is one. See `frames`.
+
+        Parameters:
+            rule: the rule.
+            after: only frames with a larger number count.
+            timeout: in seconds.
+            passed: wait until it has passed too; otherwise a held frame counts.
+
+        Raises:
+            TimeoutError: if there is none in time.
+        """
+        return self._traffic.wait(rule, after, timeout, passed=passed)
+
+    def session(self, broker: int) -> Session | None:
+        """Return the newest ZooKeeper session of a broker, or None if it has not been granted one."""
+        return self._sessions.get(broker)
+
+    def cut(self, node: Node) -> None:
+        """Close all connections from and to a process. Frames that are held on them are dropped."""
+        self._call(self._cut(node))
+
+    async def _cut(self, node: Node) -> None:
+        chosen = [connection for connection in self._connections.values() if node in connection.ends]
+        for connection in chosen:
+            connection.cut()
+        while any(connection.number in self._connections for connection in chosen):
+            await asyncio.sleep(0.001)
+
+    def note(self, event: str, **more: Any) -> None:
+        """Write an event to the recording, if there is one. See recording.md for the names of events.
+
+        Parameters:
+            event: its name.
+            more: its fields.
+        """
+        if self._recording is not None:
+            self._recording.write(event, **more)
+
+    def close(self) -> None:
+        """Close all connections, and stop. Held frames are dropped."""
+        if self._closed:
+            return
+        self._closed = True
+        self._traffic.close()
+        self._call(self._shut())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CALL_SECONDS)
+        self._loop.close()
+
+    async def _shut(self) -> None:
+        for server in self._servers:
+            server.close()
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._loop.shutdown_default_executor()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the proxy's thread, and wait for it."""
+        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return future.result(_CALL_SECONDS)
+
+    async def _accept(
+        self,
+        node: Node,
+        real_port: int,
+        client: int | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Serve a connection until it ends, or until the proxy is closed."""
+        try:
+            with suppress(asyncio.CancelledError):  # asyncio reports a cancelled callback as an error
+                await self._serve(node, real_port, client, Streams(reader, writer))
+        finally:
+            writer.transport.abort()
+
+    async def _serve(self, node: Node, real_port: int, client: int | None, near: Streams) -> None:
+        """Serve a connection. If the process behind the proxy does not listen, it is closed at once."""
+        source = await self._source(near.writer) if client is None else client
+        try:
+            far = Streams(*await asyncio.open_connection(HOST, real_port))
+        except OSError:
+            return
+        number = next(self._numbers)
+        connection = Connection(
+            number, (source, node), self._dialect(node, source), self._traffic, self.now, self._record_frame
+        )
+        self._connections[number] = connection
+        self.note("connected", connection=number, source=source, target=node)
+        try:
+            await connection.run(near, far)
+        finally:
+            del self._connections[number]
+            self.note("closed", connection=number, plain=connection.plain, plain_bytes=connection.plain_bytes)
+
+    async def _source(self, writer: asyncio.StreamWriter) -> Party:
+        port, proxy_port = (writer.get_extra_info(name)[1] for name in ("peername", "sockname"))
+        return await self._loop.run_in_executor(None, lambda: dialler_of(port, proxy_port, self._pids()))
+
+    def _dialect(self, node: Node, source: Party) -> Dialect:
+        if node != "zookeeper":
+            return KafkaDialect(self._definitions)
+        return ZooKeeperDialect(partial(self._granted, source))
+
+    def _granted(self, source: Party, session: Session) -> None:
+        if isinstance(source, int) and session.id:
+            self._sessions[source] = session
+
+    def _record_frame(self, frame: Frame) -> None:
+        if self._recording is not None:
+            self._recording.write_frame(frame, self._definitions)

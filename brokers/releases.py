@@ -1,0 +1,102 @@
+"""Releases of Kafka as brokers that can be started: their artifacts, controller and Java."""
+
+from __future__ import annotations
+
+import attrs
+
+from leadline.brokers.errors import BrokerError
+from leadline.checker.support.messages import nearest
+from leadline.model.kafka.published import PUBLISHED, known_like
+from leadline.model.kafka.releases import KRAFT, RELEASES, Column, column_of
+
+_SPECS = "kafka/"
+
+_RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
+_LOG4J_2 = tuple(f"org.apache.logging.log4j:log4j-{name}:2.24.3" for name in ("slf4j-impl", "api", "core"))
+_JAXB = ("javax.xml.bind:jaxb-api:2.3.1",)
+_ZOOKEEPER = ("org.apache.zookeeper:zookeeper:3.4.12",)
+
+
+@attrs.frozen
+class BrokerRelease:
+    """A release of Kafka with one kind of controller.
+
+    Attributes:
+        name: the version, with ``-zk`` or ``-kraft`` if it runs with the controller that is not its usual one.
+        version: the version as numbers.
+        kraft: whether the controller is KRaft's; if not, it is a broker that ZooKeeper elects.
+        spec: the name of the spec that describes the release, such as ``kafka/2.8``.
+    """
+
+    name: str
+    version: tuple[int, ...]
+    kraft: bool
+    spec: str
+
+    @property
+    def number(self) -> str:
+        """The version as text, such as ``2.8.0``."""
+        return ".".join(map(str, self.version))
+
+    @property
+    def artifact(self) -> str:
+        """The Maven coordinates of the broker. Its dependencies are needed too.
+
+        Scala 2.12 is the newest that releases before 2.4 were built with, and 2.13 the only one from 4.0 on.
+        """
+        return f"org.apache.kafka:kafka_{'2.13' if self.version >= (2, 4) else '2.12'}:{self.number}"
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The Maven coordinates of further artifacts, without their dependencies. They replace other versions.
+
+        * A logging library. Brokers log to it only if there is one, and some do not start without one.
+        * `javax.xml.bind`, which Java no longer has, for the cluster ids of 0.10.2 and 0.11 (KAFKA-4501).
+        * A ZooKeeper client that resolves addresses on Java 14 and newer (ZOOKEEPER-3779) for 2.0 to 2.3.
+        """
+        if self.version < (1, 0):
+            return _JAXB
+        if self.version >= (4, 0):
+            return _LOG4J_2
+        return (*_RELOAD4J, *_ZOOKEEPER) if (2, 0) <= self.version < (2, 4) else _RELOAD4J
+
+    @property
+    def java(self) -> range:
+        """The versions of Java that the broker runs on. Brokers need Java 17 since 4.0 (KIP-1013)."""
+        return range(17 if self.version >= (4, 0) else 8, 26)
+
+
+def broker_release(name: str) -> BrokerRelease:
+    """Return the release of Kafka with the given name.
+
+    Parameters:
+        name: a version such as ``2.8.0``, a minor version, which stands for its first release, or the name of a spec
+            such as ``kafka/3.6.2-zk``.
+
+    Raises:
+        BrokerError: there is no such release, or the name is that of a what-if.
+    """
+    short = name.removeprefix(_SPECS)
+    column = column_of(_SPECS + short) if "+" not in short else None
+    if column is None:
+        similar = nearest(short, [each.name for each in releases()])
+        raise BrokerError(
+            f"there is no release {name!r} of Kafka to be started{similar or ': expected such as 2.8.0 or 3.6.2-zk'}"
+        )
+    version = short.removesuffix("-zk").removesuffix("-kraft")
+    return _release(column, version if version in PUBLISHED else known_like(version)[0])
+
+
+def releases() -> tuple[BrokerRelease, ...]:
+    """Return all releases, oldest first, and for 3.0 to 3.9 each with both kinds of controller."""
+    found = [_release(column, version) for column in RELEASES for version in column.versions]
+    return tuple(sorted(found, key=lambda release: (release.version, release.kraft)))
+
+
+def _release(column: Column, version: str) -> BrokerRelease:
+    return BrokerRelease(
+        version + column.suffix,
+        tuple(map(int, version.split("."))),
+        column.controller == KRAFT,
+        column.same_as or column.name,
+    )

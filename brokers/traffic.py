@@ -1,0 +1,242 @@
+"""The frames of all connections of a proxy: a log of them, and the rules by which some are held.
+
+The proxy's thread adds frames; any thread may hold, release and wait.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from leadline.brokers.frame import Frame, Rule
+
+_NOTICE_SECONDS = 0.5
+"""How often a waiting thread looks whether the proxy was closed."""
+
+
+@attrs.define(eq=False)
+class _Held:
+    """A held frame: the holds that still keep it, and what to call once it may pass (True) or is dropped (False)."""
+
+    frame: Frame
+    holds: set[Hold]
+    decide: Callable[[bool], None]
+
+
+class Traffic:
+    """The log of frames and the holds.
+
+    Parameters:
+        now: returns the time in seconds.
+        kept_frames, kept_bytes: the number of frames, and of their bytes, that stay in memory. Older ones are
+            forgotten; a recording has them.
+    """
+
+    def __init__(self, now: Callable[[], float], *, kept_frames: int = 20_000, kept_bytes: int = 64 * 2**20) -> None:
+        self.changed = threading.Condition()
+        self._now = now
+        self._kept_frames, self._kept_bytes = kept_frames, kept_bytes
+        self._log: deque[Frame] = deque()
+        self._log_bytes = 0
+        self._newest = 0
+        self._holds: list[Hold] = []
+        self._held: dict[int, _Held] = {}
+        self._failure: Exception | None = None
+        self._closed = False
+
+    # --- the proxy's thread ---------------------------------------------------------------------------------------
+
+    def next_number(self) -> int:
+        """Return the number of the next frame. Only the proxy's thread adds frames."""
+        return self._newest + 1
+
+    def arrive(self, frame: Frame, decide: Callable[[bool], None]) -> None:
+        """Add a frame to the log. If a rule matches, it is held.
+
+        Parameters:
+            frame: the frame, whose number is `next_number`.
+            decide: called once, by any thread, when a held frame may pass (True) or is dropped (False).
+        """
+        with self.changed:
+            self._newest = frame.number
+            self._log.append(frame)
+            self._log_bytes += frame.size
+            while len(self._log) > self._kept_frames or (self._log_bytes > self._kept_bytes and len(self._log) > 1):
+                self._log_bytes -= self._log.popleft().size
+            holds = {hold for hold in self._holds if self._matches(hold.rule, frame)}
+            if holds:
+                frame.state = "held"
+                self._held[frame.number] = _Held(frame, holds, decide)
+            self.changed.notify_all()
+
+    def settle(self, frame: Frame, *, passed: bool) -> None:
+        """Note that a frame passes now, or that it is dropped."""
+        with self.changed:
+            self._held.pop(frame.number, None)
+            frame.state = "passed" if passed else "dropped"
+            frame.passed = self._now() if passed else None
+            self.changed.notify_all()
+
+    def _matches(self, rule: Rule, frame: Frame) -> bool:
+        try:
+            return rule.matches(frame)
+        except Exception as error:  # of the rule's predicate: the next thread that waits raises it
+            self._failure = error
+            return True
+
+    # --- any thread -----------------------------------------------------------------------------------------------
+
+    def add(self, rule: Rule) -> Hold:
+        """Hold the frames that match a rule from now on, and those among the held ones that match it."""
+        with self.changed:
+            hold = Hold(self, rule)
+            self._holds.append(hold)
+            for held in self._held.values():
+                if self._matches(rule, held.frame):
+                    held.holds.add(hold)
+            return hold
+
+    def remove(self, hold: Hold) -> None:
+        """Forget a hold. The frames that it still holds stay held."""
+        with self.changed:
+            if hold in self._holds:
+                self._holds.remove(hold)
+
+    def held_by(self, hold: Hold) -> list[Frame]:
+        """Return the frames that a hold keeps, in the order in which they arrived."""
+        with self.changed:
+            return [held.frame for held in self._held.values() if hold in held.holds]
+
+    def let_go(self, hold: Hold, frames: list[Frame], *, drop: bool = False) -> None:
+        """End a hold's grip on frames: each passes once no other hold keeps it, or is dropped at once."""
+        with self.changed:
+            for frame in frames:
+                held = self._held.get(frame.number)
+                if held is None or hold not in held.holds:
+                    continue
+                held.holds.discard(hold)
+                if drop or not held.holds:
+                    del self._held[frame.number]
+                    held.decide(not drop)
+
+    @property
+    def log(self) -> tuple[Frame, ...]:
+        """The frames in memory, in the order in which they arrived."""
+        with self.changed:
+            return tuple(self._log)
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest frame; 0 before the first."""
+        with self.changed:
+            return self._newest
+
+    def wait_until(self, ready: Callable[[], Frame | None], timeout: float, what: object) -> Frame:
+        """Wait until a function returns a frame. It is called whenever something has changed.
+
+        Parameters:
+            ready: the function. It is called with the lock.
+            timeout: in seconds.
+            what: what is waited for, for the error message.
+
+        Raises:
+            TimeoutError: if it does not return one in time, or the proxy is closed.
+        """
+        end = time.monotonic() + timeout
+        with self.changed:
+            while True:
+                self.raise_failure()
+                if (found := ready()) is not None:
+                    return found
+                left = end - time.monotonic()
+                if left <= 0 or self._closed:
+                    raise TimeoutError(f"{what}: none within {timeout:g} seconds")
+                self.changed.wait(min(left, _NOTICE_SECONDS))
+
+    def wait(self, rule: Rule, after: int, timeout: float, *, passed: bool) -> Frame:
+        """Return the first frame by a rule with a number above `after`. See `leadline.brokers.proxy.Proxy.wait`."""
+        matching: list[Frame] = []
+        looked_at = after
+
+        def ready() -> Frame | None:
+            nonlocal looked_at
+            matching.extend(frame for frame in self._after(looked_at) if rule.matches(frame))
+            looked_at = self._newest
+            return next((f for f in matching if f.state == "passed" or not passed), None)
+
+        return self.wait_until(ready, timeout, rule)
+
+    def _after(self, number: int) -> Iterator[Frame]:
+        new = []
+        for frame in reversed(self._log):
+            if frame.number <= number:
+                break
+            new.append(frame)
+        return reversed(new)
+
+    def raise_failure(self) -> None:
+        """Raise what a rule's predicate raised."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    def close(self) -> None:
+        """End all waits."""
+        with self.changed:
+            self._closed = True
+            self.changed.notify_all()
+
+
+class Hold:
+    """A rule in force: frames that match it wait, in order, until they are released or dropped.
+
+    On one connection and in one direction, frames stay in order: a held frame holds those behind it there too, and they
+    are not seen before it is released. A frame that several holds match waits until each has released it.
+    """
+
+    def __init__(self, traffic: Traffic, rule: Rule) -> None:
+        self._traffic = traffic
+        self.rule = rule
+
+    @property
+    def held(self) -> list[Frame]:
+        """The frames that wait, oldest first."""
+        return self._traffic.held_by(self)
+
+    def wait(self, n: int = 1, *, timeout: float) -> Frame:
+        """Return the `n`-th frame that waits, as soon as there is one.
+
+        Parameters:
+            n: the position among the frames that wait, from 1.
+            timeout: in seconds.
+
+        Raises:
+            TimeoutError: if there are not as many in time.
+        """
+
+        def ready() -> Frame | None:
+            held = self.held
+            return held[n - 1] if len(held) >= n else None
+
+        return self._traffic.wait_until(ready, timeout, f"held: {self.rule}")
+
+    def release(self, frame: Frame | None = None) -> None:
+        """Let a frame pass, or all that wait now. The rule stays in force.
+
+        A frame passes once no other hold keeps it. A frame that does not wait any more, because its connection was
+        cut, is ignored: `Frame.state` tells.
+        """
+        self._traffic.let_go(self, self.held if frame is None else [frame])
+
+    def drop(self, frame: Frame) -> None:
+        """Drop a frame, and close its connection: TCP cannot lose a frame and go on."""
+        self._traffic.let_go(self, [frame], drop=True)
+
+    def end(self, *, drop: bool = False) -> None:
+        """End the rule, and let all that waits pass, or drop it."""
+        self._traffic.remove(self)
+        self._traffic.let_go(self, self.held, drop=drop)

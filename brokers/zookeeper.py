@@ -1,0 +1,133 @@
+"""A plain client of ZooKeeper. Each call uses a connection of its own, and is not repeated if it fails.
+
+It ends sessions of brokers at once, instead of waiting until they expire. A client that knows the id and the password
+of a session can take it over; when it closes the session, ZooKeeper removes the ephemeral nodes of the broker.
+ZooKeeper's FAQ recommends this to test how a client handles an expired session.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+
+from leadline.brokers.configuration import HOST
+from leadline.brokers.messages.zookeeper import (
+    NEW_SESSION,
+    NO_NODE,
+    Session,
+    read_connect_response,
+    read_response,
+    write_close,
+    write_connect,
+    write_create,
+    write_get_data,
+)
+
+_TIMEOUT_MS = 30_000
+_LENGTH = struct.Struct(">i")
+_NO_PASSWORD = bytes(16)
+
+
+class ZooKeeperError(Exception):
+    """Raised when ZooKeeper answers a request with an error.
+
+    Attributes:
+        code: the error code, for example -110 if a node exists already.
+    """
+
+    def __init__(self, operation: str, path: str, code: int) -> None:
+        super().__init__(f"{operation} of {path} was refused with error {code}")
+        self.code = code
+
+
+def close_session(port: int, session: Session, *, timeout: float = 10.0) -> bool:
+    """Take over a session, and close it.
+
+    Parameters:
+        port: the port of ZooKeeper itself.
+        session: the session; see `leadline.brokers.proxy.Proxy.session`.
+        timeout: in seconds.
+
+    Returns:
+        Whether this ended the session. False if it had ended before.
+
+    Raises:
+        OSError: if ZooKeeper does not answer in time.
+    """
+    with _connected(port, session, timeout) as connection:
+        return connection.granted.id == session.id
+
+
+def read(port: int, path: str, *, timeout: float = 10.0) -> bytes | None:
+    """Return the data of a node, or None if there is no such node.
+
+    Raises:
+        OSError: if ZooKeeper does not answer in time.
+        ZooKeeperError: if it answers with an error.
+    """
+    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
+        body = connection.ask("getData", write_get_data(path))
+    if body["error"] == NO_NODE:
+        return None
+    if body["error"]:
+        raise ZooKeeperError("getData", path, body["error"])
+    return body["data"] or b""
+
+
+def create(port: int, path: str, data: bytes, *, timeout: float = 10.0) -> None:
+    """Create a persistent node.
+
+    Raises:
+        OSError: if ZooKeeper does not answer in time.
+        ZooKeeperError: if it answers with an error, for example because the node exists.
+    """
+    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
+        body = connection.ask("create", write_create(path, data))
+    if body["error"]:
+        raise ZooKeeperError("create", path, body["error"])
+
+
+@attrs.frozen
+class _Connection:
+    """A connection with a session."""
+
+    socket: socket.socket
+    granted: Session
+
+    def ask(self, operation: str, request: bytes) -> dict[str, Any]:
+        self.socket.sendall(request)
+        return read_response(_receive(self.socket), operation)[1]
+
+
+@contextmanager
+def _connected(port: int, session: Session, timeout: float) -> Iterator[_Connection]:
+    """Connect, and close the session at the end."""
+    with socket.create_connection((HOST, port), timeout) as connection:
+        connection.settimeout(timeout)
+        connection.sendall(write_connect(session, _TIMEOUT_MS))
+        _, granted = read_connect_response(_receive(connection))
+        yield _Connection(connection, granted)
+        if granted.id:
+            connection.sendall(write_close())
+            _receive(connection)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    """Read a frame."""
+    (size,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    return _exactly(connection, size)
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        chunk = connection.recv(count - len(data))
+        if not chunk:
+            raise ConnectionError("ZooKeeper has closed the connection")
+        data += chunk
+    return data

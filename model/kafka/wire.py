@@ -1,0 +1,162 @@
+"""How each action appears on real brokers: the frames that it consists of, and what has to be done to make it happen.
+
+A driver that replays a trace holds all replication traffic. For each step it lets the listed frames through, does the
+deeds of the step's action, and waits until the frames that the step leaves are held. The declaration can also be read
+the other way: a recording of the frames shows which steps were taken.
+
+Sources: the frames are the requests in Apache Kafka's `clients/src/main/resources/common/message`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
+
+CONTROLLER = "controller"
+"""The end of a frame that is the controller: a broker that ZooKeeper elected, or the node of the KRaft quorum."""
+
+
+class Deed(enum.Enum):
+    """Something that is done to a process, a disk or a session, or as a client, to make a step happen."""
+
+    PRODUCE = "a client produces a record"
+    KILL = "the process is killed (SIGKILL), and its connections with it"
+    CUT_LOG = "the log is cut at a batch boundary, as after a power failure"
+    SET_CHECKPOINT = "the high watermark checkpoint is set to the value of the step, which may be older"
+    START = "the process is started, and registers"
+    TERMINATE = "the process is asked to stop (SIGTERM)"
+    WAIT_FOR_EXIT = "the process ends"
+    END_SESSION = "the broker's session ends: closed in ZooKeeper, or ended by fencing in KRaft"
+    HOLD_SESSION = "what the broker sends to renew its session is held"
+    RESUME_SESSION = "what the broker sends to renew its session goes on"
+    WAIT_FOR_LAG = "the leader finds that a follower lags, after replica.lag.time.max.ms"
+    ELECT_PREFERRED = "an operator asks for the election of the preferred leader"
+    ELECT_UNCLEANLY = "an operator asks for an unclean election"
+
+
+@attrs.frozen
+class FrameKind:
+    """A kind of frame between two processes.
+
+    Attributes:
+        api: the name of the request in Kafka's definitions, such as ``Fetch``.
+        request: whether the frame is the request; if not, the response.
+        source, target: the ends: a parameter of the action, ``leader`` (the leader that the follower of the action has
+            learned), or `CONTROLLER`.
+    """
+
+    api: str
+    request: bool
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.api} {'request' if self.request else 'response'} from {self.source} to {self.target}"
+
+
+@attrs.frozen(kw_only=True)
+class OnTheWire:
+    """How an action appears on real brokers.
+
+    Attributes:
+        passes: the held frames that are let through first, in this order.
+        does: what is then done, in this order.
+        leaves: the frames that are held afterwards, by which the step is recognized. They can be missing if their
+            receiver is down. Whatever else the step changes is seen on disks and at the controller.
+        loses: whether the messages in flight of the broker are lost if the step changes them. Their connections are
+            closed.
+        within: the actions with which the step is one step from outside, or an empty tuple if it is a step of its own:
+            it has to come directly after a step that is listed.
+        before: the action that has to come directly after the step, because nothing can be seen between the two.
+        unmade: why a driver cannot make the step from outside, or an empty string if it can.
+    """
+
+    passes: tuple[FrameKind, ...] = ()
+    does: tuple[Deed, ...] = ()
+    leaves: tuple[FrameKind, ...] = ()
+    loses: bool = False
+    within: tuple[str, ...] = ()
+    before: str = ""
+    unmade: str = ""
+
+
+_FETCH = FrameKind("Fetch", True, "follower", "leader")
+_FETCHED = FrameKind("Fetch", False, "leader", "follower")
+_ASK_EPOCH = FrameKind("OffsetForLeaderEpoch", True, "follower", "leader")
+_EPOCH = FrameKind("OffsetForLeaderEpoch", False, "leader", "follower")
+_LEADER_AND_ISR = FrameKind("LeaderAndIsr", True, CONTROLLER, "broker")
+_METADATA = FrameKind("Fetch", False, CONTROLLER, "broker")
+_PROPOSE = FrameKind("AlterPartition", True, "leader", CONTROLLER)
+_PROPOSED = FrameKind("AlterPartition", False, CONTROLLER, "leader")
+_SHUT_DOWN = FrameKind("ControlledShutdown", False, CONTROLLER, "broker")
+
+_NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
+"""The actions in whose step a controller may elect at once."""
+
+_LEARNS = {
+    ZOOKEEPER: OnTheWire(passes=(_LEADER_AND_ISR,), loses=True),
+    KRAFT: OnTheWire(passes=(_METADATA,), loses=True),
+}
+_LATE = "a request that outlives its connection is handled inside the leader, at a moment that no frame shows"
+
+ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
+    "produce": OnTheWire(does=(Deed.PRODUCE,)),
+    "handle_fetch": OnTheWire(passes=(_FETCH,), leaves=(_FETCHED,)),
+    "park_fetch": OnTheWire(passes=(_FETCH, _FETCHED), leaves=(_FETCH,)),
+    "handle_fetch_response": OnTheWire(passes=(_FETCHED,), leaves=(_FETCH,)),
+    "learn_before_truncating": OnTheWire(before="handle_fetch_response"),
+    "handle_epoch_request": OnTheWire(passes=(_ASK_EPOCH,), leaves=(_EPOCH,)),
+    "handle_epoch_response": OnTheWire(passes=(_EPOCH,), leaves=(_FETCH,)),
+    "become_leader": _LEARNS,
+    "become_follower": _LEARNS,
+    "shrink_isr": OnTheWire(does=(Deed.WAIT_FOR_LAG,), leaves=(_PROPOSE,)),
+    "handle_alter_partition": OnTheWire(passes=(_PROPOSE,), leaves=(_PROPOSED,)),
+    "hear_isr": OnTheWire(passes=(_PROPOSED,)),
+    "controller_notices_failure": OnTheWire(does=(Deed.END_SESSION,)),
+    "controller_elects": OnTheWire(does=(Deed.ELECT_PREFERRED,)),
+    "controller_elects_uncleanly": {
+        ZOOKEEPER: OnTheWire(within=_NOTICED),
+        KRAFT: OnTheWire(does=(Deed.ELECT_UNCLEANLY,)),
+    },
+    "restart": OnTheWire(does=(Deed.START,)),
+    "session_expires": OnTheWire(does=(Deed.HOLD_SESSION, Deed.END_SESSION)),
+    "session_resumes": OnTheWire(does=(Deed.RESUME_SESSION,)),
+    "begin_shutdown": {
+        ZOOKEEPER: OnTheWire(does=(Deed.TERMINATE,), leaves=(_SHUT_DOWN,)),
+        KRAFT: OnTheWire(unmade="a broker that shuts down under KRaft ends as soon as the controller agrees"),
+    },
+    "stop": {
+        ZOOKEEPER: OnTheWire(does=(Deed.WAIT_FOR_EXIT,), passes=(_SHUT_DOWN,)),
+        KRAFT: OnTheWire(unmade="a broker that shuts down under KRaft ends as soon as the controller agrees"),
+    },
+    "update_min_insync_replicas": OnTheWire(unmade="the driver does not change the configuration of topics"),
+    "delay_fetch": OnTheWire(unmade=_LATE),
+    "handle_late_fetch": OnTheWire(unmade=_LATE),
+    "crash": OnTheWire(does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
+    "crash_after_append": OnTheWire(passes=(_FETCHED,), does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
+    "crash_losing_tail": OnTheWire(does=(Deed.KILL, Deed.CUT_LOG, Deed.SET_CHECKPOINT), loses=True),
+}
+"""How each action appears, by its name. Where the controllers differ, by the kind of controller."""
+
+
+def on_the_wire(action: str, controller: str, protocol: Protocol) -> OnTheWire:
+    """Return how an action appears on the brokers of a release.
+
+    Parameters:
+        action: the name of the action.
+        controller: the kind of controller, `ZOOKEEPER` or `KRAFT`.
+        protocol: the rules of the release. Without `AlterPartition` requests, a change of the ISR is only seen at the
+            controller.
+
+    Raises:
+        KeyError: there is no such action.
+    """
+    known = ON_THE_WIRE[action]
+    found = known if isinstance(known, OnTheWire) else known[controller]
+    if protocol.in_flight:
+        return found
+    return attrs.evolve(found, leaves=tuple(kind for kind in found.leaves if kind.api != "AlterPartition"))

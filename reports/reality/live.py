@@ -1,0 +1,118 @@
+"""A replay on the terminal as it happens: the model's step on the left, what the brokers did on the right."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leadline.brokers.driver.driver import Attempt, StepReport
+from leadline.brokers.driver.plan import Plan, PlannedStep
+from leadline.brokers.driver.replay import Listener, Replay
+from leadline.brokers.driver.sight import sight_of
+from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.reproduction import Judged, Judgement
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
+
+STYLES = {
+    Judgement.REPRODUCED: "bold red",
+    Judgement.ABSENT: "bold green",
+    Judgement.OTHERWISE: "bold yellow",
+    Judgement.NOT_MADE: "bold yellow",
+}
+
+
+class LiveReplay(Listener):
+    """Prints each step of a replay when it has been made.
+
+    Parameters:
+        out: the console.
+        plan: the plan of the replay.
+        model: the name of the spec that is compared with the brokers.
+    """
+
+    def __init__(self, out: Console, plan: Plan, model: str) -> None:
+        self._out, self._plan, self._model = out, plan, model
+        self._release = ""
+
+    def starting(self, release: BrokerRelease) -> None:
+        """Print which brokers are started."""
+        self._release = release.name
+        count = self._plan.brokers
+        kind = "a KRaft controller" if release.kraft else "ZooKeeper and a broker that is the controller"
+        self._out.print(Text(f"\nKafka {release.name}: {count} brokers, {kind}", style="bold"))
+
+    def started(self, seconds: float) -> None:
+        """Print how long it took."""
+        self._out.print(Text(f"started in {seconds:.0f} s; all replication is held", style="dim"))
+        self._row(Text(f"the model, {self._model}", style="bold"), Text("the brokers", style="bold"))
+
+    def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
+        """Print a step that the model does not allow, and what the brokers did when it was tried."""
+        verdict = "made" if attempt.made else "not made"
+        model = Text(f"not allowed, but tried: {visible(step.sentence)}", style="dim")
+        self._row(model, Text("\n".join([*map(visible, attempt.did), verdict])))
+
+    def made(self, report: StepReport) -> None:
+        """Print a step of the model, and what the brokers did."""
+        step, count = report.step, len(self._plan.steps)
+        model = Text(f"{step.number}/{count} {step.sentence}")
+        quorum, before = sight_of(step.after).quorum, sight_of(step.before).quorum
+        if quorum != before:
+            model.append(f"\n{quorum}", style="dim")
+        brokers = Text("\n".join(map(visible, report.did)))
+        for line in (report.not_made, *report.differences):
+            brokers.append(f"\n{visible(line)}" if line else "", style="bold yellow")
+        self._row(model, brokers)
+
+    def settling(self) -> None:
+        """Print that the steps are over."""
+        self._out.print(Text("\nnow everything is let through, and all brokers are brought back", style="dim"))
+
+    def _row(self, left: Text, right: Text) -> None:
+        table = Table.grid(padding=(0, 2), expand=True)
+        table.add_column(ratio=2)
+        table.add_column(ratio=3)
+        table.add_row(left, right)
+        self._out.print(table)
+
+
+def show_judged(out: Console, judged: Judged, audited: str) -> None:
+    """Print what a replay shows of a bug, and what is left of the records.
+
+    Parameters:
+        out: the console.
+        judged: the replay.
+        audited: what the audit says of the disks, or an empty string.
+    """
+    replay = judged.replay
+    heading = Text(f"\n{judged.judgement.value} on Kafka {replay.release.name}", style=STYLES[judged.judgement])
+    heading.append(f" in {replay.seconds:.0f} s: {visible(judged.reason)}", style="default not bold")
+    out.print(heading)
+    for line in (*evidence(replay), audited):
+        if line:
+            out.print(Text(f"  {visible(line)}"))
+
+
+def evidence(replay: Replay) -> list[str]:
+    """Return what was acknowledged, what consumers read, and what is on the disks, a line each."""
+    outcome = replay.outcome
+    if outcome is None:
+        return []
+    lines = [f"m{each.value}, sent to broker {each.leader}: {each.outcome}" for each in outcome.produced]
+    for read in outcome.reads:
+        when = "at last, when all brokers are back," if read.step is None else f"after step {read.step}"
+        end = "refuses to list an end offset" if read.end is None else f"lists end offset {read.end}"
+        lines.append(f"{when} {read}, which {end}")
+    lines += [f"lost: m{value}, which was acknowledged or read" for value in outcome.lost]
+    if outcome.taken_back is not None:
+        earlier, later = outcome.taken_back
+        readable = f"{counted(len(earlier.values), 'record')} could be read from broker {earlier.broker}"
+        lines.append(f"sent back: broker {later.broker} lists end offset {later.end}, although {readable}")
+    lines += [f"on the disk of broker {broker}: {replica}" for broker, replica in enumerate(outcome.replicas)]
+    if outcome.diverged:
+        offsets = ", ".join(map(str, outcome.diverged))
+        lines.append(f"the logs differ at offset {offsets}")
+    lines.append(f"the controller: {outcome.quorum}")
+    return lines

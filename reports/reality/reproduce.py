@@ -1,0 +1,64 @@
+"""Reproducing a known bug on real brokers: the search for its schedule, the replays, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from leadline.brokers.driver.plan import Plan
+from leadline.brokers.driver.replay import Listener, Replay, replay
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.reproduction import (
+    Judged,
+    Reproduction,
+    judged_with_bug,
+    judged_without_bug,
+    judged_without_event,
+)
+from leadline.reports.reality.disks import audited
+from leadline.reports.reality.objects import ReproductionReport
+from leadline.reports.reality.schedules import Schedules
+
+Listening = Callable[[Plan], Listener]
+Shown = Callable[[Judged, str], None]
+Judge = Callable[[Replay, str], Judged]
+
+
+def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: Shown) -> ReproductionReport:
+    """Replay the schedules of a bug on real brokers.
+
+    Parameters:
+        schedules: the schedules, with the releases.
+        folder: an empty folder. It has a folder with the logs, disks and recording of each replay.
+        listening: returns what is told about the replay of a plan.
+        shown: called with each replay when it has ended, and what the audit says of its disks.
+
+    Raises:
+        BrokerError: brokers cannot be started.
+    """
+
+    def judged(release: BrokerRelease, plan: Plan, part: str, judge: Judge) -> tuple[Judged, str]:
+        own = folder / f"{release.name}-{part}"
+        found = judge(run(plan, release, own, listening(plan)), schedules.bug.property)
+        shown(found, audit := audited(own))
+        return found, audit
+
+    affected = judged(schedules.affected, schedules.plan, "affected", judged_with_bug)
+    judge = judged_without_event if schedules.left_out else judged_without_bug
+    control = judged(schedules.control, schedules.control_plan, "control", judge)
+    bug = schedules.bug
+    reproduction = Reproduction(bug.ticket, bug.property, affected[0], control[0], schedules.left_out)
+    return ReproductionReport(reproduction, (affected[1], control[1]))
+
+
+def run(plan: Plan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:
+    """Replay a plan, with a recording of all frames in the folder."""
+    folder.mkdir(parents=True)
+    about: dict[str, Any] = {"release": release.name, "spec": plan.trace.spec.name}
+    about["bounds"] = attrs.asdict(plan.start.bounds)
+    with RecordingWriter(folder / "recording.jsonl", **about) as recording:
+        return replay(plan, release, folder, listener, recording)

@@ -1,0 +1,171 @@
+"""The page of what real brokers have shown of each known bug, from repeated reproductions.
+
+``python -m leadline.reports.reality.successes --tries 10 [TICKET...]`` reproduces bugs, and adds the results to a file
+beside the page. Without tries, it only writes the page again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from leadline.brokers.errors import Unmakeable
+from leadline.brokers.reproduction import Judgement
+from leadline.checker.errors import LeadlineError
+from leadline.checker.trace import Trace
+from leadline.reports.bugs import Archive, Bug, BugSearch, read_archive
+from leadline.reports.reality.schedules import affected_release, mended_release, schedules_of
+
+PAGE = Path(__file__).resolve().parents[1] / "pages" / "reality.md"
+RESULTS = PAGE.with_suffix(".jsonl")
+TRY_SECONDS = 900.0
+MOST_COUNTED = 10
+
+_GOOD = {Judgement.REPRODUCED.value, Judgement.ABSENT.value}
+
+_INTRODUCTION = """\
+# Known bugs on real brokers
+
+What real brokers have shown of each bug of the archive (`leadline bugs --list`). `leadline reproduce TICKET` replays
+the counterexample of the model on a release with the bug, and the same schedule on a release that mended it. A success
+means that every step was as in the model of the release: on the one the property is violated, and the other departs
+from the schedule where its model does.
+
+This page is written by `make real`; a line counts the last ten tries at most. The seconds are those of a replay
+with the start of the brokers, on a machine with two cores that had other work.
+"""
+
+
+@attrs.frozen
+class Try:
+    """A replay of a bug on one release.
+
+    Attributes:
+        ticket: the ticket.
+        release: the release of the brokers.
+        judgement: what the replay showed, as in `Judgement`.
+        reason: why.
+        seconds: how long it took.
+        date: the day, as in ISO 8601.
+    """
+
+    ticket: str
+    release: str
+    judgement: str
+    reason: str
+    seconds: float
+    date: str
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Reproduce bugs, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tries", type=int, default=0, help="how often to reproduce each bug")
+    parser.add_argument("tickets", nargs="*", help="the bugs; by default all that can be made from outside")
+    given = parser.parse_args(arguments)
+    archive = read_archive()
+    unmade = dict(_unmade(archive))
+    chosen = given.tickets or [bug.ticket for bug in archive.bugs if bug.ticket not in unmade]
+    for ticket in [each for _ in range(given.tries) for each in chosen]:
+        with RESULTS.open("a", encoding="utf-8") as file:
+            for found in _tried(ticket):
+                file.write(json.dumps(attrs.asdict(found)) + "\n")
+                print(f"{found.ticket} {found.release}: {found.judgement}, {found.seconds:.0f} s", flush=True)
+        PAGE.write_text(page(archive, unmade, read_tries()), encoding="utf-8")
+    PAGE.write_text(page(archive, unmade, read_tries()), encoding="utf-8")
+
+
+def _tried(ticket: str) -> Iterator[Try]:
+    """Reproduce a bug in a process of its own, and yield what its replays showed."""
+    command = [sys.executable, "-m", "leadline", "reproduce", ticket, "--json", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TRY_SECONDS, check=False)
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    try:
+        told: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        print(done.stderr[-500:], file=sys.stderr)
+        return
+    for each in told["replays"]:
+        yield Try(told["ticket"], each["release"], each["judgement"], each["reason"], each["seconds"], date)
+
+
+def read_tries(path: Path = RESULTS) -> list[Try]:
+    """Return the tries so far, oldest first."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [Try(**json.loads(line)) for line in lines]
+
+
+def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
+    """Yield the bugs whose counterexample cannot be made from outside, each with the reason."""
+    for bug in archive.bugs:
+        try:
+            affected = affected_release(bug, None)
+            schedules_of(archive, bug, affected, mended_release(bug, affected, None), _search)
+        except (Unmakeable, LeadlineError) as error:
+            yield bug.ticket, str(error)
+
+
+def _search(run: BugSearch) -> Trace[Any]:
+    return run.searched().result.properties[0].traces[0]
+
+
+# --- the page -----------------------------------------------------------------------------------------------
+
+
+def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
+    """Return the page as Markdown: a line for each bug of the archive.
+
+    Parameters:
+        archive: the archive.
+        unmade: the bugs whose counterexample cannot be made from outside, with the reasons.
+        tries: the tries, oldest first.
+    """
+    lines = [
+        _INTRODUCTION,
+        "| ticket | on the release with the bug | on the release that mended it | seconds | last tried |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [_line(bug, tries) for bug in archive.bugs if bug.ticket not in unmade]
+    lines += ["", "## Bugs that cannot be made from outside", "", "| ticket | why |", "| --- | --- |"]
+    lines += [f"| {ticket} | {reason} |" for ticket, reason in unmade.items()]
+    lines += [f"| {bug.ticket} | no counterexample: {bug.reason} |" for bug in archive.unreached]
+    return "\n".join(lines) + "\n"
+
+
+def _line(bug: Bug, tries: Sequence[Try]) -> str:
+    affected = affected_release(bug, None)
+    mended = mended_release(bug, affected, None)
+    own = [each for each in tries if each.ticket == bug.ticket]
+    both = {release.name: _last(own, release.name) for release in (affected, mended) if release is not None}
+    cells = [_successes(name, found) for name, found in both.items()] + ["no release mended it"]
+    counted = list(itertools.chain(*both.values()))
+    seconds = ", ".join(f"{statistics.median(each.seconds for each in found):.0f}" for found in both.values() if found)
+    date = max((each.date for each in counted), default="not yet")
+    return f"| {bug.ticket} | {cells[0]} | {cells[1]} | {seconds} | {date} |"
+
+
+def _last(tries: Sequence[Try], release: str) -> list[Try]:
+    return [each for each in tries if each.release == release][-MOST_COUNTED:]
+
+
+def _successes(release: str, tries: Sequence[Try]) -> str:
+    good = [each for each in tries if each.judgement in _GOOD]
+    if not tries:
+        return f"{release}: not tried"
+    text = f"{release}: {good[-1].judgement} {len(good)} of {len(tries)}" if good else f"{release}: 0 of {len(tries)}"
+    failed = [each for each in tries if each.judgement not in _GOOD]
+    return text + (f" (else: {failed[-1].reason})" if failed else "")
+
+
+if __name__ == "__main__":
+    main()

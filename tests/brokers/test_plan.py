@@ -1,0 +1,197 @@
+"""Plans of replays: computed for the traces of the archive and for random behaviours, without brokers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import attrs
+import pytest
+
+from leadline.brokers.driver.plan import Plan, plan_of
+from leadline.brokers.driver.schedule import schedule_of
+from leadline.brokers.driver.sight import differences, sight_of
+from leadline.brokers.errors import Unmakeable
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.model.kafka.actions import ACTIONS
+from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, column_of
+from leadline.model.kafka.wire import ON_THE_WIRE, Deed, on_the_wire
+from leadline.reports.bugs import read_archive
+from leadline.reports.loading import load_spec
+from leadline.reports.reality.schedules import bug_of
+from tests.suite.samples import sampled
+
+ARCHIVE = read_archive()
+MADE = ("KAFKA-14617", "KIP-101", "KAFKA-7164", "KIP-106", "KAFKA-13141", "KAFKA-2334", "KAFKA-14140", "KAFKA-15495")
+NOT_MADE = {
+    "KAFKA-18106": "step 5 .*unless it fails over",
+    "KAFKA-7235": "sent before the restart",
+    "KAFKA-15221": "outlives its connection",
+    "KAFKA-14704": "nothing can be seen",
+}
+
+
+def counterexample(ticket: str) -> Trace[Any]:
+    """The counterexample of a bug in the last release that has it."""
+    bug = bug_of(ARCHIVE, ticket)
+    run = [run for run in ARCHIVE.runs(bug) if run.part == "affected"][-1]
+    return run.searched().result.properties[0].traces[0]
+
+
+def controller_of(spec: Spec[Any]) -> str:
+    """The kind of controller of a release."""
+    column = column_of(spec.name.partition("+")[0])
+    assert column is not None
+    return column.controller
+
+
+def walk(name: str, seed: int, steps: int = 25, **bounds: int) -> Trace[Any]:
+    """A random behaviour of a release."""
+    spec, chosen = load_spec(name).with_bounds(bounds), random.Random(seed)
+    states, instances = [next(iter(spec.initials()))], []
+    for _ in range(steps):
+        enabled = [(each, after) for each in spec.instances for after in spec.take(each, states[-1])]
+        if not enabled:
+            break
+        instance, after = chosen.choice(enabled)
+        states.append(after)
+        instances.append(instance)
+    return Trace(spec, states, instances)
+
+
+def check(plan: Plan, trace: Trace[Any]) -> None:
+    """A plan is a behaviour of the model with all steps of the trace."""
+    assert [step.number for step in plan.steps] == [*range(1, len(plan.steps) + 1)]
+    for step in plan.steps:
+        assert step.after in [*step.instance.successors(step.before)]
+    made = [repr(step.instance) for step in plan.steps]
+    assert not {*map(repr, trace.instances)} - {*made}
+    assert plan.replicas[0] == 0
+    assert len(plan.lines) >= len(plan.steps)
+
+
+def test_every_action_says_how_it_appears() -> None:
+    assert set(ON_THE_WIRE) == {action.name for action in ACTIONS}
+    protocol = column_of("kafka/2.8").protocol()  # type: ignore[union-attr]
+    for action in ACTIONS:
+        for controller in (ZOOKEEPER, KRAFT):
+            wire = on_the_wire(action.name, controller, protocol)
+            assert wire.does or wire.passes or wire.within or wire.before or wire.unmade
+            ends = {kind.source for kind in (*wire.passes, *wire.leaves)}
+            assert ends <= {*action.domains, "leader", "controller"}
+
+
+def test_a_release_without_alter_partition_requests_leaves_none() -> None:
+    old, new = (column_of(name).protocol() for name in ("kafka/2.4", "kafka/2.7"))  # type: ignore[union-attr]
+    assert not on_the_wire("shrink_isr", ZOOKEEPER, old).leaves
+    assert on_the_wire("shrink_isr", ZOOKEEPER, new).leaves
+
+
+@pytest.mark.parametrize("ticket", sampled(MADE, 3))
+def test_traces_of_the_archive_are_planned(ticket: str) -> None:
+    trace = counterexample(ticket)
+    check(plan_of(trace, controller_of(trace.spec)), trace)
+
+
+@pytest.mark.parametrize("ticket", sampled([*NOT_MADE], 2))
+def test_a_step_that_cannot_be_made_is_named(ticket: str) -> None:
+    trace = counterexample(ticket)
+    with pytest.raises(Unmakeable, match=NOT_MADE[ticket]):
+        plan_of(trace, controller_of(trace.spec))
+
+
+@pytest.mark.parametrize("name", ["kafka/0.10.2", "kafka/2.0.1", "kafka/2.8", "kafka/3.4.1", "kafka/4.1"])
+def test_random_behaviours_are_planned_or_refused_with_a_reason(name: str) -> None:
+    refused, walks = [], 12
+    for seed in range(walks):
+        trace = walk(name, seed, brokers=3, max_epoch=4, crashes=2, session_expiries=1, isr_shrinks=1)
+        try:
+            check(plan_of(trace, controller_of(trace.spec)), trace)
+        except Unmakeable as error:
+            refused.append(error)
+    assert len(refused) < walks
+    assert all(error.reason and 1 <= error.step <= 60 for error in refused)
+
+
+def test_a_broker_that_missed_a_request_gets_it_first() -> None:
+    """ZooKeeper's controller sends requests in order, so the plan adds the step that the counterexample leaves out."""
+    spec = load_spec("kafka/2.0.1").with_bounds({"brokers": 3, "max_epoch": 2, "crashes": 2})
+    trace = taken(
+        spec,
+        "crash(broker=0)",
+        "controller_notices_failure(broker=0)",
+        "crash(broker=1)",
+        "controller_notices_failure(broker=1)",
+        "become_leader(broker=2, epoch=2)",
+    )
+    plan = plan_of(trace, ZOOKEEPER)
+    assert [repr(step.instance) for step in plan.steps[-2:]] == [
+        "become_follower(broker=2, epoch=1)",
+        "become_leader(broker=2, epoch=2)",
+    ]
+
+
+def test_a_broker_that_registers_in_kraft_learns_the_epoch_in_the_same_step() -> None:
+    spec = load_spec("kafka/3.4.1").with_bounds({"brokers": 3, "max_epoch": 3, "crashes": 1})
+    trace = taken(
+        spec,
+        "crash(broker=2)",
+        "controller_notices_failure(broker=2)",
+        "restart(broker=2)",
+        "become_leader(broker=0, epoch=1)",
+    )
+    names = [repr(instance) for instance in schedule_of(trace, KRAFT).instances]
+    assert names[2:4] == ["restart(broker=2)", "become_follower(broker=2, epoch=1)"]
+
+
+def test_the_order_of_the_replicas_decides_who_is_elected() -> None:
+    spec = load_spec("kafka/2.8").with_bounds({"brokers": 3, "max_epoch": 1, "crashes": 1})
+    crash = "crash(broker=0)"
+    instances = {repr(each): each for each in spec.instances}
+    states = [next(iter(spec.initials()))]
+    states.append(spec.take(instances[crash], states[-1])[0])
+    notices = instances["controller_notices_failure(broker=0)"]
+    after = next(state for state in spec.take(notices, states[-1]) if state.quorum.leader == 2)  # type: ignore[attr-defined]
+    trace: Trace[Any] = Trace(spec, [*states, after], [instances[crash], notices])
+    assert plan_of(trace, ZOOKEEPER).replicas == (0, 2, 1)
+
+
+def test_a_plan_for_the_mended_release_ends_where_its_model_departs() -> None:
+    trace = counterexample("KAFKA-13141")
+    mended = load_spec("kafka/2.8.1").with_bounds(attrs_of(trace)).with_properties(["committed_never_lost"])
+    plan = plan_of(trace, ZOOKEEPER, mended)  # type: ignore[arg-type]
+    assert plan.refused is not None
+    assert plan.refused.instance.action.name == "handle_alter_partition"
+    assert plan.departs == plan.refused.number - 1
+
+
+def test_a_slow_step_before_a_shrink_lengthens_the_lag() -> None:
+    plan = plan_of(counterexample("KAFKA-15495"), KRAFT)
+    assert set(plan.lag_seconds) == {0}
+    assert plan.lag_seconds[0] > 2
+    assert any(Deed.WAIT_FOR_LAG in step.wire.does for step in plan.steps)
+
+
+def test_what_is_seen_of_equal_states_does_not_differ() -> None:
+    trace = walk("kafka/2.8", 3)
+    sights = [sight_of(state) for state in trace.states]
+    assert not any(differences(sight, sight) for sight in sights)
+    for before, after in zip(trace.states, trace.states[1:], strict=False):
+        logs = [[replica.log for replica in state.replicas] for state in (before, after)]
+        if logs[0] != logs[1]:
+            assert any("the log of broker" in each for each in differences(sight_of(before), sight_of(after)))
+
+
+def taken(spec: Spec[Any], *names: str) -> Trace[Any]:
+    """The trace with these steps; the first successor of each is taken."""
+    instances = {repr(each): each for each in spec.instances}
+    states = [next(iter(spec.initials()))]
+    for name in names:
+        states.append(spec.take(instances[name], states[-1])[0])
+    return Trace(spec, states, [instances[name] for name in names])
+
+
+def attrs_of(trace: Trace[Any]) -> dict[str, Any]:
+    """The bounds of a trace by name."""
+    return attrs.asdict(trace.spec.bounds)

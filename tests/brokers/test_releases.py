@@ -1,0 +1,61 @@
+"""Releases that can be started: names, artifacts, and the specs they are compared with."""
+
+from __future__ import annotations
+
+import pytest
+
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.releases import broker_release, releases
+from leadline.invariants.catalog import CATALOG
+from leadline.model.kafka.published import PUBLISHED
+
+
+def test_every_published_release_can_be_named_and_has_a_spec() -> None:
+    assert {release.number for release in releases()} == set(PUBLISHED)
+    for release in releases():
+        assert broker_release(release.name) == release
+        assert release.spec in CATALOG
+
+
+def test_releases_3_0_to_3_9_have_both_kinds_of_controller() -> None:
+    of_each = {number: {each.kraft for each in releases() if each.number == number} for number in PUBLISHED}
+    assert {number for number, kinds in of_each.items() if kinds == {False, True}} == {
+        number for number in PUBLISHED if number.startswith("3.")
+    }
+    assert of_each["2.8.2"] == {False}
+    assert of_each["4.0.0"] == {True}
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "kraft", "spec"),
+    [
+        ("2.8.0", "2.8.0", False, "kafka/2.8"),
+        ("kafka/2.8", "2.8.0", False, "kafka/2.8"),
+        ("0.11", "0.11.0.0", False, "kafka/0.11"),
+        ("3.2.0", "3.2.0", False, "kafka/3.0"),
+        ("3.2.0-kraft", "3.2.0", True, "kafka/3.2-kraft"),
+        ("3.6.2-zk", "3.6.2", False, "kafka/3.6-zk"),
+        ("kafka/3.9", "3.9.0", True, "kafka/3.7"),
+        ("4.4.0", "4.4.0", True, "kafka/4.1"),
+    ],
+)
+def test_a_release_is_found_by_version_or_spec(name: str, number: str, kraft: bool, spec: str) -> None:
+    release = broker_release(name)
+    assert (release.number, release.kraft, release.spec) == (number, kraft, spec)
+
+
+@pytest.mark.parametrize("name", ["4.5", "3.6.9", "2.8.0-kraft", "kafka/3.7+elr=on", "rpc/kip-101", ""])
+def test_what_is_not_a_release_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(BrokerError, match="there is no release") as caught:
+        broker_release(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_artifacts_and_java_of_the_oldest_and_the_newest() -> None:
+    oldest, newest = broker_release("0.10.2.2"), broker_release("4.4.0")
+    assert oldest.artifact == "org.apache.kafka:kafka_2.12:0.10.2.2"
+    assert newest.artifact == "org.apache.kafka:kafka_2.13:4.4.0"
+    assert 11 in oldest.java
+    assert 11 not in newest.java
+    assert any("zookeeper" in other for other in broker_release("2.3.1").others)
+    assert not any("zookeeper" in other for other in broker_release("2.4.1").others)

@@ -1,0 +1,31 @@
+"""Known bugs on real brokers: each is there in a release that has it, and absent where it was mended."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.suite.command import COMMAND
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(sys.platform != "linux", reason="real brokers run on Linux only"),
+]
+
+
+@pytest.mark.parametrize("ticket", ["KIP-101", "KAFKA-13141"])
+def test_a_bug_is_reproduced_and_absent_where_it_was_mended(ticket: str) -> None:
+    command = [COMMAND, "reproduce", ticket, "--json", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    if done.returncode == 2 and "cannot be reached" in done.stderr:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    affected, mended = told["replays"]
+    assert (affected["judgement"], mended["judgement"]) == ("reproduced", "absent")
+    assert affected["lost"] or affected["diverged_offsets"]
+    assert not mended["lost"]
+    assert mended["departs_at_step"]

@@ -1,0 +1,163 @@
+"""What replays on real brokers show of a bug, and how it is reported: without brokers, from replays made by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+
+from leadline.brokers.driver.driver import Attempt, Produced, StepReport
+from leadline.brokers.driver.plan import Plan
+from leadline.brokers.driver.reading import Read
+from leadline.brokers.driver.replay import Outcome, Replay
+from leadline.brokers.driver.sight import sight_of
+from leadline.brokers.releases import broker_release
+from leadline.brokers.reproduction import (
+    Judgement,
+    Reproduction,
+    judged_with_bug,
+    judged_without_bug,
+    judged_without_event,
+)
+from leadline.checker.errors import LeadlineError
+from leadline.checker.trace import Trace
+from leadline.reports.bugs import BugSearch, read_archive
+from leadline.reports.cli.reproduce import exit_code
+from leadline.reports.reality.live import evidence
+from leadline.reports.reality.objects import ReproductionReport, reproduction_object
+from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, mended_release, schedules_of
+from leadline.reports.reality.story import COLUMN, real_story, reproduction_page
+from leadline.reports.reality.successes import Try, page
+
+ARCHIVE = read_archive()
+TICKET = "KAFKA-13141"
+
+
+def search(run: BugSearch) -> Trace[Any]:
+    """The counterexample of a search."""
+    return run.searched().result.properties[0].traces[0]
+
+
+@pytest.fixture(scope="module")
+def schedules() -> Schedules:
+    """The schedules of a bug for the releases that `leadline reproduce` takes by default."""
+    bug = bug_of(ARCHIVE, TICKET)
+    affected = affected_release(bug, None)
+    return schedules_of(ARCHIVE, bug, affected, mended_release(bug, affected, None), search)
+
+
+def as_in_model(plan: Plan, name: str, *, lost: bool = False) -> Replay:
+    """A replay in which the brokers did everything as in the model."""
+    steps = tuple(StepReport(step, (f"made step {step.number}",), sight_of(step.after)) for step in plan.steps)
+    produced = tuple(Produced(value, 1, "acknowledged at offset 0", 0) for value in (1,))
+    reads = (Read(5, 1, (1,), 1), Read(None, 1, () if lost else (1,), 1))
+    replicas = steps[-1].sight.replicas
+    attempt = None if plan.refused is None else Attempt(False, ("nothing came",))
+    outcome = Outcome(produced, reads, replicas, "broker 1 leads")
+    return Replay(broker_release(name), plan, (), steps, attempt, outcome, 12.5)
+
+
+def test_default_releases_are_the_last_with_the_bug_and_the_first_without_it(schedules: Schedules) -> None:
+    assert schedules.affected.name == "2.8.0"
+    assert schedules.control.name.startswith("2.8.")
+    assert schedules.control_plan.departs
+
+
+def test_releases_that_do_not_fit_are_refused() -> None:
+    bug = bug_of(ARCHIVE, TICKET)
+    affected = affected_release(bug, "2.8.0")
+    with pytest.raises(LeadlineError, match=r"does not affect Kafka 3\.9\.1"):
+        affected_release(bug, "3.9.1")
+    with pytest.raises(LeadlineError, match="has KAFKA-13141 too"):
+        mended_release(bug, affected, "2.8.0")
+    with pytest.raises(LeadlineError, match="different kinds of controllers"):
+        mended_release(bug, affected, "3.9.1")
+    with pytest.raises(LeadlineError, match="no counterexample"):
+        bug_of(ARCHIVE, ARCHIVE.unreached[0].ticket)
+
+
+def test_without_a_release_that_mended_it_the_event_that_decides_is_left_out() -> None:
+    bug = bug_of(ARCHIVE, "KAFKA-14617")
+    affected = affected_release(bug, "3.9.1-zk")
+    mended = mended_release(bug, affected, None)
+    assert mended is None
+    found = schedules_of(ARCHIVE, bug, affected, mended, search)
+    assert found.control == affected
+    assert "loses its log" in found.left_out
+    assert not [step for step in found.control_plan.steps if step.sentence == found.left_out]
+    assert len(found.control_plan.steps) >= len(found.plan.steps) - 3
+    judged = judged_without_event(as_in_model(found.control_plan, affected.name), bug.property)
+    assert judged.judgement is Judgement.ABSENT
+
+
+def test_what_is_as_in_the_model_is_reproduced_and_absent(schedules: Schedules) -> None:
+    with_bug = judged_with_bug(as_in_model(schedules.plan, "2.8.0", lost=True), "committed_never_lost")
+    assert with_bug.judgement is Judgement.REPRODUCED
+    without = judged_without_bug(as_in_model(schedules.control_plan, "2.8.1"), "committed_never_lost")
+    assert without.judgement is Judgement.ABSENT
+    assert "departs at step" in without.reason
+    assert exit_code((with_bug.judgement, without.judgement)) == 0
+
+
+def test_a_difference_is_not_a_reproduction(schedules: Schedules) -> None:
+    replay = as_in_model(schedules.plan, "2.8.0")
+    last = attrs.evolve(replay.steps[-1], differences=("the log of broker 0 is empty",))
+    judged = judged_with_bug(attrs.evolve(replay, steps=(*replay.steps[:-1], last)), "committed_never_lost")
+    assert judged.judgement is Judgement.OTHERWISE
+    assert "the log of broker 0 is empty" in judged.reason
+    assert exit_code((judged.judgement, Judgement.NOT_MADE)) == 1
+
+
+def test_a_schedule_that_does_not_get_going_shows_nothing(schedules: Schedules) -> None:
+    replay = as_in_model(schedules.control_plan, "2.8.1")
+    stuck = attrs.evolve(replay, steps=(attrs.evolve(replay.steps[0], not_made="no request came"),), outcome=None)
+    judged = judged_without_bug(stuck, "committed_never_lost")
+    assert judged.judgement is Judgement.NOT_MADE
+    assert exit_code((Judgement.REPRODUCED, judged.judgement)) == 3
+
+
+@pytest.mark.parametrize("change", ["lost", "made", "nothing decided"])
+def test_a_bug_is_not_absent_by_itself(schedules: Schedules, change: str) -> None:
+    """A record that the model keeps is lost, the refused step is made, or the mended rule decides no step."""
+    plan = schedules.control_plan
+    replay = as_in_model(plan, "2.8.1", lost=change == "lost")
+    if change == "made":
+        replay = attrs.evolve(replay, attempt=Attempt(True, ("the controller accepts it",)))
+    if change == "nothing decided":
+        replay = attrs.evolve(replay, plan=attrs.evolve(plan, departs=None))
+    assert judged_without_bug(replay, "committed_never_lost").judgement is Judgement.OTHERWISE
+
+
+def test_consumers_that_are_sent_back_are_seen() -> None:
+    outcome = Outcome((), (Read(5, 1, (0,), 1), Read(8, 0, (), 0), Read(None, 0, (0,), 1)), (), "broker 0 leads")
+    assert outcome.taken_back is not None
+    assert outcome.lost == ()
+    refused = attrs.evolve(outcome, reads=(outcome.reads[0], Read(8, 0, (), None), outcome.reads[2]))
+    assert refused.taken_back is None
+
+
+def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
+    replay = as_in_model(schedules.plan, "2.8.0", lost=True)
+    judged = judged_with_bug(replay, "committed_never_lost")
+    report = ReproductionReport(Reproduction(TICKET, "committed_never_lost", judged, judged), ("fine", ""))
+    told = json.loads(json.dumps(reproduction_object(report)))
+    assert told["replays"][0]["lost"] == [1]
+    assert told["replays"][0]["steps"][0]["did"] == ["made step 1"]
+    story = real_story(replay)
+    assert len(story.frames) == len(schedules.plan.trace)
+    assert story.frames[1].rows["broker 0"].columns[COLUMN] == str(replay.steps[0].sight.replicas[0])
+    text = reproduction_page(report)
+    assert COLUMN in text
+    assert "made step 1" in text
+    assert "lost: m1" in "; ".join(evidence(replay))
+
+
+def test_the_page_has_a_line_for_every_ticket() -> None:
+    tries = [Try("KIP-101", "0.10.2.2", "reproduced", "", 10.0, "2026-11-24")] * 3
+    tries.append(Try("KIP-101", "0.10.2.2", "not made", "no request came", 10.0, "2026-11-24"))
+    text = page(ARCHIVE, {"KAFKA-15221": "step 4 cannot be made"}, tries)
+    for ticket in [*(bug.ticket for bug in ARCHIVE.bugs), *(bug.ticket for bug in ARCHIVE.unreached)]:
+        assert f"| {ticket} |" in text
+    assert "0.10.2.2: reproduced 3 of 4 (else: no request came)" in text
