@@ -1,0 +1,182 @@
+"""Advice on an upgrade: the known bugs that it mends, that it makes possible, and that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+import attrs
+
+from leadline.invariants.followers import follower_reads
+from leadline.invariants.promises import PROMISES
+from leadline.model.kafka.releases import Column
+from leadline.reports.advice.cluster import Cluster, changed_rules
+from leadline.reports.advice.decisions import ABSENT, Decider, Decision, Status, explore
+from leadline.reports.advice.settings import Settings
+from leadline.reports.bugs import Archive, Bug, UnmodelledBug
+from leadline.reports.loading import load_spec
+from leadline.reports.matrix import SHIPPED, read_matrix
+
+TO_USERS = (*PROMISES, follower_reads.name)
+"""The properties that users notice: promises, and what consumers read from followers."""
+
+
+class Group(Enum):
+    """What an upgrade does to a known bug."""
+
+    MENDED = "mended"
+    NEW = "newly possible"
+    STAYS = "stays"
+    AVOIDED = "avoided"
+    NOT_PROMISED = "not promised"
+    UNDECIDED = "undecided"
+
+
+@attrs.frozen
+class Finding:
+    """A known bug of one of the two releases.
+
+    Attributes:
+        bug: the bug.
+        group: what the upgrade does to it.
+        before, after: whether it can occur before and after the upgrade.
+        harm: what a violation of the bug's property means.
+        feature: the feature that mends it after the upgrade, if it is enabled. Usually empty.
+    """
+
+    bug: Bug
+    group: Group
+    before: Decision
+    after: Decision
+    harm: str
+    feature: str = ""
+
+    @property
+    def is_to_users(self) -> bool:
+        """True if users notice a violation of the bug's property, false if the property is internal."""
+        return self.bug.property in TO_USERS
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons of both decisions, and the feature that mends the bug."""
+        pairs = [("before", self.before), ("after", self.after)]
+        same = self.before.reason == self.after.reason
+        said = [each.reason if same else f"{when}: {each.reason}" for when, each in pairs if each.reason]
+        last = [f"mended after the upgrade if {self.feature}"] if self.feature else []
+        return [*dict.fromkeys(said), *last]
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands that show what was said of the bug."""
+        said = [each.command for each in (self.before, self.after)]
+        said += [f"leadline bugs {self.bug.ticket}"] if self.after == ABSENT else []
+        return [*dict.fromkeys(filter(None, said))]
+
+
+@attrs.frozen(eq=False)
+class Advice:
+    """Advice on an upgrade.
+
+    Attributes:
+        before, after: the cluster before and after the upgrade.
+        settings: the settings that were given.
+        findings: the known bugs of the two releases.
+        rules: the rules of replication that change, see `leadline.reports.advice.cluster.changed_rules`.
+        searched: the number of bugs in the archive.
+        unmodelled: the known bugs that no search can show.
+        interrupted: true if the searches were interrupted.
+    """
+
+    before: Cluster
+    after: Cluster
+    settings: Settings
+    findings: Sequence[Finding]
+    rules: Sequence[tuple[str, str, str, str]]
+    searched: int
+    unmodelled: Sequence[UnmodelledBug]
+    interrupted: bool
+
+    def of(self, group: Group, *, to_users: bool) -> list[Finding]:
+        """Return the findings of a group: either those that users notice, or those of internal properties."""
+        return [each for each in self.findings if each.group is group and each.is_to_users == to_users]
+
+    @property
+    def nothing(self) -> str:
+        """What it means that nothing is known."""
+        spec = load_spec(self.after.column.name).with_bounds(self.after.bounds)
+        return (
+            f"The archive has {self.searched} bugs that a search can show, and {len(self.unmodelled)} that none can "
+            f"(leadline bugs --list). That a bug is not in it proves nothing. To search for others: {explore(spec)}"
+        )
+
+
+def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive, decider: Decider) -> Advice:
+    """Return the advice on an upgrade.
+
+    Parameters:
+        before, after: the cluster before and after the upgrade.
+        settings: the settings that were given.
+        archive: the archive of bugs.
+        decider: decides which bugs the settings allow.
+    """
+    findings = []
+    for bug in archive.bugs:
+        decisions = _before(bug, before, archive, decider), _of(bug, after, archive, decider)
+        if decisions != (ABSENT, ABSENT):
+            feature = _feature(bug, after, archive) if decisions[1].status is Status.POSSIBLE else ""
+            findings.append(Finding(bug, _group(*decisions), *decisions, _harm(bug, archive), feature))
+    rules = changed_rules(before, after)
+    return Advice(before, after, settings, findings, rules, len(archive.bugs), archive.unreached, decider.interrupted)
+
+
+def _of(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:
+    return decider.decide(bug, cluster) if archive.affects(bug, cluster.column) else ABSENT
+
+
+def _before(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:
+    """Decide about a cluster that may use the protocol of an older release in part."""
+    decision = _of(bug, cluster, archive, decider)
+    if decision == ABSENT and cluster.older is not None and archive.affects(bug, cluster.older):
+        return Decision(Status.UNDECIDED, _reason_of_older(cluster.older), f"leadline bugs {bug.ticket}")
+    return decision
+
+
+def _reason_of_older(older: Column) -> str:
+    """Return why it is not decided whether a cluster has the bugs of an older release whose protocol it uses."""
+    return (
+        f"a bug of {older.name}, whose protocol the cluster uses in part because of inter.broker.protocol.version; "
+        "leadline has no spec of this"
+    )
+
+
+def _feature(bug: Bug, after: Cluster, archive: Archive) -> str:
+    if after.with_features is after.column or archive.affects(bug, after.with_features):
+        return ""
+    return "eligible.leader.replicas.version is raised to 1"
+
+
+def _group(before: Decision, after: Decision) -> Group:
+    statuses = {before.status, after.status}
+    if Status.UNDECIDED in statuses:
+        return Group.UNDECIDED
+    if statuses <= {Status.POSSIBLE, Status.NOT_PROMISED} and Status.POSSIBLE in statuses:
+        return Group.STAYS  # what is not promised is no less possible
+    if after.status is Status.POSSIBLE:
+        return Group.NEW
+    if Status.NOT_PROMISED in statuses:
+        return Group.NOT_PROMISED
+    return Group.MENDED if before.status is Status.POSSIBLE else Group.AVOIDED
+
+
+def _harm(bug: Bug, archive: Archive) -> str:
+    (item,) = archive.searched(bug, bug.affected[0]).checks
+    return _HARMS.get(item.name) or f"violated: {item.sentence}"
+
+
+_HARMS = read_matrix(SHIPPED).labels | {
+    "durable_as_promised": "acknowledged records are lost although fewer than min.insync.replicas brokers lost any",
+    "reads_monotonic": "consumers read different records at the same offset",
+    "strong_isr": "a member of the ISR, which may be elected, lacks a readable record",
+    "weak_isr": "a member of the leader's ISR lacks a readable record",
+}
+"""What a violation of a property means, by the property's name."""

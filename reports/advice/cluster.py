@@ -1,0 +1,285 @@
+"""A cluster before or after an upgrade: a release with settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from leadline.checker.bounds import change_bounds
+from leadline.checker.errors import LeadlineError
+from leadline.invariants.promises import not_promised
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.published import PUBLISHED, known_like
+from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
+from leadline.model.kafka.rules import RULES
+from leadline.reports.advice.settings import Given, Settings
+from leadline.reports.loading import shipped_spec
+
+SUFFIXES = ("", "-zk", "-kraft")
+"""What follows the version in the names of releases."""
+
+UNCLEAN_IN_KRAFT = (3, 9)
+"""The first version whose KRaft controllers obey ``unclean.leader.election.enable`` (KAFKA-12670)."""
+
+_KAFKA_NAMES = {
+    "acks": "acks",
+    "min_insync_replicas": "min.insync.replicas",
+    "unclean_leader_election": "unclean.leader.election.enable",
+}
+"""Kafka's names of the settings that are bounds of the model."""
+
+
+@attrs.frozen(eq=False)
+class Cluster:
+    """A release with the settings of a cluster.
+
+    Attributes:
+        version: the release as it was asked for, such as ``2.8``.
+        column: the rules of the release. Eligible leader replicas are off, unless they were asked for.
+        with_features: the rules of the release with the features of a new cluster.
+        settings: the values in effect of the bounds that users configure, with their origins.
+        replicas: the number of replicas, or None if it is not known.
+        follower_reads: true if consumers read from followers.
+        flushes_each: true if each record is flushed to disk when it is written.
+        older: the rules of the older release whose protocol the cluster uses in part, or None.
+        notes: what users have to know about the settings.
+    """
+
+    version: str
+    column: Column
+    with_features: Column
+    settings: dict[str, Given]
+    replicas: int | None
+    follower_reads: bool
+    flushes_each: bool
+    older: Column | None
+    notes: tuple[str, ...]
+
+    @property
+    def bounds(self) -> dict[str, int | bool | str]:
+        """The values in effect of the bounds that users configure."""
+        return {name: given.value for name, given in self.settings.items()}
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """The rules that the settings change: without followers that serve consumers, nobody reads from followers."""
+        reads = self.column.values["follower_reads"] == "yes" and not self.follower_reads
+        return {"follower_reads": "no"} if reads else {}
+
+    @property
+    def title(self) -> str:
+        """The version and the kind of the controller."""
+        return f"Kafka {self.version} with {self.column.controller}"
+
+    @property
+    def not_promised(self) -> list[str]:
+        """What the settings do not promise, in sentences."""
+        return not_promised(change_bounds(Bounds(), self.bounds))
+
+
+def clusters(before: str, after: str, settings: Settings) -> tuple[Cluster, Cluster]:
+    """Return the cluster before an upgrade and after it.
+
+    Parameters:
+        before, after: the names of the releases, such as ``2.8``, ``3.6.1-zk``, ``kafka/4.0`` or ``4.1+elr=on``.
+        settings: the settings of the cluster before the upgrade.
+
+    Raises:
+        LeadlineError: if a release is not known, if the settings do not say whether the cluster has ZooKeeper, if they
+            contradict the release, or if the upgrade leads to an older release.
+    """
+    old = _chosen("--from", _releases("--from", before), settings.controllers)
+    news = _releases("--to", after)
+    new = next((each for each in news if each.controller == old.controller), news[0])
+    if _number(after) < _number(before):
+        raise LeadlineError(f"--to {after} is older than --from {before}: expected an upgrade")
+    if old.controller == KRAFT and new.controller == ZOOKEEPER:
+        raise LeadlineError(f"--to {after} has ZooKeeper, and the cluster has KRaft: expected a release with KRaft")
+    return _cluster(before, old, settings, True), _cluster(after, new, settings, False)
+
+
+def _releases(option: str, text: str) -> list[Column]:
+    """Return the release with this name: two if it exists with ZooKeeper and with KRaft."""
+    name, plus, rules = text.removeprefix("kafka/").partition("+")
+    found = [column_of(f"kafka/{name}{suffix}{plus}{rules}") for suffix in SUFFIXES]
+    columns = [column for column in found if column is not None]
+    if not columns:
+        try:
+            shipped_spec(f"kafka/{name}")
+        except LeadlineError as error:
+            raise LeadlineError(f"{option} {text}: {error}") from None
+    return columns
+
+
+def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) -> Column:
+    """Return the release with the kind of controller that the settings name."""
+    fitting = [column for column in columns if column.controller in controllers]
+    version = columns[0].name.removeprefix("kafka/")
+    if len(columns) == 1 and (fitting or not controllers):
+        return columns[0]
+    if not fitting and controllers:
+        (kind, place), *_ = controllers.items()
+        raise LeadlineError(
+            f"{place} is a setting of a cluster with {kind}, but leadline knows {version} with "
+            f"{columns[0].controller} only: expected a release with {kind}"
+        )
+    if len(fitting) == 1:
+        return fitting[0]
+    why = "names both ZooKeeper and KRaft" if fitting else "has neither zookeeper.connect nor process.roles"
+    names = " or ".join(f"{option} {column.name.removeprefix('kafka/')} ({column.controller})" for column in columns)
+    raise LeadlineError(f"the file of --config {why}: write {names}")
+
+
+def _number(text: str) -> tuple[int, ...]:
+    """Return the number of a published version, that of the first release for a minor version."""
+    (name,) = re.findall(r"^(?:kafka/)?([\d.]+)", text)
+    return (
+        tuple(map(int, known_like(name)[0].split("."))) if name not in PUBLISHED else tuple(map(int, name.split(".")))
+    )
+
+
+def _cluster(text: str, column: Column, settings: Settings, is_before: bool) -> Cluster:
+    version = text.removeprefix("kafka/")
+    with_features = column
+    if column.values["elr"] == "on" and "+" not in text:
+        column = column.with_rules({"elr": "off"})
+    values = _values(version, column, settings)
+    older = _older(text, column, settings) if is_before else None
+    notes = _notes_before(older, settings) if is_before else _notes_after(version, column, settings)
+    return Cluster(
+        version,
+        column,
+        with_features,
+        values,
+        _replicas(settings),
+        bool(settings.value("replica.selector.class")),
+        settings.value("log.flush.interval.messages") == 1,
+        older,
+        (*_notes(text, column, with_features, settings), *notes),
+    )
+
+
+def _values(version: str, column: Column, settings: Settings) -> dict[str, Given]:
+    defaults = f"the default of Kafka {version}"
+    values = {
+        name: settings.given.get(kafka_name, Given(getattr(column.bounds, name), defaults))
+        for name, kafka_name in _KAFKA_NAMES.items()
+    }
+    if _ignores_unclean(version, column) and values["unclean_leader_election"].value:
+        origin = values["unclean_leader_election"].origin
+        values["unclean_leader_election"] = Given(False, f"KRaft ignores {origin} before 3.9 (KAFKA-12670)")
+    return values
+
+
+def _ignores_unclean(version: str, column: Column) -> bool:
+    return column.controller == KRAFT and _number(version)[:2] < UNCLEAN_IN_KRAFT
+
+
+def _replicas(settings: Settings) -> int | None:
+    value = settings.value("replication.factor")
+    return value if isinstance(value, int) else None
+
+
+def _older(text: str, column: Column, settings: Settings) -> Column | None:
+    """Return the release that ``inter.broker.protocol.version`` names, if its rules are those of an older release."""
+    given = settings.given.get("inter.broker.protocol.version")
+    if given is None or column.controller != ZOOKEEPER:
+        return None
+    name = re.sub(r"-IV\d+$", "", str(given.value))
+    named = [each for each in _named_like(name) if each.controller == ZOOKEEPER]
+    if not named:
+        raise LeadlineError(
+            f"{given.origin}: inter.broker.protocol.version={given.value} is not allowed: expected a version such as "
+            f"2.8, from {PUBLISHED[0]} on"
+        )
+    if _number(name)[:2] > _number(text)[:2]:
+        raise LeadlineError(
+            f"{given.origin}: inter.broker.protocol.version={given.value} is newer than --from {text}: expected that "
+            "version or an older one"
+        )
+    is_older = _number(name)[:2] < _number(text)[:2]
+    return named[0] if is_older and named[0].values != column.values else None
+
+
+def _named_like(name: str) -> Iterator[Column]:
+    versions = known_like(name) or (known_like(name.rpartition(".")[0]) if re.fullmatch(r"[\d.]+", name) else ())
+    for suffix in SUFFIXES:
+        for version in versions[:1]:
+            if (column := column_of(f"kafka/{version}{suffix}")) is not None:
+                yield column
+
+
+# --- notes ------------------------------------------------------------------------------------------------------
+
+
+def _notes(text: str, column: Column, with_features: Column, settings: Settings) -> Iterator[str]:
+    version = text.removeprefix("kafka/")
+    full = ".".join(map(str, _number(text)))
+    if full != re.sub(r"[-+].*", "", version) and len(_alike(full, column)) > 1:
+        yield f"{version} stands for {full}. Later patch releases have other rules: write the one that the brokers run"
+    if "acks" not in settings.given:
+        yield "acks is taken to be the default of producers of the same release: pass --producer-config if it is not"
+    if column.controller == KRAFT:
+        yield (
+            "metadata.version is taken to be that of the release. It is a feature of the cluster and not in the files "
+            "(kafka-features.sh describe); with an older one, the cluster behaves in part like that release"
+        )
+    if with_features is not column:
+        yield (
+            f"eligible.leader.replicas.version is taken to be 0: it is 1 by default in new clusters of {version} only. "
+            f"If it is 1, write {version}+elr=on"
+        )
+
+
+def _alike(version: str, column: Column) -> list[Column]:
+    """Return the different releases with the same minor version and the same kind of controller."""
+    found: list[Column] = []
+    for name in (f"kafka/{known}{suffix}" for known in known_like(version) for suffix in SUFFIXES):
+        other = column_of(name)
+        if other is not None and other.controller == column.controller:
+            found += [] if any(each.values == other.values for each in found) else [other]
+    return found
+
+
+def _notes_before(older: Column | None, settings: Settings) -> Iterator[str]:
+    if older is not None:
+        given = settings.given["inter.broker.protocol.version"]
+        value = f"inter.broker.protocol.version={given.value} ({given.origin})"
+        yield f"{value}: the cluster behaves in part like {older.name}"
+    replicas, least = settings.value("replication.factor"), settings.value("min.insync.replicas")
+    if isinstance(replicas, int) and isinstance(least, int) and least > replicas:
+        yield (
+            f"min.insync.replicas={least} is more than the {replicas} replicas: writes with acks=all are refused "
+            "before Kafka 3.7, and the model refuses them in all releases"
+        )
+    if replicas == 1:
+        yield "with one replica, nothing is replicated: the loss of the end of its log is a loss of records"
+
+
+def _notes_after(version: str, column: Column, settings: Settings) -> Iterator[str]:
+    if column.controller == KRAFT and ZOOKEEPER in settings.controllers and KRAFT not in settings.controllers:
+        yield (
+            f"{version} is taken to have KRaft. The migration from ZooKeeper is not modelled, and has to be done "
+            "before 4.0"
+        )
+    if (given := settings.given.get("inter.broker.protocol.version")) and column.controller == ZOOKEEPER:
+        yield (
+            f"the upgrade is taken to be finished: until inter.broker.protocol.version={given.value} ({given.origin}) "
+            f"is raised, the cluster behaves in part like {given.value}"
+        )
+
+
+def changed_rules(before: Cluster, after: Cluster) -> list[tuple[str, str, str, str]]:
+    """Return the rules of replication that an upgrade changes.
+
+    Returns:
+        For each rule: its question, the answer before and after the upgrade, and the source of the later answer.
+    """
+    changed = []
+    for rule in RULES:
+        old, new = rule.value(before.column.values[rule.name]), rule.value(after.column.values[rule.name])
+        if old is not new:
+            changed.append((rule.question, old.sentence, new.sentence, new.source))
+    return changed

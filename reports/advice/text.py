@@ -1,0 +1,120 @@
+"""The sentences of advice that the terminal and the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.support.messages import counted
+from leadline.reports.advice.advice import Advice, Finding, Group
+from leadline.reports.advice.settings import Kind, Remark
+
+
+@attrs.frozen
+class Section:
+    """A group of findings, in words.
+
+    Attributes:
+        title: the heading.
+        to_users, internal: the bugs whose violations users notice, and the other bugs.
+        nothing: the sentence to show if there are no bugs.
+    """
+
+    title: str
+    to_users: list[Finding]
+    internal: list[Finding]
+    nothing: str = ""
+
+
+TO_USERS = "promises to users"
+INTERNAL = "internal properties, whose violation can lead to a loss later"
+
+
+def sections(advice: Advice) -> Iterator[Section]:
+    """Yield the groups of findings in the order in which they are shown. Leave out most groups without findings."""
+    before, after = advice.before.version, advice.after.version
+    none = f"nothing is known: none of the {advice.searched} bugs of the archive, which proves nothing (see the end)"
+    titles = {
+        Group.MENDED: (f"mended: possible with {before}, but not with {after}", none),
+        Group.NEW: (f"newly possible with {after}", none),
+        Group.STAYS: (f"stays: possible with {before} and {after}", none),
+        Group.NOT_PROMISED: ("not promised by these settings, even without the bug", ""),
+        Group.AVOIDED: ("avoided by these settings: a search that finds the bug otherwise does not find it", ""),
+        Group.UNDECIDED: ("not decided", ""),
+    }
+    for group, (title, nothing) in titles.items():
+        section = Section(title, advice.of(group, to_users=True), advice.of(group, to_users=False), nothing)
+        if section.to_users or section.internal or nothing:
+            yield section
+
+
+def rows(advice: Advice) -> list[tuple[str, str, str]]:
+    """Return the settings in effect: their names, and their values with origins before and after the upgrade."""
+    names = {
+        "acks": "acks (of producers)",
+        "min_insync_replicas": "min.insync.replicas",
+        "unclean_leader_election": "unclean.leader.election.enable",
+    }
+    clusters = (advice.before, advice.after)
+    shown = []
+    for name, kafka_name in names.items():
+        one, other = (_value(cluster.settings[name].value, cluster.settings[name].origin) for cluster in clusters)
+        shown.append((kafka_name, one, other))
+    given = advice.settings.given.get("replication.factor")
+    replicas = _value(given.value, given.origin) if given else "not given: any number (--replication-factor)"
+    selector = advice.settings.given.get("replica.selector.class")
+    reads = f"yes ({selector.origin})" if selector and selector.value else "no: replica.selector.class is not set"
+    return [*shown, ("replicas", replicas, replicas), ("consumers read from followers", reads, reads)]
+
+
+def _value(value: object, origin: str) -> str:
+    return f"{str(value).lower() if isinstance(value, bool) else value} ({origin})"
+
+
+def notes(advice: Advice) -> list[str]:
+    """Return what users have to know about the settings, before and after the upgrade."""
+    return [*dict.fromkeys([*advice.before.notes, *advice.after.notes, *_unclean(advice), *_flush(advice)])]
+
+
+def _unclean(advice: Advice) -> Iterator[str]:
+    """Yield a note if the upgrade lets ``unclean.leader.election.enable`` take effect."""
+    before, after = (cluster.settings["unclean_leader_election"] for cluster in (advice.before, advice.after))
+    if after.value and not before.value:
+        yield (
+            f"unclean.leader.election.enable=true ({after.origin}) takes effect with the upgrade: before, "
+            f"{before.origin}"
+        )
+
+
+def _flush(advice: Advice) -> Iterator[str]:
+    if advice.before.flushes_each:
+        origin = advice.settings.given["log.flush.interval.messages"].origin
+        yield (
+            f"each record is flushed when it is written ({origin}), so a broker loses the end of its log only with its "
+            "disk. Bugs whose bounds have lossy_crashes need such a loss"
+        )
+
+
+def not_promised(advice: Advice) -> list[str]:
+    """Return what the settings do not promise, before and after the upgrade."""
+    before, after = advice.before.not_promised, advice.after.not_promised
+    said = [each if each in after else f"before: {each}" for each in before]
+    return said + [f"after: {each}" for each in after if each not in before]
+
+
+KINDS: dict[Kind, str] = {
+    "used": "they decide what is said here",
+    "abstract": "they concern replication, but the model does not need their values",
+    "misplaced": "they have no effect in their file",
+    "unknown": "they are not known",
+    "unrelated": "they do not concern replication",
+}
+"""What is done with settings."""
+
+
+def remarks(advice: Advice) -> Iterator[tuple[str, list[Remark]]]:
+    """Yield sentences about the settings of the files, each with the settings that it is about."""
+    for kind, words in KINDS.items():
+        if own := [remark for remark in advice.settings.remarks if remark.kind == kind]:
+            yield f"{counted(len(own), 'setting')}: {words}", own

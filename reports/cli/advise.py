@@ -1,0 +1,98 @@
+"""The command `leadline advise`, which says what an upgrade changes for the known bugs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from leadline.reports.advice import advice as upgrades
+from leadline.reports.advice.advice import Advice, Group
+from leadline.reports.advice.cluster import clusters
+from leadline.reports.advice.decisions import Decider
+from leadline.reports.advice.settings import MOST, read_settings
+from leadline.reports.advice.terminal import show_advice
+from leadline.reports.bugs import read_archive
+from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
+from leadline.reports.formats.advice import ADVICE_FORMATS
+from leadline.reports.lines import say
+from leadline.reports.terminal.console import console
+from leadline.reports.terminal.progress import progress_line
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--from", "before", required=True, metavar="RELEASE", help="The release of the cluster, e.g. 2.8.1.")
+@click.option("--to", "after", required=True, metavar="RELEASE", help="The release to upgrade to, e.g. 4.1.")
+@click.option("--config", required=True, type=FILE, metavar="FILE", help="The server.properties of a broker.")
+@click.option(
+    "--topic-config", type=FILE, metavar="FILE", help="Settings of a topic. They override those of the brokers."
+)
+@click.option("--producer-config", type=FILE, metavar="FILE", help="Settings of the producers, such as acks.")
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(1, MOST),
+    metavar="N",
+    help="The number of replicas. The default is default.replication.factor. If it is not set, any number is possible.",
+)
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="The time limit of each search.",
+)
+@format_options(ADVICE_FORMATS)
+def advise(
+    before: str,
+    after: str,
+    config: Path,
+    topic_config: Path | None,
+    producer_config: Path | None,
+    replication_factor: int | None,
+    max_seconds: float,
+    **wanted: Path | None,
+) -> int:
+    """Say which known bugs of Kafka's replication an upgrade mends, which it makes possible, and which stay.
+
+    Whether the settings allow a bug is decided by the archive of known bugs, and by searches with the settings if they
+    differ from those in the archive. Each bug is shown with the command that finds it, or that does not find it. The
+    releases are those of `leadline specs`, with or without "kafka/". Whether the cluster has ZooKeeper or KRaft is read
+    from zookeeper.connect and process.roles. acks is a setting of producers: without a file, it is the default of a
+    producer of the same release, which is 1 before 3.0 and all since then.
+
+    \b
+    leadline advise --from 2.8 --to 4.1 --config server.properties
+    leadline advise --from 3.6-zk --to 3.9-zk --config server.properties --topic-config orders.properties
+    leadline advise --from 3.5 --to 4.1 --config server.properties --producer-config producer.properties
+
+    Exit code 0: everything is decided; 2: usage error, such as a value that is not allowed; 3: something is not decided
+    because of a time limit, an interrupt, or an older inter.broker.protocol.version.
+    """
+    settings = read_settings(config, topic_config, producer_config, replication_factor)
+    old, new = clusters(before, after, settings)
+    files = Files(ADVICE_FORMATS, wanted)
+    archive = read_archive()
+    with only_the_result_on_stdout(files.only_json):
+        advice = upgrades.advise(old, new, settings, archive, Decider(archive, max_seconds, progress_line))
+    return _report(advice, files)
+
+
+def _report(advice: Advice, files: Files[Advice]) -> int:
+    if not files.only_json:
+        show_advice(console(), advice)
+    attempt = Attempts()
+    with attempt:
+        files.print(advice)
+    files.save(advice, attempt)
+    attempt.raise_failures()
+    for path in files.saved:
+        say(f"saved {path}", err=files.only_json)
+    if advice.interrupted:
+        say("leadline: interrupted", err=True)
+    undecided = any(finding.group is Group.UNDECIDED for finding in advice.findings)
+    return INCOMPLETE if undecided or advice.interrupted else AS_EXPECTED

@@ -1,0 +1,382 @@
+"""`leadline advise`: files of settings, the releases before and after an upgrade, and what is said of known bugs."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import attrs
+import jsonschema
+import pytest
+
+from leadline.checker.engines.progress import Progress
+from leadline.model.kafka.releases import RELEASES
+from leadline.reports.advice.advice import TO_USERS, Group, advise
+from leadline.reports.advice.cluster import Cluster, clusters
+from leadline.reports.advice.decisions import SAME_STEPS, Decider, Status
+from leadline.reports.advice.json_advice import SCHEMA
+from leadline.reports.advice.properties import read_properties
+from leadline.reports.advice.settings import Kind, Settings, known_settings, read_settings
+from leadline.reports.advice.text import notes
+from leadline.reports.bugs import Archive, Bug, read_archive
+from tests.suite.command import call
+
+ARCHIVE = read_archive()
+
+ZOOKEEPER = "zookeeper.connect=zk1:2181,zk2:2181/kafka\n"
+KRAFT = "process.roles=broker,controller\n"
+
+BROKER = """\
+############################# Server Basics #############################
+! a second form of comment
+broker.id=${BROKER_ID}
+broker.rack : {{ rack }}
+  listeners = SASL_SSL://:9093, \\
+              PLAINTEXT://localhost:9092
+listener.name.internal.sasl.enabled.mechanisms=PLAIN
+log.dirs\t/data/1,/data/2
+
+process.roles=broker
+min.insync.replicas = 1
+min.insync.replicas=2
+retention.ms=1000
+acks=all
+min.insync.replica=2
+com.example.plugin.level=high
+replica.lag.time.max.ms=30000
+num.io.threads=8
+"""
+"""A file with the traits of files in use: comments, placeholders, a continued line, repeated and misplaced settings."""
+
+
+def written(folder: Path, text: str, name: str = "server.properties") -> Path:
+    """A file of settings."""
+    path = folder / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def settings_of(folder: Path, text: str, replication_factor: int | None = None) -> Settings:
+    return read_settings(written(folder, text), replication_factor=replication_factor)
+
+
+def upgrade(
+    folder: Path, before: str, after: str, text: str, replication_factor: int | None = None
+) -> tuple[Cluster, Cluster]:
+    return clusters(before, after, settings_of(folder, text, replication_factor))
+
+
+def nothing_is_searched(title: str) -> AbstractContextManager[Progress]:
+    raise AssertionError(f"{title} is searched")
+
+
+def silent(title: str) -> AbstractContextManager[Progress]:
+    return nullcontext(lambda statistics: None)
+
+
+def bug_of(ticket: str) -> Bug:
+    return next(bug for bug in ARCHIVE.bugs if bug.ticket == ticket)
+
+
+def decided(cluster: Cluster, bug: Bug, seconds: float = 60) -> tuple[Status, str]:
+    decision = Decider(Archive(bugs=[bug]), seconds, silent).decide(attrs.evolve(bug, besides=[]), cluster)
+    return decision.status, decision.reason
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_a_file_is_read_as_java_reads_it(tmp_path: Path, end: str) -> None:
+    entries = read_properties(written(tmp_path, BROKER.replace("\n", end)))
+    assert entries["listeners"].value == "SASL_SSL://:9093, PLAINTEXT://localhost:9092"
+    assert (entries["broker.rack"].value, entries["log.dirs"].value) == ("{{ rack }}", "/data/1,/data/2")
+    last = entries["min.insync.replicas"]
+    assert (last.value, last.place) == ("2", "server.properties:12")
+    assert [name for name, entry in entries.items() if entry.is_placeholder] == ["broker.id", "broker.rack"]
+
+
+def test_each_setting_is_used_or_named(tmp_path: Path) -> None:
+    found: dict[Kind, list[str]] = {}
+    remarks = settings_of(tmp_path, BROKER).remarks
+    for remark in remarks:
+        found.setdefault(remark.kind, []).append(remark.name)
+    assert found == {
+        "abstract": ["broker.id", "broker.rack", "log.dirs", "replica.lag.time.max.ms"],
+        "unrelated": ["listeners", "listener.name.internal.sasl.enabled.mechanisms", "num.io.threads"],
+        "used": ["process.roles", "min.insync.replicas"],
+        "misplaced": ["retention.ms", "acks"],
+        "unknown": ["min.insync.replica", "com.example.plugin.level"],
+    }
+    texts = {remark.name: remark.text for remark in remarks}
+    assert texts["min.insync.replica"].endswith("did you mean min.insync.replicas?")
+    assert texts["acks"].endswith("see --producer-config")
+
+
+def test_every_setting_with_a_reason_is_a_known_setting() -> None:
+    known = known_settings()
+    assert set(known.abstract) <= {*known.broker, *known.topic, *known.producer}
+    assert len(known.broker) == len(set(known.broker)) > 300
+
+
+def test_a_topic_overrides_the_brokers_and_acks_come_from_the_producers(tmp_path: Path) -> None:
+    topic = written(tmp_path, "min.insync.replicas=3\nflush.messages=1\n", "topic.properties")
+    producer = written(tmp_path, "acks=-1\nlinger.ms=5\n", "producer.properties")
+    settings = read_settings(written(tmp_path, BROKER), topic, producer, 4)
+    before, _ = clusters("3.7", "4.0", settings)
+    assert before.bounds == {"acks": "all", "min_insync_replicas": 3, "unclean_leader_election": False}
+    assert before.settings["min_insync_replicas"].origin == "topic.properties:1"
+    assert (before.replicas, before.flushes_each) == (4, True)
+
+
+WRONG = {
+    "min.insync.replicas=two": "is not allowed: expected a whole number of at least 1",
+    "min.insync.replicas=2 # racks": "is not allowed: expected a whole number of at least 1 (a comment needs a line of "
+    "its own)",
+    "min.insync.replicas=0": "is not allowed: expected a whole number of at least 1",
+    "default.replication.factor=12": "is more than the model has: at most 9",
+    "unclean.leader.election.enable=yes": "is not allowed: expected true or false",
+    "min.insync.replicas={{ min_isr }}": "is a placeholder: write its value there, or remove the line for the "
+    "release's default",
+    "inter.broker.protocol.version=latest": "is not allowed: expected a version such as 2.8, from 0.10.2.0 on",
+    "inter.broker.protocol.version=3.9": "is newer than --from 3.6: expected that version or an older one",
+}
+"""What is said of lines of a file."""
+
+UNREADABLE = {
+    "{% if secure %}": "server.properties:2: '{% if secure %}' is a statement of a template, not a setting: fill in "
+    "the template, and pass the result",
+    "name=\\u12": r"server.properties:2: invalid escape \u12: write \u and four digits",
+    "process.roles=broker": "the file of --config names both ZooKeeper and KRaft: write --from 3.6 (KRaft) or "
+    "--from 3.6-zk (ZooKeeper)",
+}
+
+
+@pytest.mark.parametrize("line", [*WRONG, *UNREADABLE])
+def test_what_is_not_allowed_is_one_line(tmp_path: Path, line: str) -> None:
+    written(tmp_path, f"{ZOOKEEPER}{line}\n")
+    run = call("advise", "--from", "3.6", "--to", "3.9", "--config", "server.properties", folder=tmp_path)
+    assert run.complaint == (UNREADABLE.get(line) or f"server.properties:2: {line} {WRONG[line]}")
+
+
+@pytest.mark.parametrize("value", ["-2", "ALL", ""])
+def test_acks_that_kafka_does_not_have_are_refused(tmp_path: Path, value: str) -> None:
+    written(tmp_path, ZOOKEEPER)
+    written(tmp_path, f"acks={value}\n", "producer.properties")
+    files = ("--config", "server.properties", "--producer-config", "producer.properties")
+    run = call("advise", "--from", "3.6", "--to", "3.9", *files, folder=tmp_path)
+    assert run.complaint == f"producer.properties:1: acks={value} is not allowed: expected all, -1, 1 or 0"
+
+
+# --- releases ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", RELEASES, ids=lambda column: column.name)
+def test_every_published_release_is_found_with_its_controller(tmp_path: Path, column: object) -> None:
+    (own,) = (each for each in RELEASES if each is column)
+    text = ZOOKEEPER if own.controller == "ZooKeeper" else KRAFT
+    for version in own.versions:
+        before, _ = upgrade(tmp_path, version, version, text)
+        assert before.column.controller == own.controller
+        assert {**before.column.values, "elr": ""} == {**own.values, "elr": ""}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "complaint"),
+    [
+        ("3.6", "3.9", "", "has neither zookeeper.connect nor process.roles: write --from 3.6"),
+        (
+            "2.8",
+            "4.1",
+            KRAFT,
+            "server.properties:1 is a setting of a cluster with KRaft, but leadline knows 2.8 with Z",
+        ),
+        ("4.0", "4.1", ZOOKEEPER, "is a setting of a cluster with ZooKeeper, but leadline knows 4.0 with KRaft only"),
+        ("4.1", "3.9", KRAFT, "--to 3.9 is older than --from 4.1: expected an upgrade"),
+        ("3.6", "3.9-zk", KRAFT, "--to 3.9-zk has ZooKeeper, and the cluster has KRaft"),
+        ("2.9", "4.1", ZOOKEEPER, "--from 2.9: unknown spec 'kafka/2.9'"),
+        (
+            "2.8",
+            "3.6.7",
+            ZOOKEEPER,
+            "--to 3.6.7: unknown release 'kafka/3.6.7': the known releases of this version are",
+        ),
+    ],
+)
+def test_releases_that_do_not_fit_are_refused(
+    tmp_path: Path, before: str, after: str, text: str, complaint: str
+) -> None:
+    written(tmp_path, text)
+    run = call("advise", "--from", before, "--to", after, "--config", "server.properties", folder=tmp_path)
+    assert complaint in run.complaint
+
+
+def test_an_upgraded_cluster_has_no_eligible_leader_replicas_unless_it_is_said(tmp_path: Path) -> None:
+    _, plain = upgrade(tmp_path, "3.9", "4.1", KRAFT)
+    assert (plain.column.name, plain.column.values["elr"]) == ("kafka/4.1+elr=off", "off")
+    assert any("eligible.leader.replicas.version is taken to be 0" in note for note in plain.notes)
+    _, enabled = upgrade(tmp_path, "3.9", "4.1+elr=on", KRAFT)
+    assert enabled.column.values["elr"] == "on"
+
+
+def test_kraft_obeys_unclean_elections_since_3_9_only(tmp_path: Path) -> None:
+    before, after = upgrade(tmp_path, "3.8", "3.9", f"{KRAFT}unclean.leader.election.enable=true\n")
+    values = [each.settings["unclean_leader_election"] for each in (before, after)]
+    assert [each.value for each in values] == [False, True]
+    assert "KAFKA-12670" in values[0].origin
+
+
+def test_unclean_elections_that_take_effect_with_the_upgrade_are_told(tmp_path: Path) -> None:
+    """The loss that was possible before stays, although the settings do not promise anything any more."""
+    text = f"{KRAFT}unclean.leader.election.enable=true\nmin.insync.replicas=2\n"
+    before, after = upgrade(tmp_path, "3.8", "3.9", text, replication_factor=2)
+    bug = bug_of("KAFKA-15495")
+    archive = Archive(bugs=[attrs.evolve(bug, bounds=bug.bounds | {"records": 1, "max_epoch": 1})])
+    advice = advise(before, after, settings_of(tmp_path, text), archive, Decider(archive, 60, silent))
+    (finding,) = advice.findings
+    assert finding.group is Group.STAYS
+    assert finding.after.status is Status.NOT_PROMISED
+    assert any("takes effect with the upgrade: before, KRaft ignores" in note for note in notes(advice))
+
+
+def test_a_cluster_with_zookeeper_gets_kraft_where_there_is_nothing_else(tmp_path: Path) -> None:
+    before, after = upgrade(tmp_path, "2.8", "4.1", ZOOKEEPER)
+    assert (before.column.controller, after.column.controller) == ("ZooKeeper", "KRaft")
+    assert any("migration from ZooKeeper" in note for note in after.notes)
+    assert upgrade(tmp_path, "2.8", "3.9", ZOOKEEPER)[1].column.name == "kafka/3.9-zk"
+
+
+def test_an_older_protocol_leaves_the_bugs_of_that_release_undecided(tmp_path: Path) -> None:
+    text = f"{ZOOKEEPER}inter.broker.protocol.version=1.1\n"
+    before, after = upgrade(tmp_path, "2.8.1", "3.9", text)
+    assert before.older is not None
+    assert before.older.name.startswith("kafka/1.1")
+    archive = Archive(bugs=[attrs.evolve(bug_of("KAFKA-7128"), besides=[])])
+    advice = advise(before, after, settings_of(tmp_path, text), archive, Decider(archive, 60, nothing_is_searched))
+    assert [(each.group, each.before.status) for each in advice.findings] == [(Group.UNDECIDED, Status.UNDECIDED)]
+    assert upgrade(tmp_path, "2.8.1", "3.9", f"{ZOOKEEPER}inter.broker.protocol.version=2.8\n")[0].older is None
+
+
+# --- decisions --------------------------------------------------------------------------------------------------
+
+
+def test_settings_of_the_archive_need_no_search(tmp_path: Path) -> None:
+    text = f"{ZOOKEEPER}unclean.leader.election.enable=true\nmin.insync.replicas=2\n"
+    before, _ = upgrade(tmp_path, "3.2", "3.9", text)
+    decision = Decider(ARCHIVE, 60, nothing_is_searched).decide(bug_of("KAFKA-15583"), before)
+    assert decision.status is Status.POSSIBLE
+    command = "leadline explore kafka/3.2 -b records=1,"
+    assert decision.command.startswith(command)
+
+
+def test_a_setting_that_avoids_a_bug_is_named(tmp_path: Path) -> None:
+    before, _ = upgrade(tmp_path, "3.2", "3.9", f"{ZOOKEEPER}min.insync.replicas=2\n", replication_factor=2)
+    status, reason = decided(before, bug_of("KAFKA-15583"))
+    assert (status, reason) == (Status.AVOIDED, "unclean.leader.election.enable=false (the default of Kafka 3.2)")
+
+
+def test_the_archive_decides_which_setting_matters(tmp_path: Path) -> None:
+    """With another configuration in the archive, the same settings allow the bug without a search."""
+    before, _ = upgrade(tmp_path, "3.2", "3.9", f"{ZOOKEEPER}min.insync.replicas=2\n")
+    bug = bug_of("KAFKA-15583")
+    planted = attrs.evolve(bug, bounds=bug.bounds | {"unclean_leader_election": False})
+    decision = Decider(ARCHIVE, 60, nothing_is_searched).decide(planted, before)
+    assert decision.status is Status.POSSIBLE
+
+
+def test_a_bug_that_other_settings_do_not_avoid_is_found_by_a_search(tmp_path: Path) -> None:
+    before, _ = upgrade(tmp_path, "2.8", "3.9", f"{ZOOKEEPER}min.insync.replicas=2\n")
+    assert decided(before, bug_of("KAFKA-13141")) == (
+        Status.POSSIBLE,
+        "found by a search with these settings and 2 brokers",
+    )
+
+
+def test_consumers_do_not_read_from_followers_unless_a_selector_is_set(tmp_path: Path) -> None:
+    selector = "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector\n"
+    bug = attrs.evolve(bug_of("KAFKA-14704"), besides=[])
+    without, _ = upgrade(tmp_path, "3.2", "3.9", ZOOKEEPER)
+    assert decided(without, bug)[0] is Status.AVOIDED
+    reading, _ = upgrade(tmp_path, "3.2", "3.9", ZOOKEEPER + selector)
+    decision = Decider(Archive(bugs=[bug]), 60, nothing_is_searched).decide(bug, reading)
+    assert decision.status is Status.POSSIBLE
+
+
+def test_a_violation_by_design_does_not_hide_a_bug(tmp_path: Path) -> None:
+    """Before 0.11, unclean elections are the default, and lose records in fewer steps than the bug of the ticket."""
+    before, _ = upgrade(tmp_path, "0.10.2", "2.8", ZOOKEEPER)
+    assert before.bounds["unclean_leader_election"] is True
+    status, reason = decided(before, bug_of("KAFKA-1211"))
+    assert (status, reason) == (Status.POSSIBLE, SAME_STEPS)
+
+
+def test_a_promise_that_the_settings_do_not_make_is_not_called_avoided(tmp_path: Path) -> None:
+    before, _ = upgrade(tmp_path, "2.8", "3.9", f"{ZOOKEEPER}min.insync.replicas=2\n", replication_factor=2)
+    assert before.bounds["acks"] == "1"
+    bug = bug_of("KAFKA-15495")
+    smaller = attrs.evolve(bug, bounds=bug.bounds | {"records": 1, "max_epoch": 1})
+    assert decided(before, smaller)[0] is Status.NOT_PROMISED
+
+
+def test_a_search_that_is_not_complete_decides_nothing(tmp_path: Path) -> None:
+    before, _ = upgrade(tmp_path, "3.2", "3.9", f"{ZOOKEEPER}min.insync.replicas=2\n")
+    status, reason = decided(before, bug_of("KAFKA-15583"), seconds=0.0001)
+    assert status is Status.UNDECIDED
+    assert "was not complete" in reason
+
+
+def test_a_feature_that_mends_a_bug_is_named(tmp_path: Path) -> None:
+    text = f"{KRAFT}min.insync.replicas=2\n"
+    before, after = upgrade(tmp_path, "3.9", "4.1", text)
+    archive = Archive(bugs=[bug_of("KAFKA-15495")])
+    advice = advise(before, after, settings_of(tmp_path, text), archive, Decider(archive, 60, nothing_is_searched))
+    (finding,) = advice.findings
+    assert (finding.group, finding.feature) == (Group.STAYS, "eligible.leader.replicas.version is raised to 1")
+    _, enabled = upgrade(tmp_path, "3.9", "4.1+elr=on", text)
+    decider = Decider(archive, 60, nothing_is_searched)
+    (mended,) = advise(before, enabled, settings_of(tmp_path, text), archive, decider).findings
+    assert mended.group is Group.MENDED
+    assert mended.commands[-1] == "leadline bugs KAFKA-15495"
+
+
+# --- the command ------------------------------------------------------------------------------------------------
+
+
+def test_the_terminal_the_object_and_the_page_say_the_same(tmp_path: Path) -> None:
+    written(tmp_path, BROKER + "replica.selector.class=com.example.Nearest\n")
+    options = ("--from", "3.7", "--to", "4.1", "--config", "server.properties")
+    run = call("advise", *options, "--html", "page.html", "--json", "advice.json", folder=tmp_path)
+    assert (run.code, run.err) == (0, "")
+    content = json.loads((tmp_path / "advice.json").read_text())
+    jsonschema.validate(content, json.loads(SCHEMA.read_text()))
+    page = (tmp_path / "page.html").read_text()
+    groups = {bug["ticket"]: bug["group"] for bug in content["bugs"]}
+    assert groups["KAFKA-18106"] == "mended"
+    assert groups["KAFKA-15495"] == "stays"
+    for bug in content["bugs"]:
+        assert bug["promise"] == (bug["property"] in TO_USERS)
+        assert bug["ticket"] in run.out
+        assert bug["ticket"] in page
+    for name in ("com.example.plugin.level", "min.insync.replica "):
+        assert name in run.out
+        assert name.strip() in page
+    assert "none of the" in run.out
+    assert "proves nothing" in page
+
+
+def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
+    written(tmp_path, KRAFT)
+    options = (
+        "--from",
+        "4.2+elr=on",
+        "--to",
+        "4.3+elr=on",
+        "--config",
+        "server.properties",
+        "--replication-factor",
+        "2",
+    )
+    run = call("advise", *options, "--json", "-", folder=tmp_path)
+    assert (run.json["format"], run.json["format_version"]) == ("leadline advise", 1)
+    assert run.json["to"]["replicas"] == 2
