@@ -1,16 +1,16 @@
-"""The archive of known bugs: the claims made in tickets, and the searches that must confirm them.
+"""The archive of known bugs: bugs that tickets describe, and the searches that must confirm them.
 
-The file gives a bug's releases, its configuration and the property that it violates, but no result of a search. Every
-affected release must violate the property. The release that fixed it, and later ones, must not. If the old rule is
-restored, the release that fixed it must violate the property again.
+For each bug, the archive gives the affected releases, the configuration and the violated property. It contains no
+results of searches. Every affected release must violate the property. The release that fixed the bug and all later
+releases must not violate it. If the old rule is restored in the release that fixed the bug, that release must violate
+the property again.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,11 +50,12 @@ class Bug:
         sentence: a sentence that describes the bug.
         property: the name of the property that the bug violates.
         affected: the catalog names of the releases that have the bug.
-        fixed: the first release with the fix, or the first with ZooKeeper and the first with KRaft.
+        fixed: the first release with the fix. If ZooKeeper and KRaft were fixed separately, the first release of each.
         bounds: the bounds of the search that differ from the release's defaults.
-        rules: the rules that the fix changed, with their old values.
-        defaults: the configuration defaults that the fix changed, with their old values. Only if it changed no rules.
-        besides: other bugs of the archive that all searches for this bug fix, because they would be found first.
+        rules: the rules that the fix changed, and their values before the fix.
+        defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
+            changed no rules.
+        besides: other known bugs, which are fixed in all searches for this bug because they would be found first.
         note: further facts, such as disputed versions.
     """
 
@@ -73,7 +74,7 @@ class Bug:
 
 @attrs.frozen(kw_only=True)
 class UnmodelledBug:
-    """A known bug that the model cannot show, with the reason."""
+    """A known bug that the model cannot show, and the reason why it cannot."""
 
     ticket: str
     also: list[str] = attrs.field(factory=list)
@@ -87,10 +88,10 @@ class BugSearch:
 
     Attributes:
         bug: the bug.
-        spec: the spec to search, with its bounds; its only property is the one that the bug violates.
+        spec: the spec to search, with its bounds. Its only property is the property that the bug violates.
         expected: the expected verdict.
-        part: the kind of release that is searched: ``affected``, ``fixed``, ``later``, or ``put back``, which is the
-            release that fixed the bug, but with the old rule.
+        part: the kind of release that is searched: ``affected``, ``fixed``, ``later``, or ``put back``. The last kind
+            is the release that fixed the bug, with the old rule restored.
     """
 
     bug: Bug
@@ -99,7 +100,7 @@ class BugSearch:
     part: str
 
     def searched(self, progress: Progress | None = None) -> BugResult:
-        """Run the search until it finds a counterexample or has checked all states."""
+        """Run the search until it finds a counterexample or has checked every reachable state."""
         return BugResult(self, ENGINES["compiled"](self.spec, Limits(), progress))
 
 
@@ -127,19 +128,6 @@ class BugResult:
         return len(traces[0]) if traces and self.result.verdict is Verdict.VIOLATED else None
 
 
-@attrs.frozen(eq=False)
-class BugsReport:
-    """The results of searches for known bugs.
-
-    Attributes:
-        outcomes: the searches with their results, grouped by bug.
-        unreached: the bugs that the model cannot show.
-    """
-
-    outcomes: Sequence[BugResult]
-    unreached: Sequence[UnmodelledBug]
-
-
 @attrs.frozen(kw_only=True)
 class Archive:
     """The archive of known bugs: the bugs that the model shows, and the bugs that it cannot show."""
@@ -148,7 +136,7 @@ class Archive:
     unreached: list[UnmodelledBug] = attrs.field(factory=list)
 
     def about(self, ticket: str | None) -> tuple[list[Bug], list[UnmodelledBug]]:
-        """Return the bugs that a ticket or KIP is about.
+        """Return the bugs to which a ticket or KIP refers.
 
         Parameters:
             ticket: the ticket or KIP, in upper or lower case, or None for all bugs.
@@ -164,16 +152,15 @@ class Archive:
             every: list[Bug | UnmodelledBug] = [*self.bugs, *self.unreached]
             known = {name for bug in every for name in (bug.ticket, *bug.also)}
             close = nearest(ticket.upper(), known)
-            raise LeadlineError(f"unknown bug {ticket!r}{close} (`leadline bugs --list` lists them)")
+            raise LeadlineError(f"unknown bug {ticket!r}{close} (`leadline bugs --list` lists all bugs)")
         return bugs, unreached
 
     def possible(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs of a release that can occur in a configuration, in a cluster of any size.
+        """Return the bugs of a release that can occur in a configuration, however large the cluster is.
 
         Parameters:
-            spec: the spec of a release. Its bounds give the configuration: the settings of the cluster, and the
-                perturbations that can happen at least once. The numbers of brokers, records, epochs and perturbations
-                do not matter.
+            spec: the spec of a release. Its bounds give the configuration: the settings of the cluster, and the kinds
+                of failures that can happen. The numbers of brokers, records, epochs and failures do not matter.
         """
         return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec.bounds)]
 
@@ -181,11 +168,11 @@ class Archive:
         """Return the bugs of a release that a search of its spec cannot show.
 
         Parameters:
-            spec: the spec that is searched. Its search cannot show a bug that needs other settings, larger bounds, or a
-                property that the spec does not check.
+            spec: the spec that is searched. A search of it cannot show a bug that needs different settings, larger
+                bounds, or a property that the spec does not check.
 
         Returns:
-            The bugs. Empty if the spec is not a release.
+            The bugs. The result is empty if the spec is not a release.
         """
         names = {item.name for item in spec.checks}
         return [
@@ -198,16 +185,21 @@ class Archive:
         """Return the bugs of a release that violate a property within the bounds of a search.
 
         Parameters:
-            spec: the spec as it is searched.
+            spec: the spec with the bounds of the search.
             name: the name of the property.
         """
         bugs = [bug for bug in self.affecting(spec) if bug.property == name]
         return [bug for bug in bugs if _is_within(_bounds_of(bug, spec), spec.bounds)]
 
     def affecting(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs that affect a release. Empty if the spec is not a release."""
+        """Return the bugs that affect a release. The result is empty if the spec is not a release."""
         column = column_of(spec.name)
-        return [] if column is None else [bug for bug in self.bugs if (column.same_as or column.name) in bug.affected]
+        return [] if column is None else [bug for bug in self.bugs if self.affects(bug, column)]
+
+    def affects(self, bug: Bug, column: Column) -> bool:
+        """Return whether a bug affects a release, or a what-if that has the rules of an affected release."""
+        affected = [_column(name) for name in bug.affected]
+        return any(each.values == column.values and each.controller == column.controller for each in affected)
 
     def runs(self, bug: Bug) -> list[BugSearch]:
         """Return the searches for a bug.
@@ -230,14 +222,26 @@ class Archive:
             raise LeadlineError(f"{bug.ticket}: {error}") from error
 
     def _run(self, bug: Bug, name: str, rules: dict[str, str], expected: Expected, part: str) -> BugSearch:
+        bounds = bug.defaults if part == "put back" else {}
+        return BugSearch(bug, self.searched(bug, name, rules).with_bounds(bounds), expected, part)
+
+    def searched(self, bug: Bug, name: str, rules: Mapping[str, str] | None = None) -> Spec[object]:
+        """Return a release with the bounds in which the archive searches it for a bug, and the property of the bug.
+
+        Parameters:
+            bug: the bug.
+            name: the name of the release.
+            rules: rules to change in the release, with their values.
+        """
         column = _column(name)
+        values = dict(column.values)
         for ticket in bug.besides:
             (other,) = (each for each in self.bugs if each.ticket == ticket)
-            column = column.with_rules(_fix_of(other, column))
-        reference = "+".join([column.name, *(f"{rule}={value}" for rule, value in rules.items())])
-        bounds = bug.bounds | (bug.defaults if part == "put back" else {})
-        spec = load_spec(reference).with_bounds(bounds).with_properties([bug.property])
-        return BugSearch(bug, spec, expected, part)
+            values |= fix_of(other, column)
+        values |= rules or {}
+        base = _column(name.partition("+")[0])
+        reference = base.with_rules({rule: value for rule, value in values.items() if base.values[rule] != value}).name
+        return load_spec(reference).with_bounds(bug.bounds).with_properties([bug.property])
 
 
 def _bounds_of(bug: Bug, spec: Spec[Any]) -> Bounds:
@@ -275,18 +279,22 @@ def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
 def _column(name: str) -> Column:
     column = column_of(name)
     if column is None:
-        raise LeadlineError(f"{name} is not a release")
+        raise LeadlineError(f"the archive of bugs names {name}, which is not a release")
     return column
 
 
-def _fix_of(bug: Bug, column: Column) -> dict[str, str]:
-    """Return the rules to change in a release to fix a bug, with their values in the release that fixed it."""
+def fix_of(bug: Bug, column: Column) -> dict[str, str]:
+    """Return the rules that fix a bug in an affected release, and the value of each rule in the release that fixed the
+    bug.
+    """
     fixed = _column(bug.fixed[0])
     return {rule: fixed.values[rule] for rule, value in bug.rules.items() if column.values[rule] == value}
 
 
 def _later(bug: Bug) -> Iterator[Column]:
-    """Yield the releases after the fix. Leave out releases with an old rule, because KRaft may have the bug again."""
+    """Yield the releases after the fix. Releases in which a rule has its old value are skipped: KRaft may have the bug
+    again.
+    """
     fixed = [_column(name) for name in bug.fixed]
     first = min(RELEASES.index(column) for column in fixed)
     known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
@@ -314,7 +322,7 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
     """Return the tickets of the known bugs of a release that a search of its spec cannot show.
 
     Parameters:
-        spec: the spec that is searched. If it is not a release, the archive is not read, and the result is empty.
+        spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
     """
     if not spec.name.startswith("kafka/"):
         return ()
@@ -323,11 +331,12 @@ def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
 
 @attrs.frozen
 class KnownBug:
-    """A bug of the archive that violates a property within the bounds of a search.
+    """A known bug that violates a property within the bounds of a search.
 
     Attributes:
-        ticket: its ticket.
-        defaults: the bounds on failures that the bug needs and that have the release's default values.
+        ticket: the ticket of the bug.
+        defaults: the bounds on failures that the bug needs, if the search uses the default values of the release for
+            them.
     """
 
     ticket: str
@@ -338,7 +347,8 @@ def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
     """Return the known bugs of a release that violate a property within the bounds of a search.
 
     Parameters:
-        spec: the spec as it is searched. If it is not a release, the archive is not read, and the result is empty.
+        spec: the spec with the bounds of the search. If the spec is not a release, the archive is not read and the
+            result is empty.
         name: the name of the property.
     """
     if not spec.name.startswith("kafka/"):
@@ -349,29 +359,3 @@ def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
         defaults = {each: own[each] for each in needed if getattr(spec.bounds, each) == own[each]}
         found.append(KnownBug(bug.ticket, defaults))
     return tuple(found)
-
-
-def bugs_object(outcomes: Sequence[BugResult], unreached: Sequence[UnmodelledBug]) -> dict[str, object]:
-    """Return the results of searches for known bugs as an object for `json.dumps`.
-
-    Parameters:
-        outcomes: the searches with their results, grouped by bug.
-        unreached: the bugs that the model cannot show.
-    """
-    bugs = []
-    for bug, own in itertools.groupby(outcomes, key=lambda outcome: outcome.run.bug):
-        said = {"ticket": bug.ticket, "also": bug.also, "sentence": bug.sentence, "property": bug.property}
-        bugs.append(said | {"runs": [_run_object(outcome) for outcome in own]})
-    return {"bugs": bugs, "unreached": [attrs.asdict(bug) for bug in unreached]}
-
-
-def _run_object(outcome: BugResult) -> dict[str, object]:
-    spec = outcome.run.spec
-    return {
-        "spec": spec.name,
-        "bounds": attrs.asdict(spec.bounds),
-        "expected": outcome.run.expected,
-        "verdict": outcome.result.verdict.value,
-        "trace_length": outcome.trace_length,
-        "distinct_states": outcome.result.statistics.distinct,
-    }

@@ -1,19 +1,20 @@
 """The differences between two specs: in their rules and bounds, and in the last steps of their behaviours.
 
 A protocol is a constant of the state: an attrs object whose fields are functions and plain values. The report names the
-fields that differ. In the `kafka` family, it takes their names from the table of rules (`leadline.model.kafka.rules`).
+fields that differ. For the `kafka` specs, the names come from the table of rules (`leadline.model.kafka.rules`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
 from leadline.checker.spec import Spec
 from leadline.checker.state import is_constant
 from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import Parting
 from leadline.model.kafka.protocols import Protocol
@@ -45,14 +46,46 @@ def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
     return [visible(line) for line in dict.fromkeys(lines)]
 
 
+@attrs.frozen(eq=False)
+class Difference:
+    """The difference between two specs.
+
+    Attributes:
+        first: the first spec.
+        second: the second spec.
+        partings: a behaviour of one spec that the other does not have. If a counterexample of each spec distinguishes
+            the specs, there are two: a behaviour of the first spec, then a behaviour of the second.
+    """
+
+    first: Spec[Any]
+    second: Spec[Any]
+    partings: tuple[Parting, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """For each spec, a sentence on the counterexample that only this spec has."""
+        found = {parting.first.spec.name: parting for parting in self.partings if parting.first.about is not None}
+        pairs = ((self.first, self.second), (self.second, self.first))
+        return [self._sentence(one, other, found.get(one.name)) for one, other in pairs] if found else []
+
+    @staticmethod
+    def _sentence(one: Spec[Any], other: Spec[Any], parting: Parting | None) -> str:
+        if parting is None or parting.first.about is None:
+            return visible(f"no counterexample was found that {one.name} has and {other.name} does not have")
+        length, name = counted(len(parting.first), "state"), parting.first.about.name
+        return visible(f"only {one.name} violates {name}, in a trace of {length}: {ending(parting)}")
+
+
 def complaint(parting: Parting) -> str | None:
-    """Return why the second behaviour violates the property of the first behaviour, or None if it does not."""
+    """Return the reason why the second behaviour violates the property of the first behaviour, or None if it does
+    not.
+    """
     about = parting.first.about
     return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
 
 
 def ending(parting: Parting) -> str:
-    """Return a sentence on the end of the second behaviour."""
+    """Return a sentence about how the second behaviour ends."""
     name, about = visible(parting.second.spec.name), parting.first.about
     if parting.refused is not None:
         return f"{name} does not take {visible(repr(parting.refused))} here"
@@ -78,7 +111,7 @@ def _rules(was: object, now: object) -> Iterator[str]:
 
 
 def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:
-    """Yield the name and both values, in words, of each field in which two attrs objects of one class differ."""
+    """Yield the name and both values, as text, of each field in which two attrs objects of the same class differ."""
     kind: type = type(was)
     if type(now) is kind and attrs.has(kind):
         for field in attrs.fields(kind):

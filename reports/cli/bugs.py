@@ -12,12 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.bounds import bounds_text
+from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.reports.bugs import Bug, BugResult, BugSearch, BugsReport, UnmodelledBug, read_archive
+from leadline.reports.bug_report import BugsReport, comparison, described, later_text, release_text, size_text
+from leadline.reports.bugs import Bug, BugResult, BugSearch, UnmodelledBug, read_archive
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
-from leadline.reports.diagnosis import diagnose, lines
+from leadline.reports.diagnosis import Diagnosis, diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.bugs import BUGS_FORMATS
 from leadline.reports.terminal.console import STYLES, WrappedBounds, console
@@ -52,6 +54,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
     planned = [archive.runs(bug) for bug in chosen]
     files = Files(BUGS_FORMATS, wanted)
     outcomes: list[BugResult] = []
+    diagnoses: dict[str, Diagnosis] = {}
     for runs in planned:
         with only_the_result_on_stdout(files.only_json):
             own = _searched(runs)
@@ -60,11 +63,15 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
             _show(console(), own, with_trace=ticket is not None)
         if own[-1].interrupted:
             break
+        if ticket is not None and (diagnosis := _diagnosed(own[0])) is not None:
+            diagnoses[own[0].run.bug.ticket] = diagnosis
+    report = BugsReport(outcomes, unreached, diagnoses)
     if not files.only_json:
         for other in unreached:
             _show_unreached(console(), other)
+        _show_reasons(console(), report)
         _summarize(console(), outcomes, sum(map(len, planned)))
-    report, attempt = BugsReport(outcomes, unreached), Attempts()
+    attempt = Attempts()
     with attempt:
         files.print(report)
     files.save(report, attempt)
@@ -92,30 +99,29 @@ def _show(out: Console, outcomes: Sequence[BugResult], *, with_trace: bool) -> N
     if with_trace and bug.note:
         out.print(Padding(Text(bug.note), (0, 2)))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for outcome in outcomes:
-        if outcome.run.part != "later" or not outcome.as_expected:
-            table.add_row(*_row(outcome))
-    later = [outcome for outcome in outcomes if outcome.run.part == "later" and outcome.as_expected]
-    if later:
-        table.add_row(Text("holds", style=STYLES[later[0].result.verdict]), *_later(later))
+    for outcome in described(outcomes):
+        table.add_row(*_row(outcome))
+    if (later := later_text(outcomes)) is not None:
+        table.add_row(Text("holds", style=STYLES[Verdict.HOLDS]), *later)
     out.print(Padding(table, (0, 2)))
     out.print()
     if with_trace:
         show_traces(out, outcomes[0].result)
-        with progress_line("what decides it") as progress:
-            diagnosis = diagnose(outcomes[0].result, progress=progress)
-        for line in lines(diagnosis) if diagnosis is not None else ():
-            out.print(Text(visible(line)))
-        out.print(_comparison(outcomes), soft_wrap=True)
 
 
-def _comparison(outcomes: Sequence[BugResult]) -> str:
-    """Return the command that compares the last affected release with the fixed one, or "" if that was not searched."""
-    last = {outcome.run.part: outcome.run for outcome in outcomes}
-    if "fixed" not in last:
-        return ""
-    bug, names = outcomes[0].run.bug, f"{last['affected'].spec.name} {last['fixed'].spec.name}"
-    return f"side by side: leadline diff {names} -b {bounds_text(bug.bounds)} -i {bug.property}\n"
+def _diagnosed(outcome: BugResult) -> Diagnosis | None:
+    with progress_line("what decides it") as progress:
+        return diagnose(outcome.result, progress=progress)
+
+
+def _show_reasons(out: Console, report: BugsReport) -> None:
+    """Print what decides each bug that was diagnosed, and the command that compares the releases."""
+    for bug, own in report.by_bug:
+        if (diagnosis := report.diagnoses.get(bug.ticket)) is not None:
+            for line in lines(diagnosis):
+                out.print(Text(visible(line)))
+            if command := comparison(own):
+                out.print(f"side by side: {command}\n", soft_wrap=True)
 
 
 def _heading(bug: Bug | UnmodelledBug) -> Text:
@@ -126,26 +132,10 @@ def _heading(bug: Bug | UnmodelledBug) -> Text:
 
 def _row(outcome: BugResult) -> tuple[Text, str, str]:
     result = outcome.result
-    words = {"affected": "", "fixed": ", which fixed it", "put back": ", with the old rule", "later": ""}[
-        outcome.run.part
-    ]
     verdict = Text(result.verdict.value, style=STYLES[result.verdict])
     if not outcome.as_expected:
         verdict.append(f", expected {outcome.run.expected}", style="bold red")
-    found = f"trace of {outcome.trace_length}" if outcome.trace_length else counted(result.statistics.distinct, "state")
-    name = outcome.run.spec.name
-    if outcome.run.part == "put back" and outcome.run.bug.defaults:
-        name, words = f"{name} -b {bounds_text(outcome.run.bug.defaults)}", ", the old default"
-    return verdict, f"{name}{words}", found
-
-
-def _later(later: Sequence[BugResult]) -> tuple[str, str]:
-    """Return phrases for the later releases in which the property holds and for their numbers of states."""
-    states = sorted(outcome.result.statistics.distinct for outcome in later)
-    sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
-    first, last = later[0].run.spec.name, later[-1].run.spec.name
-    named = first if len(later) == 1 else f"{first} to {last}, {len(later)} releases"
-    return named, sizes
+    return verdict, release_text(outcome), size_text(outcome)
 
 
 def _show_unreached(out: Console, bug: UnmodelledBug) -> None:

@@ -1,4 +1,4 @@
-"""The command `leadline diff`, which shows a behaviour that only one of two specs has."""
+"""The command `leadline diff`, which shows a behaviour that only one of two specs allows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from leadline.checker.support.messages import counted
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from leadline.reports.cli.options import chosen_spec
 from leadline.reports.cli.outputs import Attempts, Files, format_options
-from leadline.reports.differences import complaint, differing_rules, ending
+from leadline.reports.differences import Difference, complaint, differing_rules, ending
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.differences import DIFF_FORMATS
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console, is_plain
+from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import side_by_side, turning_points
 from leadline.reports.traces.story import story_of
 
@@ -45,9 +46,9 @@ MOST_STATES = 50_000
 def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], **wanted: Path | None) -> int:
     """Take a shortest counterexample of one spec, and try the same actions in the other spec.
 
-    If no counterexample distinguishes the specs, use the shortest behaviour that only one of them allows. The two
-    behaviours are shown side by side, starting from the first difference. If both specs are your own, they must be in
-    the same file so that their states can be compared.
+    Both directions are tried. If no counterexample distinguishes the specs, use the shortest behaviour that only one of
+    them allows. The two behaviours are shown side by side, starting from the first difference. If both specs are your
+    own, they must be in the same file so that their states can be compared.
 
     Exit code 0: the specs do not differ; 1: the specs differ; 2: usage error; 3: the search was incomplete and found no
     difference.
@@ -59,38 +60,55 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
     try:
-        parting = _by_counterexample(*specs) or _by_behaviour(*specs)
+        partings = _by_counterexample(*specs) or _by_behaviour(*specs)
     except NoPartingYet as found:
         say(f"incomplete: {visible(str(found))}")
         return INCOMPLETE
-    screen = console()
-    if parting is None:
+    if not partings:
         say(f"{visible(first)} and {visible(second)} have the same behaviours")
         return AS_EXPECTED
-    _show(screen, parting)
-    files.save(parting, attempt := Attempts())
+    difference = Difference(specs[0], specs[1], partings)
+    _show(console(), difference)
+    files.save(difference, attempt := Attempts())
     attempt.raise_failures()
     for path in files.saved:
         say(f"saved {visible(str(path))}")
     return VIOLATED
 
 
-def _by_counterexample(first: Spec[object], second: Spec[object]) -> Parting | None:
-    """Return a counterexample of one spec whose steps do not violate the property in the other spec, or None."""
-    for one, other in ((first, second), (second, first)):
-        for item in searched(one).properties:
-            if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:
-                parting = follow(item.traces[0], other)
-                if parting.refused is not None or complaint(parting) is None:
-                    return parting
+def _by_counterexample(first: Spec[object], second: Spec[object]) -> tuple[Parting, ...]:
+    """Return, for each spec, a counterexample whose steps do not violate the property in the other spec."""
+    found = (_parting_of(one, other) for one, other in ((first, second), (second, first)))
+    return tuple(parting for parting in found if parting is not None)
+
+
+def _parting_of(one: Spec[object], other: Spec[object]) -> Parting | None:
+    with progress_line(one.name) as progress:
+        found = searched(one, progress=progress).properties
+    for item in found:
+        if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:
+            parting = follow(item.traces[0], other)
+            if parting.refused is not None or complaint(parting) is None:
+                return parting
     return None
 
 
-def _by_behaviour(first: Spec[object], second: Spec[object]) -> Parting | None:
-    return first_parting(first, second, MOST_STATES) or first_parting(second, first, MOST_STATES)
+def _by_behaviour(first: Spec[object], second: Spec[object]) -> tuple[Parting, ...]:
+    found = first_parting(first, second, MOST_STATES) or first_parting(second, first, MOST_STATES)
+    return () if found is None else (found,)
 
 
-def _show(screen: Console, parting: Parting) -> None:
+def _show(screen: Console, difference: Difference) -> None:
+    for parting in difference.partings:
+        _show_parting(screen, parting)
+        screen.print()
+    for rule in differing_rules(difference.first, difference.second):
+        screen.print(rule)
+    for sentence in difference.sentences:
+        screen.print(sentence, style="bold")
+
+
+def _show_parting(screen: Console, parting: Parting) -> None:
     stories = [story_of(trace) for trace in (parting.first, parting.second)]
     shared = parting.shared
     for number, frame in enumerate(stories[0].frames[:shared], start=1):
@@ -104,5 +122,3 @@ def _show(screen: Console, parting: Parting) -> None:
     for paragraph in stories[0].ending:
         screen.print(f"{visible(parting.first.spec.name)}: {paragraph}", style="red")
     screen.print(ending(parting), style="green")
-    for rule in differing_rules(parting.first.spec, parting.second.spec):
-        screen.print(rule)

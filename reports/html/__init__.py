@@ -1,4 +1,4 @@
-"""The HTML page of traces: one file, which needs no network and no server.
+"""The HTML page of traces, a single file that needs no network and no server.
 
 Without JavaScript, the page shows all states one below the other. With JavaScript, it shows one state at a time, with
 buttons and keys to move between states.
@@ -41,7 +41,7 @@ _FOLDER = Path(__file__).parent
 
 @attrs.frozen
 class StateView:
-    """One state of a trace, as the template of the page needs it.
+    """One state of a trace, in the form that the page template needs.
 
     Attributes:
         name: the fragment of links to the state.
@@ -49,8 +49,8 @@ class StateView:
         frame: the state, and the step that led to the state.
         changes: the cells that the step changed.
         holdings: the cells and marks of each row. Empty if the spec does not draw cells and marks.
-        turns: the events at this state that decided the outcome of the trace.
-        explanations: why the step happened, if the step decided the outcome.
+        turns: the events in this state that decided the outcome of the trace.
+        explanations: why the step happened. Empty if the step did not decide the outcome.
         choices: the enabled steps. Empty if they were not computed.
     """
 
@@ -66,7 +66,9 @@ class StateView:
 
 @attrs.frozen
 class StateVerdict:
-    """The verdict of a property on one state: the property's name, the verdict in words, and its CSS class."""
+    """The verdict of a property on one state: the name of the property, the verdict as text, and the CSS class of the
+    verdict.
+    """
 
     name: str
     text: str
@@ -75,7 +77,7 @@ class StateVerdict:
 
 @attrs.frozen
 class Chapter:
-    """One trace, as the template of the page needs it.
+    """One trace, in the form that the page template needs.
 
     Attributes:
         name: the fragment of links to the trace.
@@ -102,7 +104,7 @@ class Chapter:
 
     @property
     def turning_points(self) -> tuple[tuple[StateView, Event], ...]:
-        """The events that decided the outcome, each with its state."""
+        """The events that decided the outcome, each with the state in which it happened."""
         return tuple((self.shown[event.state], event) for event in self.story.happened)
 
     @property
@@ -113,7 +115,7 @@ class Chapter:
 
 
 def chapter(number: int, story: Story, note: str = "", is_witness: bool = False, link: Link | None = None) -> Chapter:
-    """Return a trace as the template of the page needs it.
+    """Return a trace in the form that the page template needs.
 
     Parameters:
         number: the number of the trace on the page, from 1.
@@ -159,7 +161,6 @@ def page(
     start: str = "",
     links: Sequence[tuple[str, str]] = (),
     verdicts: Sequence[StateVerdict] = (),
-    grids: Sequence[Mapping[str, object]] = (),
 ) -> str:
     """Return the HTML page of traces.
 
@@ -167,14 +168,14 @@ def page(
         title: the title of the page.
         chapters: the traces. The page opens on the first trace.
         runs: the runs that found the traces, if the page also shows runs.
-        beside: the number of the state from which the traces are shown side by side, or 0 to show them one by one.
+        beside: the number of the first state for which the traces are shown side by side, or 0 to show one trace at a
+            time.
         notes: notes on the page as a whole.
         above: further HTML, shown above the traces.
         origin: the version and command that produced the results, or None if they are not known.
         start: the fragment of the state on which the page opens. By default, the `start` of the first trace.
         links: further links, as texts and addresses.
         verdicts: the verdict of each property on the state on which the page opens.
-        grids: tables of the verdicts, shown in place of the list of runs.
     """
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
     return rendered(
@@ -189,7 +190,6 @@ def page(
         start=start,
         links=links,
         verdicts=verdicts,
-        grids=grids,
         **files,
     )
 
@@ -213,5 +213,5 @@ def rendered(template: str, **values: object) -> str:
 
 
 def _visible(value: object) -> object:
-    """Return a text in `visible` characters, which the template then escapes. Markup is returned unchanged."""
+    """Return a text in `visible` characters. The template then escapes the text. Markup is returned unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

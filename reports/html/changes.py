@@ -12,7 +12,9 @@ from leadline.reports.traces.rows import Rows
 
 @attrs.frozen
 class Change:
-    """One cell before and after a step. A cell that does not exist has an empty text."""
+    """One cell before and after a step. If the cell does not exist in one of the states, its text in that state is
+    empty.
+    """
 
     row: str
     column: str

@@ -56,7 +56,9 @@ class Line:
 
 @attrs.frozen
 class Dot:
-    """A step on a lane: a ``stop`` or ``start`` if the row goes down or up again, otherwise an ``event``."""
+    """A step on a lane. It is a ``stop`` if the row goes down, a ``start`` if the row comes up again, otherwise an
+    ``event``.
+    """
 
     x: float
     y: float
@@ -66,7 +68,9 @@ class Dot:
 
 @attrs.frozen
 class Diagram:
-    """The shapes of a diagram, in pixels. A step is `STEP` high. The names of the lanes are above, in `HEAD` pixels."""
+    """The shapes of a diagram, in pixels. Each step is `STEP` pixels high. The lane names take the top `HEAD`
+    pixels.
+    """
 
     width: int
     height: int
@@ -113,7 +117,7 @@ def _labelled(arrows: list[Line], dots: tuple[Dot, ...], width: int) -> tuple[Li
 
 
 def _among_level_ones(arrow: Delivery, arrows: tuple[Delivery, ...]) -> float:
-    """Return the position of an arrow among the arrows that start and end in one step, relative to the middle."""
+    """Return the position of an arrow, relative to the middle, among the arrows that start and end in the same step."""
     level = [other for other in arrows if other.at_once and other.sent == arrow.sent]
     return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
 
@@ -123,7 +127,7 @@ def _apart(line: Line, place: float) -> Line:
 
 
 def _lane(x: int, y: list[int], height: int, up: list[bool]) -> list[Line]:
-    """Return the segments of a lane, from each state to the next."""
+    """Return the segments of a lane. Each segment connects a state to the next state."""
     ends = [*y[1:], height]
     return [Line(x, y[number], x, ends[number], "up" if up[number] else "down") for number in range(len(y))]
 
@@ -134,7 +138,7 @@ def _looks(up: list[bool], number: int) -> str:
 
 
 def _arrow(arrow: Delivery, x: dict[str, int], y: list[int], height: int) -> Line:
-    """Return an arrow, which ends before its row if the message is lost, and at the bottom if it is in flight."""
+    """Return an arrow. It ends before its row if the message is lost, and at the bottom if the message is in flight."""
     x1, y1 = x[arrow.message.source], y[arrow.sent]
     x2, y2 = x[arrow.message.target], height if arrow.ended is None else y[arrow.ended]
     side = GAP if x2 > x1 else -GAP

@@ -1,19 +1,33 @@
-"""The HTML page of the difference between two specs: a behaviour that only one of them has."""
+"""The HTML page of the difference between two specs: behaviours that only one of them has."""
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from leadline.checker.support.messages import counted
-from leadline.checker.traces.divergence import Parting
-from leadline.reports.differences import differing_rules, ending
-from leadline.reports.html import chapter, page
-from leadline.reports.traces.story import story_of
+from leadline.reports.differences import Difference, differing_rules, ending
+from leadline.reports.html import chapter, page, rendered
+from leadline.reports.loading import changed_bounds
+from leadline.reports.origin import Origin
+from leadline.reports.traces.story import story_of, what_happened
 
 
-def diff_page(parting: Parting) -> str:
-    """Return the page with two behaviours side by side, which opens at the first state that differs."""
+def diff_page(difference: Difference) -> str:
+    """Return the page with two behaviours side by side, which opens at the first state that differs.
+
+    The counterexample of the second spec, if there is one too, is described in words, with the command that shows it.
+    """
+    parting, *others = difference.partings
     said = (f"{counted(parting.shared, 'state')} alike", ending(parting))
-    rules = differing_rules(parting.first.spec, parting.second.spec)
     stories = [story_of(trace) for trace in (parting.first, parting.second)]
     chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
-    title = f"leadline: {parting.first.spec.name} and {parting.second.spec.name}"
-    return page(title, chapters, beside=min(parting.shared + 1, len(parting.first)), notes=rules)
+    above = rendered(
+        "diff.html",
+        sentences=difference.sentences,
+        others=[(each, what_happened(each.first)) for each in others],
+        bounds=changed_bounds(parting.first.spec),
+        rules=differing_rules(difference.first, difference.second),
+    )
+    title = f"leadline: {difference.first.name} and {difference.second.name}"
+    start = min(parting.shared + 1, len(parting.first))
+    return page(title, chapters, beside=start, above=Markup(above), origin=Origin.now())

@@ -63,7 +63,7 @@ class Holding:
         cells: the cells of the row, followed by the cells that the step removed.
         marks: the marks of the row.
         width: the total width, in pixels.
-        badges: the badges of the row, each with true if the step changed the badge.
+        badges: the badges of the row as pairs of a badge and whether the step changed the badge.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Holding:
 
 
 def holdings(now: Rows, before: Rows) -> tuple[Holding, ...]:
-    """Return the contents of each row in a state, with the changes of the step before."""
+    """Return the contents of each row in a state, and what the preceding step changed."""
     return tuple(_holding(name, row, before.get(name, row)) for name, row in now.items())
 
 

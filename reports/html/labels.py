@@ -55,7 +55,7 @@ class Segment:
         return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
 
     def is_near(self, other: Segment) -> bool:
-        """Return whether the vertical ranges of two arrows overlap, or nearly so. An arrow never points up."""
+        """Return whether the vertical ranges of two arrows overlap or nearly overlap. An arrow never points up."""
         return self.y1 < other.y2 + REACH and other.y1 < self.y2 + REACH
 
     def distance(self, x: float, y: float) -> float:
@@ -75,7 +75,7 @@ class Label:
         x: the horizontal position of the middle of the label.
         y: the vertical position of the middle of the label.
         width: the width of the text.
-        text: the text, shortened if there was not enough room.
+        text: the text of the label, shortened if there was not enough room.
     """
 
     x: float

@@ -1,26 +1,122 @@
-"""The HTML page of a verdict matrix."""
+"""The HTML page of a verdict matrix: its tables, and the decisive steps of each trace.
+
+A matrix has hundreds of traces, which are too many for one page. Therefore a cell opens the steps that decided its
+trace, with the command that searches for the trace again.
+"""
 
 from __future__ import annotations
 
-from leadline.reports.html.run import Grid, run_page, with_traces
-from leadline.reports.matrix import Tables, summary
+from collections.abc import Iterator, Sequence
+
+import attrs
+from markupsafe import Markup
+
+from leadline.checker.bounds import bounds_text
+from leadline.checker.drawing import Event
+from leadline.checker.trace import Trace
+from leadline.reports.html import page, rendered
+from leadline.reports.loading import explore_command
+from leadline.reports.matrix import Column, Configuration, Matrix, MatrixCell, Tables, summary
 from leadline.reports.origin import Origin
-from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.traces.story import what_happened
+
+
+@attrs.frozen(eq=False)
+class _Steps:
+    """The decisive steps of a trace.
+
+    Attributes:
+        name: the fragment of links to the steps.
+        trace: the trace.
+        ticket: the ticket of the known bug that the trace shows, or an empty string.
+    """
+
+    name: str
+    trace: Trace[object]
+    ticket: str
+
+    @property
+    def heading(self) -> str:
+        """The spec and the property that the trace violates or shows."""
+        about = self.trace.about
+        verb = "shows" if about is not None and about.kind.is_witness else "violates"
+        return f"{self.trace.spec.name} {verb} {about.name}" if about is not None else self.trace.spec.name
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events that decided the end of the trace. The last event is its end."""
+        return what_happened(self.trace)
+
+    @property
+    def command(self) -> str:
+        """The command that searches for the trace and writes it to a page."""
+        return f"{explore_command(self.trace)} --html trace.html"
+
+
+@attrs.frozen
+class _Link:
+    """A text in a cell, with a link to the steps of a trace. The link is empty if there is no trace."""
+
+    text: str
+    link: str
+
+
+@attrs.frozen
+class _Cell:
+    """A cell of a table: its CSS class and its texts."""
+
+    looks: str
+    links: tuple[_Link, ...]
+
+
+@attrs.frozen
+class _Table:
+    """The table of one configuration. Each row has a name and its cells."""
+
+    configuration: Configuration
+    bounds: str
+    summary: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[_Cell, ...]], ...]
+
+
+@attrs.define
+class _Traces:
+    """The traces of the page. A trace that several cells show is on the page once."""
+
+    found: dict[tuple[object, ...], _Steps] = attrs.field(factory=dict)
+
+    def cell(self, cell: MatrixCell) -> _Cell:
+        """Return a cell with links to its traces."""
+        looks = "by-design" if cell.by_design else cell.verdict.value
+        of_bugs = (_Link(f"{ticket} ({len(trace)})", self._link(trace, ticket)) for ticket, trace in cell.bugs)
+        return _Cell(looks, (_Link(cell.text, self._link(cell.trace)), *of_bugs))
+
+    def _link(self, trace: Trace[object] | None, ticket: str = "") -> str:
+        if trace is None:
+            return ""
+        key = (ticket, trace.spec.name, trace.spec.bounds, trace.about and trace.about.name)
+        return self.found.setdefault(key, _Steps(f"trace-{len(self.found) + 1}", trace, ticket)).name
 
 
 def tables_page(tables: Tables) -> str:
-    """Return the page with the tables, and with every run and its traces."""
-    matrix, columns, origin = tables.matrix, tables.columns, Origin.now()
-    runs = [
-        with_traces(column.result, view_of_result(column.result, origin), f"{column.spec}: {column.configuration.name}")
-        for column in columns
-    ]
-    grids = []
-    numbers = {id(column): number for number, column in enumerate(columns)}
+    """Return the page with the tables of a matrix and the decisive steps of their traces."""
+    traces = _Traces()
+    shown = tuple(_tables(tables.matrix, tables.columns, traces))
+    above = Markup(rendered("matrix.html", matrix=tables.matrix, tables=shown, traces=traces.found.values()))
+    return page(tables.matrix.title, [], above=above, origin=Origin.now())
+
+
+def _tables(matrix: Matrix, columns: Sequence[Column], traces: _Traces) -> Iterator[_Table]:
     for configuration, own in matrix.by_configuration(columns):
         text = "; ".join(summary(matrix, own)) if matrix.is_complete(own) else "interrupted"
-        rows = [
-            (column.spec, [(cell, numbers[id(column)], name) for name, cell in column.cells.items()]) for column in own
-        ]
-        grids.append(Grid(configuration.name, text, [matrix.label(name) for name in own[0].cells], rows))
-    return run_page(matrix.title, runs, grids=grids)
+        cells = {column.spec: tuple(map(traces.cell, column.cells.values())) for column in own}
+        names = list(own[0].cells)
+        if matrix.by_spec:
+            head, rows = tuple(map(matrix.label, names)), tuple(cells.items())
+        else:
+            head = tuple(cells)
+            rows = tuple(
+                (matrix.label(name), tuple(row[at] for row in cells.values())) for at, name in enumerate(names)
+            )
+        yield _Table(configuration, bounds_text(matrix.bounds_of(configuration)), text, head, rows)

@@ -5,6 +5,7 @@
   const stepper = document.querySelector(".stepper");
   const named = () => document.getElementById(location.hash.slice(1));
   const beside = document.querySelector("main").matches(".beside");
+  const opening = () => document.getElementById(document.querySelector("main").dataset.start ?? chapters[0].dataset.start);
   let chapter, step;
 
   // The target of a link. A link to a run opens it, and the keys then step through the run's own trace.
@@ -15,12 +16,13 @@
       if (run.dataset.start) show(document.getElementById(run.dataset.start), spoken);
       run.scrollIntoView();
     } else if (chapters.length) {
-      show(target, spoken);
+      show(location.hash ? target : opening(), spoken);
       reveal();
     }
   }
 
   const states = () => [...chapter.querySelectorAll("section")];
+  const choices = () => chapter.querySelectorAll("section:not([hidden]) .choices a");
 
   function show(target, spoken) {
     const inTrace = target && target.closest("article");
@@ -40,7 +42,7 @@
     }
     stepper.querySelector("output").textContent = `${step} / ${states().length}`;
     if (spoken) {
-      const headings = [...document.querySelectorAll("section:not([hidden]) h2")].filter(it => it.checkVisibility());
+      const headings = [...document.querySelectorAll("article section:not([hidden]) h2")].filter(it => it.checkVisibility());
       document.querySelector(".spoken").textContent = headings.map(it => it.textContent.trim()).join("; ");
     }
   }
@@ -102,7 +104,9 @@
   if (chapters.length) {
     const keys = { ArrowRight: "on", ArrowLeft: "back", Home: "first", End: "last" };
     document.addEventListener("keydown", event => {
-      if (event.ctrlKey || event.altKey || event.metaKey || !keys[event.key] || scrollsSideways(event.target)) return;
+      if (event.ctrlKey || event.altKey || event.metaKey || scrollsSideways(event.target)) return;
+      if (/^[1-9]$/.test(event.key)) choices()[event.key - 1]?.click();
+      if (!keys[event.key]) return;
       event.preventDefault();
       go(keys[event.key]);
     });
@@ -112,7 +116,7 @@
     });
     document.documentElement.classList.add("stepping");
     stepper.hidden = false;
-    show(document.getElementById(document.querySelector("main").dataset.start ?? chapters[0].dataset.start), false);
+    show(opening(), false);
     addEventListener("resize", () => fit(chapter.querySelector(".diagram")));
   }
 

@@ -17,11 +17,12 @@ COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
-    """Return a bar chart of the distinct states at each depth. The bars form one outline, as there may be thousands.
+    """Return a bar chart of the distinct states at each depth. The bars are a single outline, because there can be
+    thousands.
 
     Parameters:
         levels: the numbers of distinct states, beginning with depth 1.
-        name: a name that no other plot on the page has.
+        name: a name that is unique among the plots of the page.
     """
 
     def draw(axes: Axes) -> None:
@@ -34,7 +35,8 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
 
 
 def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, float]]:
-    """Return the rates at which states were found: tuples of start and end in seconds, and distinct states per second.
+    """Return the rate at which distinct states were found, as tuples of start and end in seconds, and states per
+    second.
 
     Parameters:
         samples: see `Statistics.samples`.

@@ -13,7 +13,6 @@ from leadline.checker.support.messages import counted
 from leadline.reports.diagnosis import lines
 from leadline.reports.html import Chapter, chapter, page
 from leadline.reports.html.plots import levels_plot, rate_plot, rates
-from leadline.reports.matrix import MatrixCell
 from leadline.reports.runs.phrases import (
     LEGEND,
     MARKS,
@@ -45,7 +44,7 @@ class RunWithTraces:
     Attributes:
         title: the title of the run.
         run: the view of its result.
-        stories: the traces of each property or witness, by its name. Each trace has a note.
+        stories: the traces of each property or witness, by the name of the property or witness. Each trace has a note.
         failure: why the run is not as expected. Empty if the run is as expected.
     """
 
@@ -65,7 +64,7 @@ class Plot:
 
 @attrs.frozen
 class PropertyRow:
-    """A row of the table of properties. Its links to traces are pairs of an address and a text."""
+    """A row of the table of properties. A link to a trace is a pair of an address and a text."""
 
     name: str
     sentence: str
@@ -95,21 +94,21 @@ class RunSection:
         verdict: the verdict on the run, with the reason if it stopped early.
         looks: the CSS class of the verdict.
         note: a further remark. Usually empty.
-        diagnosis: the lines that say which violations are by design or known bugs, and then the diagnosis.
+        diagnosis: lines that say which violations are by design or known bugs, followed by the diagnosis.
         counts: the counts, in lines.
-        whole_reads: the code that the engine cannot analyse, and the resulting cost, in lines.
-        plots: the plots of the states per depth and of the rate over time, if known.
+        whole_reads: lines about code that the engine cannot analyse, and about the cost of calling this code.
+        plots: plots of the number of states by depth and of the rate over time, if they are known.
         properties: the rows of the table of properties.
         actions: the rows of the table of actions.
-        idle: the words for an action that was never enabled.
+        idle: the text for an action that was never enabled.
         start: the fragment of links to the first state of the first trace. Empty if there is no trace.
-        gaps: the missing coverage, in lines.
+        gaps: lines about missing coverage.
         covered: the coverage, or None if it was not measured.
         instance_columns: the first two headings of the table of action instances.
         shown_kinds: see `leadline.reports.runs.phrases.shown_kinds`.
         fields: the values of each field, in words, by the name of the field.
         sample_note: the number of states in which a random search measured coverage. Empty for other searches.
-        source: the covered functions.
+        source: the functions with the coverage of their lines.
         legend: the meaning of the marks of source lines.
     """
 
@@ -140,38 +139,12 @@ class RunSection:
 
 @attrs.frozen
 class FunctionView:
-    """The source of a function. Each line has a number, a text, a CSS class, a mark and a remark."""
+    """The source of a function. Each line has a number, a text, a CSS class, a coverage mark and a remark."""
 
     name: str
     file: str
     is_complete: bool
     lines: tuple[tuple[int, str, str, str, str], ...]
-
-
-@attrs.frozen
-class GridCell:
-    """A cell of a table of runs, with a text, a CSS class, and a link to a trace or run of the page."""
-
-    text: str
-    looks: str
-    link: str
-
-
-@attrs.frozen
-class Grid:
-    """A table of runs.
-
-    Attributes:
-        caption: the caption of the table.
-        text: a summary of the table.
-        head: the names of the columns.
-        rows: the name and the cells of each row. A cell has a verdict, the index of its run, and a property's name.
-    """
-
-    caption: str
-    text: str
-    head: list[str]
-    rows: list[tuple[str, list[tuple[MatrixCell, int, str]]]]
 
 
 def with_traces(result: Result, run: RunView, title: str = "", failure: str = "") -> RunWithTraces:
@@ -193,8 +166,8 @@ def title_of(run: RunView) -> str:
     return f"{run_verdict(run)[0]}{f': {missed}' if missed else ''} - {run.spec}"
 
 
-def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = (), grids: Sequence[Grid] = ()) -> str:
-    """Return the HTML page of runs, with tables of the runs, all traces, and the details of each run.
+def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = ()) -> str:
+    """Return the HTML page of runs, with all traces and the details of each run.
 
     Unexpected traces come first, then expected traces, then traces of witnesses.
 
@@ -202,7 +175,6 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
         title: the title of the page.
         every: the runs.
         notes: notes on the page as a whole.
-        grids: tables of the verdicts, shown in place of the list of runs.
     """
     entries = sorted((entry for each in enumerate(every, start=1) for entry in _entries(*each)), key=_rank)
     chapters: list[Chapter] = []
@@ -213,25 +185,12 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
         of_runs[entry.run - 1].setdefault(entry.name, []).append(chapters[-1])
     runs = [_run(number, *pair) for number, pair in enumerate(zip(every, of_runs, strict=True), start=1)]
     origin = next((each.run.origin for each in every), None)
-    return page(title, chapters, runs, notes=notes, origin=origin, grids=[_linked(grid, runs) for grid in grids])
-
-
-def _linked(grid: Grid, runs: Sequence[RunSection]) -> dict[str, object]:
-    """Return a table of runs as the template of the page needs it, with links to runs and traces."""
-    rows = []
-    for name, cells in grid.rows:
-        shown = []
-        for cell, number, item in cells:
-            links = [link for row in runs[number].properties if row.name == item for link, _ in row.links]
-            looks = "by-design" if cell.by_design else cell.verdict.value
-            shown.append(GridCell(cell.words, looks, links[0] if links else runs[number].name))
-        rows.append((name, shown))
-    return {"caption": grid.caption, "text": grid.text, "head": grid.head, "rows": rows}
+    return page(title, chapters, runs, notes=notes, origin=origin)
 
 
 @attrs.frozen
 class _Entry:
-    """A trace of a run before it has a number on the page."""
+    """A trace of a run that does not yet have a number on the page."""
 
     run: int
     name: str

@@ -42,9 +42,18 @@ def down(state: Climber) -> Iterator[Climber]:
 
 
 leaping = evolve(spec, name="leaping", actions=[*spec.actions[:1], down, fly])
+
+
+@action("the climber flies over the stairs")
+def fly(state: Climber) -> Iterator[Climber]:
+    if state.height == 0:
+        yield evolve(state, height=state.top + 1)
+
+
+flying = evolve(spec, name="flying", actions=[careful.actions[0], down, fly])
 """
 )
-"""Stairs, those on which nobody goes beyond the second step, and those on which to go down is to go all the way."""
+"""Stairs; then stairs with at most two steps up, with a way down that is a leap, and with a flight over the stairs."""
 
 
 @pytest.fixture
@@ -82,6 +91,19 @@ def test_two_releases_that_differ_in_one_rule_tell_the_story_of_the_bug(tmp_path
 def test_the_order_of_the_specs_does_not_matter_for_which_one_is_bad(tmp_path: Path) -> None:
     run = call("diff", "atomic/kip-279", "atomic/kip-101", "-b", "max_epoch=2", "-i", "strong_isr", folder=tmp_path)
     assert "atomic/kip-101: strong_isr is violated: " in run.out
+
+
+def test_both_directions_are_shown_if_each_spec_has_its_own_counterexample(folder: Path) -> None:
+    specs = ("stairs.py:spec", "stairs.py:flying")
+    run = call("diff", *specs, "-b", "top=3", "--html", "d.html", folder=folder)
+    assert (run.code, run.err) == (1, "")
+    assert sum("alike; from there on:" in line for line in run.lines) == 2
+    told = " ".join(run.out.split())
+    page = (folder / "d.html").read_text()
+    assert f"only {specs[0]} violates third_step_free, in a trace of 4 states" in told
+    assert f"only {specs[1]} violates on_stairs, in a trace of 2 states" in told
+    assert f"why {specs[1]} violates on_stairs" in page
+    assert f"leadline diff {specs[1]} {specs[0]} -b top=3 -i on_stairs" in page
 
 
 def test_a_counterexample_that_the_other_does_not_take_says_where_it_stops(folder: Path) -> None:
@@ -159,7 +181,7 @@ def test_a_trace_that_ends_before_the_one_beside_it_stays_at_its_end(folder: Pat
         opened = Opened(browser, folder / "d.html")
         assert opened.states == ["t1-s4", "t2-s3"]
         assert opened.page.locator("article.ended").count() == 1
-        assert opened.page.get_by_text("stairs.py:careful does not take up(foot=left) here").is_visible()
+        assert opened.page.get_by_text("stairs.py:careful does not take up(foot=left) here", exact=True).is_visible()
         opened.page.keyboard.press("ArrowLeft")
         assert opened.states == ["t1-s3", "t2-s3"]
         assert opened.page.locator("article.ended").count() == 0

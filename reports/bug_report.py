@@ -1,0 +1,105 @@
+"""The report on searches for known bugs: the phrases of its text and page, and its JSON object."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from leadline.checker.bounds import bounds_text
+from leadline.checker.support.messages import counted
+from leadline.reports.bugs import Bug, BugResult, UnmodelledBug
+from leadline.reports.diagnosis import Diagnosis
+
+PARTS = {"affected": "", "fixed": ", which fixed it", "put back": ", with the old rule", "later": ""}
+"""The words that follow a release, by the kind of release (see `BugSearch.part`)."""
+
+
+@attrs.frozen(eq=False)
+class BugsReport:
+    """The results of searches for known bugs.
+
+    Attributes:
+        outcomes: the searches with their results, grouped by bug.
+        unreached: the bugs that the model cannot show.
+        diagnoses: the diagnosis of a bug, by its ticket. Empty if none was requested.
+    """
+
+    outcomes: Sequence[BugResult]
+    unreached: Sequence[UnmodelledBug]
+    diagnoses: Mapping[str, Diagnosis] = attrs.field(factory=dict)
+
+    @property
+    def by_bug(self) -> list[tuple[Bug, list[BugResult]]]:
+        """The bugs, each with the results of its searches."""
+        return [(bug, list(own)) for bug, own in itertools.groupby(self.outcomes, key=lambda each: each.run.bug)]
+
+
+def described(outcomes: Sequence[BugResult]) -> list[BugResult]:
+    """Return the results that are described one by one: all but later releases in which the property holds."""
+    return [each for each in outcomes if each.run.part != "later" or not each.as_expected]
+
+
+def release_text(outcome: BugResult) -> str:
+    """Return a phrase for the release of a search, as in ``kafka/2.8.1, which fixed it``."""
+    name, part = outcome.run.spec.name, outcome.run.part
+    if part == "put back" and outcome.run.bug.defaults:
+        return f"{name} -b {bounds_text(outcome.run.bug.defaults)}, the old default"
+    return f"{name}{PARTS[part]}"
+
+
+def size_text(outcome: BugResult) -> str:
+    """Return the length of the trace of a search, or its number of distinct states if it has no trace."""
+    if outcome.trace_length:
+        return f"trace of {outcome.trace_length}"
+    return counted(outcome.result.statistics.distinct, "state")
+
+
+def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
+    """Return phrases for the later releases in which the property holds and for their numbers of states, or None."""
+    later = [each for each in outcomes if each.run.part == "later" and each.as_expected]
+    if not later:
+        return None
+    states = sorted(outcome.result.statistics.distinct for outcome in later)
+    sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
+    first, last = later[0].run.spec.name, later[-1].run.spec.name
+    return first if len(later) == 1 else f"{first} to {last}, {len(later)} releases", sizes
+
+
+def comparison(outcomes: Sequence[BugResult]) -> str:
+    """Return the command that compares the last affected release with the fixed one, or "" if that was not searched."""
+    last = {outcome.run.part: outcome.run for outcome in outcomes}
+    if "fixed" not in last:
+        return ""
+    bug, names = outcomes[0].run.bug, f"{last['affected'].spec.name} {last['fixed'].spec.name}"
+    return f"leadline diff {names} -b {bounds_text(bug.bounds)} -i {bug.property}"
+
+
+def bugs_object(report: BugsReport) -> dict[str, object]:
+    """Return a report on known bugs as an object for `json.dumps`."""
+    bugs = []
+    for bug, own in report.by_bug:
+        said: dict[str, object] = {
+            "ticket": bug.ticket,
+            "also": bug.also,
+            "sentence": bug.sentence,
+            "property": bug.property,
+            "runs": [_run_object(outcome) for outcome in own],
+        }
+        if (diagnosis := report.diagnoses.get(bug.ticket)) is not None:
+            said["diagnosis"] = attrs.asdict(diagnosis)
+        bugs.append(said)
+    return {"bugs": bugs, "unreached": [attrs.asdict(bug) for bug in report.unreached]}
+
+
+def _run_object(outcome: BugResult) -> dict[str, object]:
+    spec = outcome.run.spec
+    return {
+        "spec": spec.name,
+        "bounds": attrs.asdict(spec.bounds),
+        "expected": outcome.run.expected,
+        "verdict": outcome.result.verdict.value,
+        "trace_length": outcome.trace_length,
+        "distinct_states": outcome.result.statistics.distinct,
+    }

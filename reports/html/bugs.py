@@ -1,0 +1,87 @@
+"""The HTML page of known bugs: what each bug is, where it was searched for, and a trace that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+from markupsafe import Markup
+
+from leadline.checker.bounds import bounds_text
+from leadline.reports.bug_report import BugsReport, comparison, described, later_text, release_text, size_text
+from leadline.reports.bugs import Bug, BugResult
+from leadline.reports.diagnosis import lines
+from leadline.reports.html import Chapter, chapter, page, rendered
+from leadline.reports.origin import Origin
+from leadline.reports.traces.story import story_of
+
+
+@attrs.frozen
+class _Row:
+    """The search of a release: its verdict, CSS class, release, and size. `failure` says what was expected instead."""
+
+    verdict: str
+    looks: str
+    release: str
+    size: str
+    failure: str = ""
+    link: str = ""
+
+
+@attrs.frozen
+class _Section:
+    """What the page says of a bug.
+
+    Attributes:
+        bug: the bug.
+        sentence: the sentence of the property that it violates.
+        bounds: the bounds of the searches.
+        rows: the searches.
+        diagnosis: the lines of the diagnosis.
+        comparison: the command that compares the last affected release with the fixed one, or an empty string.
+    """
+
+    bug: Bug
+    sentence: str
+    bounds: str
+    rows: tuple[_Row, ...]
+    diagnosis: tuple[str, ...]
+    comparison: str
+
+
+def bugs_page(report: BugsReport) -> str:
+    """Return the page of the bugs, with a trace of the first release that has each bug."""
+    sections, chapters = [], list[Chapter]()
+    for bug, own in report.by_bug:
+        link = ""
+        if own[0].trace_length:
+            story = story_of(own[0].result.properties[0].traces[0])
+            chapters.append(chapter(len(chapters) + 1, story, f"{bug.ticket}, {own[0].run.spec.name}"))
+            link = chapters[-1].start.name
+        diagnosis = report.diagnoses.get(bug.ticket)
+        sections.append(
+            _Section(
+                bug=bug,
+                sentence=own[0].result.properties[0].property.sentence,
+                bounds=bounds_text(bug.bounds),
+                rows=tuple(_rows(own, link)),
+                diagnosis=tuple(lines(diagnosis)) if diagnosis is not None else (),
+                comparison=comparison(own),
+            )
+        )
+    names = [section.bug.ticket for section in sections] or [bug.ticket for bug in report.unreached]
+    title = (
+        f"{names[0]}: a known bug of Kafka's replication" if len(names) == 1 else "Known bugs of Kafka's replication"
+    )
+    above = Markup(rendered("bugs.html", sections=sections, unreached=report.unreached))
+    return page(title, chapters, above=above, origin=Origin.now())
+
+
+def _rows(own: list[BugResult], link: str) -> Iterator[_Row]:
+    for outcome in described(own):
+        verdict = outcome.result.verdict.value
+        failure = "" if outcome.as_expected else f"expected {outcome.run.expected}"
+        address = link if outcome is own[0] else ""
+        yield _Row(verdict, verdict, release_text(outcome), size_text(outcome), failure, address)
+    if (later := later_text(own)) is not None:
+        yield _Row("holds", "holds", *later)
