@@ -1,34 +1,31 @@
 """Find the cause of a violation by changing the spec in one respect and searching it again.
 
 For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
-For any other spec, a change leaves one step of the counterexample out of the spec. A change *mends* the violation if
-the property holds in the whole state space of the changed spec. It does not count if the premise of the property is
-never true there, or if the remaining steps of the counterexample never happen. All results come from searches; only the
-tickets of a rule are looked up in the archive of bugs.
+For a protocol of the `atomic` family, it is the value of a rule in a later protocol. A change *mends* the violation if
+the property holds in the whole state space of the changed spec, and its premise is true somewhere there. For any other
+spec, a change leaves one step out of the counterexample; see `leadline.reports.left_out_steps`. All results come from
+searches; only the tickets of a rule are looked up in the archive of bugs.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import attrs
 
-from leadline.checker.action import Action, ActionInstance
 from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress, paced
-from leadline.checker.errors import LeadlineError
-from leadline.checker.properties import Property
+from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
-from leadline.model.kafka.releases import RELEASES, Column, column_of
-from leadline.model.kafka.rules import RULES
-from leadline.reports.bugs import Bug, read_archive
-from leadline.reports.loading import load_spec
+from leadline.invariants.promises import violations
+from leadline.reports.left_out_steps import world_without
+from leadline.reports.rule_tables import RuleTable, rule_table
 
 SECONDS = 20.0
 """The default time limit of a diagnosis, in seconds."""
@@ -43,19 +40,22 @@ PRICES = {
 MOST_BEHAVIOURS = 100
 """The most behaviours examined for the steps of one counterexample. Steps with several next states lead to several."""
 
+MOST_UNDECIDED = 4
+"""The most undecided changes that `lines` names."""
+
 Answer = Literal["mends", "does not mend", "not decided"]
 
 
 @attrs.frozen
 class Change:
-    """A change to a spec, and the answer whether the change mends a violation, so that the property holds.
+    """A change to a spec, and whether the change mends a violation, so that the property holds.
 
     Attributes:
-        kind: the kind of change: of the rules of a release, of its configuration, or the removal of a step.
+        kind: the kind of change: changed rules of a release, a changed configuration, or the removal of a step.
         name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step.
         answer: the answer whether the change mends the violation.
-        about: for rules, the first releases that have the changed values; for a configuration, its disadvantage; for a
-            step, its description.
+        about: for rules, the releases or protocols that have the changed values; for a configuration, its disadvantage;
+            for a step, its description.
         tickets: the bugs in the archive that the rule causes. Empty if the change is not of a rule.
     """
 
@@ -73,10 +73,12 @@ class Diagnosis:
     Attributes:
         name: the property's name.
         changes: the changes that were tried.
+        interrupted: whether the user interrupted the diagnosis. Further changes were then not tried.
     """
 
     name: str
     changes: tuple[Change, ...]
+    interrupted: bool = False
 
     @property
     def mending(self) -> list[Change]:
@@ -85,12 +87,12 @@ class Diagnosis:
 
     @property
     def undecided(self) -> list[Change]:
-        """The changes that could not be decided within the time limit."""
+        """The changes for which the time limit was reached before there was an answer."""
         return [change for change in self.changes if change.answer == "not decided"]
 
 
 def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None = None) -> Diagnosis | None:
-    """Find the changes that mend the first violation of a result.
+    """Find the changes that mend the first violation of a result, in the order of `violations`.
 
     Parameters:
         result: the result of a search.
@@ -100,19 +102,23 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
     Returns:
         The diagnosis, or None if the result has no counterexample.
     """
-    found = (item for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces)
-    item = next(found, None)
+    item = next(iter(violations(result)), None)
     if item is None or item.property.kind.is_witness:
         return None
     search = _Search(result.spec, item.property, item.traces[0], time.monotonic() + seconds, progress)
-    column = _column_of(result.spec)
-    changes = _of_release(search, column) if column is not None else _of_steps(search)
-    return Diagnosis(item.property.name, tuple(changes))
+    table = rule_table(result.spec)
+    changes, interrupted = list[Change](), False
+    try:
+        for change in _of_rules(search, table) if table is not None else _of_steps(search):
+            changes.append(change)
+    except KeyboardInterrupt:  # the violation was found, and its report must not be lost
+        interrupted = True
+    return Diagnosis(item.property.name, tuple(changes), interrupted)
 
 
 @attrs.frozen
 class _Search:
-    """The searches of changed specs for one violation. They end when `time.monotonic` reaches `until`."""
+    """The searches of changed specs for one violation. They end at the time `until`, measured by `time.monotonic`."""
 
     spec: Spec[object]
     item: Property
@@ -120,27 +126,37 @@ class _Search:
     until: float
     progress: Progress | None
 
-    def answer(self, changed: Spec[object], happening: Collection[str] = ()) -> Answer:
+    def answer(self, changed: Spec[object]) -> Answer:
         """Return the answer whether a change to the spec mends the violation.
 
         Parameters:
             changed: the changed spec.
-            happening: the names of actions that must be enabled in at least one state of the changed spec.
+        """
+        if time.monotonic() >= self.until:
+            return "not decided"
+        spec = changed.with_properties([self.item.name])
+        return "does not mend" if self._trace_is_in(spec) else self.answer_of_search(spec)
+
+    def answer_of_search(self, spec: Spec[object]) -> Answer:
+        """Search a changed spec. The change mends if the property holds and all other properties are shown.
+
+        Parameters:
+            spec: the changed spec with the property. Its other properties, if it has any, are witnesses.
         """
         left = self.until - time.monotonic()
         if left <= 0:
             return "not decided"
-        spec = changed.with_properties([self.item.name])
-        if self._trace_is_in(spec):
-            return "does not mend"
         engine = functools.partial(ENGINES["compiled"], spec, Limits(max_seconds=left))
         result = paced(lambda progress: engine(progress=progress), self.progress)
         if result.interrupted:
             raise KeyboardInterrupt
-        if result.verdict is Verdict.INCOMPLETE:
+        own = result.of(self.item.name)
+        if own.verdict is Verdict.VIOLATED:
+            return "does not mend"
+        if not result.exhausted:
             return "not decided"
-        is_vacuous = result.properties[0].premise is False or set(happening) & set(result.statistics.never_enabled)
-        return "mends" if result.verdict is Verdict.HOLDS and not is_vacuous else "does not mend"
+        is_shown = all(each.verdict is Verdict.HOLDS for each in result.properties)
+        return "mends" if is_shown and own.premise is not False else "does not mend"
 
     def _trace_is_in(self, spec: Spec[object]) -> bool:
         """Return whether the counterexample also violates the property in a changed spec."""
@@ -157,114 +173,58 @@ class _Search:
         return any(complaint_at_end(spec, item, states) is not None for states in behaviours)
 
 
-def _column_of(spec: Spec[object]) -> Column | None:
-    try:
-        return column_of(spec.name)
-    except LeadlineError:
-        return None
+# --- specs that are built from rules ----------------------------------------------------------------------------
 
 
-# --- releases of Kafka ------------------------------------------------------------------------------------------
-
-
-def _of_release(search: _Search, column: Column) -> Iterator[Change]:
+def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
     """Try changes to a release, and yield them: first single rules, then rules together, then configurations."""
     single: list[Change] = []
-    for rule, values in _later_values(column).items():
+    for rule, values in table.later_values.items():
         for value in values:
-            single.append(_with_one_rule(search, column, rule, value))
+            single.append(_with_one_rule(search, table, rule, value))
             yield single[-1]
             if single[-1].answer == "mends":
                 break  # a still later value keeps what was mended
     if not any(change.answer == "mends" for change in single):
-        yield from _together(search, column)
+        yield from _together(search, table)
     for name, stricter in _stricter(search.spec.bounds):
         answer = search.answer(search.spec.with_bounds({name: stricter}))
         yield Change("configuration", bounds_text({name: stricter}), answer, PRICES[name])
 
 
-def _base(column: Column) -> Column:
-    """Return the release or design whose rules were changed to make a column."""
-    base = column_of(column.name.partition("+")[0])
-    assert base is not None, "the name of a column begins with that of its base"
-    return base
-
-
-def _after(column: Column) -> Sequence[Column]:
-    """Return the releases after a given release. For a design of a KIP, return all releases."""
-    base = _base(column)
-    for number, each in enumerate(RELEASES, start=1):
-        if each.values == base.values and each.controller == base.controller:
-            return RELEASES[number:]
-    return RELEASES
-
-
-def _together(search: _Search, column: Column) -> Iterator[Change]:
+def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
     """Find the first later release whose rules mend the violation. Yield the change to those rules that are needed."""
     kept: dict[str, str] = {}
-    for each in _after(column):
-        rules = {rule: value for rule, value in each.values.items() if column.values[rule] != value}
-        if rules and _with_rules(search, column, rules) == "mends":
+    for each in table.later:
+        rules = {rule: value for rule, value in each.values.items() if table.values[rule] != value}
+        if rules and _with_rules(search, table, rules) == "mends":
             kept = rules
             break
     for rule in list(kept):
         fewer = {name: value for name, value in kept.items() if name != rule}
-        if fewer and _with_rules(search, column, fewer) == "mends":
+        if fewer and _with_rules(search, table, fewer) == "mends":
             kept = fewer
     if kept:
-        yield _mending(column, kept)
+        yield _mending(table, kept)
 
 
-def _later_values(column: Column) -> dict[str, list[str]]:
-    """Return the new values of the rules that later releases changed, by rule. Rules of known bugs come first."""
-    changed = {}
-    for rule in RULES:
-        values = dict.fromkeys(each.values[rule.name] for each in _after(column))
-        if others := [value for value in values if value != column.values[rule.name]]:
-            changed[rule.name] = others
-    return dict(sorted(changed.items(), key=lambda pair: not _tickets(column, [pair[0]])))
+def _with_rules(search: _Search, table: RuleTable, rules: Mapping[str, str]) -> Answer:
+    return search.answer(table.spec_with(rules).with_bounds(attrs.asdict(search.spec.bounds)))
 
 
-def _with_rules(search: _Search, column: Column, rules: Mapping[str, str]) -> Answer:
-    base = _base(column)
-    changes = {rule: value for rule, value in {**column.values, **rules}.items() if base.values[rule] != value}
-    reference = "+".join([base.name, *(f"{rule}={value}" for rule, value in changes.items())])
-    return search.answer(load_spec(reference).with_bounds(attrs.asdict(search.spec.bounds)))
+def _with_one_rule(search: _Search, table: RuleTable, rule: str, value: str) -> Change:
+    answer = _with_rules(search, table, {rule: value})
+    return _mending(table, {rule: value}) if answer == "mends" else Change("rule", f"{rule}={value}", answer)
 
 
-def _with_one_rule(search: _Search, column: Column, rule: str, value: str) -> Change:
-    answer = _with_rules(search, column, {rule: value})
-    return _mending(column, {rule: value}) if answer == "mends" else Change("rule", f"{rule}={value}", answer)
-
-
-def _mending(column: Column, rules: Mapping[str, str]) -> Change:
+def _mending(table: RuleTable, rules: Mapping[str, str]) -> Change:
     """Return a `Change` for rules that mend the violation."""
     name = ",".join(f"{rule}={value}" for rule, value in rules.items())
-    return Change("rule", name, "mends", _releases_with(column, rules), _tickets(column, rules))
-
-
-def _releases_with(column: Column, rules: Mapping[str, str]) -> str:
-    """Return the first later release with ZooKeeper, and the first with KRaft, in which the rules have these values."""
-    first: dict[str, str] = {}
-    for each in _after(column):
-        if all(each.values[rule] == value for rule, value in rules.items()):
-            first.setdefault(each.controller, each.name)
-    return " and ".join(first.values())
-
-
-@functools.cache
-def _bugs() -> tuple[Bug, ...]:
-    return tuple(read_archive().bugs)
-
-
-def _tickets(column: Column, rules: Iterable[str]) -> tuple[str, ...]:
-    """Return the tickets of the known bugs that one of the given rules causes in a release."""
-    own = [bug for bug in _bugs() if any(column.values[rule] == bug.rules.get(rule) for rule in rules)]
-    return tuple(dict.fromkeys(bug.ticket for bug in own))
+    return Change("rule", name, "mends", table.having(rules), table.tickets_of(rules.keys()))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
-    """Yield settings that give stronger guarantees than the given bounds: the name of a setting and its value."""
+    """Yield settings that give stronger guarantees than the given bounds, as pairs of a name and a value."""
     if getattr(bounds, "acks", "all") != "all":
         yield "acks", "all"
     if getattr(bounds, "min_insync_replicas", 2) < 2 <= getattr(bounds, "brokers", 0):
@@ -276,44 +236,37 @@ def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
 # --- any other spec ---------------------------------------------------------------------------------------------
 
 
-@attrs.frozen(eq=False)
-class _WithoutInstance(Action[object, ...]):
-    """An action without one of its instances (the action with fixed parameters)."""
-
-    left_out: tuple[object, ...] = ()
-
-    def instances(self, bounds: object) -> list[ActionInstance[object]]:
-        """Return all instances of the action except the removed one."""
-        every = super().instances(bounds)
-        return [instance for instance in every if instance.values != self.left_out]
-
-
 def _of_steps(search: _Search) -> Iterator[Change]:
-    """Remove each action instance of the counterexample from the spec, one at a time, and yield the changes."""
+    """Leave each action instance out of the counterexample, one at a time, and yield the changes."""
+    if search.item.kind is Kind.DEADLOCK:  # fewer actions cannot explain why no action is enabled
+        return
     for instance in dict.fromkeys(search.trace.instances):
-        actions = tuple(_without(action, instance) for action in search.spec.actions)
-        others = {step.action for step in search.trace.steps} - {instance.action.name}
-        answer = search.answer(attrs.evolve(search.spec, actions=actions), others)
+        world = world_without(search.trace, instance, search.item)
+        answer: Answer = "does not mend" if world is None else search.answer_of_search(world)
         yield Change("step", repr(instance), answer, instance.sentence)
 
 
-def _without(action: Action[object, ...], instance: ActionInstance[object]) -> Action[object, ...]:
-    if action is not instance.action:
-        return action
-    return _WithoutInstance(action.name, action.function, action.domains, action.sentence, instance.values)
-
-
-def has_rules(spec: Spec[object]) -> bool:
-    """Return whether a spec is built from the table of rules of Kafka's releases."""
-    return _column_of(spec) is not None
+def default_seconds(spec: Spec[object]) -> float:
+    """Return the default time limit for a diagnosis: `SECONDS` for a spec that is built from rules, otherwise 0."""
+    return SECONDS if rule_table(spec) is not None else 0
 
 
 def lines(diagnosis: Diagnosis) -> Sequence[str]:
-    """Return a diagnosis in lines of text. Empty if all changes were decided and no change mends the violation."""
+    """Return a diagnosis in sentences. Empty if all changes of rules were decided and none mends the violation."""
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
     if diagnosis.undecided:
-        names = ", ".join(change.name for change in diagnosis.undecided)
-        said.append(f"not decided in the time limit: whether {diagnosis.name} holds with {names}")
+        names = ", ".join(change.name for change in diagnosis.undecided[:MOST_UNDECIDED])
+        more = len(diagnosis.undecided) - MOST_UNDECIDED
+        names += f" and {more} more" if more > 0 else ""
+        preposition = "without" if diagnosis.undecided[0].kind == "step" else "with"
+        said.append(f"not decided in the time limit: whether {diagnosis.name} holds {preposition} {names}")
+    if diagnosis.interrupted:
+        said.append(f"the search for what decides {diagnosis.name} was interrupted")
+    if not said and any(change.kind == "step" for change in diagnosis.changes):
+        said.append(
+            f"no single step decides it: without any one of them, {diagnosis.name} is still violated, or what it is "
+            "about no longer happens"
+        )
     return said
 
 
@@ -321,7 +274,8 @@ def _words(change: Change) -> str:
     match change.kind:
         case "rule":
             tickets = f" ({', '.join(change.tickets)})" if change.tickets else ""
-            return f"holds with {change.name}, the rule of {change.about} and later{tickets}"
+            return f"holds with {change.name}, the rule{'s' * (',' in change.name)} of {change.about}{tickets}"
         case "configuration":
             return f"holds with {change.name}: {change.about}"
-    return f"holds without {change.name}{f': {change.about}' if change.about else ''}"
+    about = f": {change.about}" if change.about else ""
+    return f"holds among the other steps of the counterexample, in any order, without {change.name}{about}"

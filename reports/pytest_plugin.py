@@ -1,6 +1,7 @@
-"""The pytest plugin, which collects each check of a ``leadline.toml`` as a test.
+"""A pytest plugin that collects each check of a ``leadline.toml`` file as a test.
 
-pytest loads the plugin wherever leadline is installed, so it imports no further modules until it finds a suite.
+pytest loads the plugin wherever leadline is installed. Therefore the plugin imports no other modules of leadline until
+it finds a suite.
 """
 
 from __future__ import annotations
@@ -26,12 +27,18 @@ class UnexpectedResult(Exception):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option for the folder of pages and traces."""
+    """Add the option for the folder in which pages and traces are saved."""
     parser.getgroup("leadline", "checks of leadline.toml").addoption(
         "--leadline-out",
         metavar="DIR",
         type=Path,
-        help="Write the page and the traces of each failed check to DIR. By default, they are in pytest's cache.",
+        help="Write the page and the traces of each failed check to DIR instead of pytest's cache.",
+    )
+    parser.getgroup("leadline").addoption(
+        "--leadline-diagnose",
+        metavar="S",
+        type=float,
+        help="After an unexpected violation, search up to S seconds for what decides it, as leadline check --diagnose.",
     )
 
 
@@ -84,8 +91,8 @@ class CheckItem(pytest.Item):
             workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
             if workers > 1 and "PYTHON_CPU_COUNT" not in os.environ:
                 patch.setenv("PYTHON_CPU_COUNT", str(max(1, len(os.sched_getaffinity(0)) // workers)))
-            outcome = self.prepared.run()
-        if outcome.result.interrupted:
+            outcome = self.prepared.run().diagnosed(self.config.getoption("--leadline-diagnose"))
+        if outcome.result.interrupted or (outcome.diagnosis is not None and outcome.diagnosis.interrupted):
             raise KeyboardInterrupt
         if outcome.failure:
             raise UnexpectedResult("\n".join(_lines(outcome, self._saved(outcome))))
@@ -94,7 +101,8 @@ class CheckItem(pytest.Item):
         """Write the traces and the page of a failed check.
 
         Returns:
-            The paths of the files, with the keys ``trace`` and ``page``. The paths are also properties in JUnit XML.
+            The paths of the files, with the keys ``trace`` and ``page``. The paths are also recorded as properties in
+            JUnit XML.
         """
         from leadline.reports.cli.outputs import Attempts, save_traces, write_output
         from leadline.reports.formats.suites import SUITE_FORMATS
@@ -150,7 +158,7 @@ def _lines(outcome: Outcome, saved: Mapping[str, Path]) -> Iterator[str]:
     from leadline.reports.runs.run_view import view_of_result
     from leadline.reports.terminal.trace import plain_text
 
-    yield from (outcome.failure, searched(view_of_result(outcome.result)))
+    yield from (outcome.failure, searched(view_of_result(outcome.result)), *outcome.causes)
     violated = (item for item in outcome.result.properties if item.verdict is Verdict.VIOLATED)
     for trace in [trace for item in violated for trace in item.traces][:1]:
         yield from ("", plain_text(trace))

@@ -26,6 +26,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import nearest
+from leadline.reports.diagnosis import Diagnosis, default_seconds, diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations
@@ -49,7 +50,7 @@ class Check:
     Attributes:
         spec: a catalog name, or a file's path relative to the suite's folder, with ``:name``.
         expect: the expected verdict; ``incomplete`` means that no violation is found within the limits.
-        violates: the property expected to be violated. Required if, and only if, a violation is expected.
+        violates: the property that is expected to be violated. Required if, and only if, a violation is expected.
         name: the name of the check. By default, the spec's name.
         bounds: the bounds that differ from the spec's defaults.
         engine: ``explore`` or ``fuzz``.
@@ -63,9 +64,10 @@ class Check:
         steps: the maximum number of steps in a behaviour. Only for ``fuzz``.
         seed: the seed of the random choices. Only for ``fuzz``.
         verify: the share of learned results to compare with real calls, as a percentage such as ``5%``.
-        covers: the coverage that the run must also reach: the names of actions that must be enabled in some state, of
-            witnesses that must be shown, and of properties whose premise must be true in some state; true: all names.
-        marks: the names of pytest markers of the check, for `leadline.reports.pytest_plugin`.
+        covers: the coverage that the run must also reach, given as names. A named action must be enabled in some state,
+            a named witness must be shown, and the premise of a named property must be true in some state. If true, all
+            names are required.
+        marks: the names of the pytest markers of the check, see `leadline.reports.pytest_plugin`.
         note: a text about the check, for the page that `leadline answers` writes.
     """
 
@@ -116,7 +118,7 @@ class PreparedCheck:
 
     @property
     def is_python_file(self) -> bool:
-        """True if the spec of the check is in a Python file, not in the catalog."""
+        """True if the spec of the check is defined in a Python file and not in the catalog."""
         return ".py" in self.check.spec
 
     @property
@@ -179,10 +181,34 @@ class PreparedCheck:
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """A check of a suite, together with its result."""
+    """A check of a suite, together with its result.
+
+    Attributes:
+        prepared: the check.
+        result: the result.
+        diagnosis: the diagnosis of the first unexpected violation, or None if there is none or it was not diagnosed.
+    """
 
     prepared: PreparedCheck
     result: Result
+    diagnosis: Diagnosis | None = None
+
+    def diagnosed(self, seconds: float | None = None, progress: Progress | None = None) -> Outcome:
+        """Return the outcome with a diagnosis, if the result is an unexpected violation.
+
+        Parameters:
+            seconds: the time limit in seconds, or None for the default of the spec. 0 for no diagnosis.
+            progress: a function that is called regularly with the counts of the current search.
+        """
+        limit = default_seconds(self.result.spec) if seconds is None else seconds
+        if not limit or self.verdicts_as_expected or self.result.verdict is not Verdict.VIOLATED:
+            return self
+        return attrs.evolve(self, diagnosis=diagnose(self.result, limit, progress))
+
+    @property
+    def causes(self) -> Sequence[str]:
+        """The diagnosis in sentences. Empty if there is none."""
+        return lines(self.diagnosis) if self.diagnosis is not None else ()
 
     @property
     def failure(self) -> str:
@@ -197,7 +223,7 @@ class Outcome:
 
     @property
     def _unexpected(self) -> str:
-        """Why the result, without the coverage, is not as expected. Empty if the result is as expected."""
+        """Why the result is not as expected, disregarding coverage. Empty if the result is as expected."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -222,7 +248,7 @@ class Outcome:
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """Descriptions of the missing coverage, by the name of the action or property."""
+        """Descriptions of the missing coverage, by the name of the action or property that is not covered."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
@@ -256,7 +282,8 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 0 if the result is as expected, 3 if the run stopped before the expected verdict, otherwise 1.
+        """The exit code: 0 if the result is as expected, 3 if the run ended before the expected verdict, and otherwise
+        1.
 
         If the verdict is as expected, a wrong count or missing coverage is a failure, even if the run is expected to be
         incomplete.
@@ -291,7 +318,7 @@ class SuiteRun:
 
     @property
     def summary(self) -> str:
-        """A sentence with the number of checks whose results are as expected."""
+        """A sentence with the number of checks that have the expected result."""
         return as_expected([outcome.exit_code for outcome in self.outcomes], len(self.checks))
 
 
@@ -342,7 +369,7 @@ def read_suite(path: Path) -> list[PreparedCheck]:
 
 
 def _header_lines(path: Path) -> list[int]:
-    """Return the numbers of the lines in a suite's file at which a check begins."""
+    """Return the numbers of the lines in a suite file at which a check begins."""
     lines = file_text(path).splitlines()
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
@@ -361,7 +388,7 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
         spec = load_spec(check.spec, path.parent).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         if check.violates and check.violates not in (wanted or []):
-            raise LeadlineError(f"violates = {check.violates!r} is not one of its properties")
+            raise LeadlineError(f"violates = {check.violates!r} is not a property of this check")
         prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
@@ -380,7 +407,7 @@ def _check_sense(check: Check, given: set[str]) -> None:
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" must be given together')
     if check.engine == "fuzz" and check.expect == "holds":
         raise LeadlineError(
-            'expect = "holds" needs engine = "explore", because a random search cannot prove it: use '
+            'expect = "holds" requires engine = "explore", because a random search proves nothing: use '
             'expect = "incomplete", and covers = ["WITNESS"] if a witness must be shown'
         )
     if check.engine == "fuzz" and check.distinct_states is not None:
@@ -417,7 +444,7 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _converter() -> cattrs.Converter:
-    """Return a converter that accepts the types of TOML and does not convert between types."""
+    """Return a converter that accepts the types of TOML and does not convert one type to another."""
     converter = cattrs.Converter(forbid_extra_keys=True)
 
     def take(kind: object, right: str, fits: Callable[[object], bool]) -> None:
@@ -451,7 +478,9 @@ def _converter() -> cattrs.Converter:
 
 
 def _explained(error: cattrs.BaseValidationError) -> str:
-    """Return the message of the first error in a check. Unknown keys come first, as they may cause other errors."""
+    """Return the message for the first error in a check. Unknown keys come first, because they can cause further
+    errors.
+    """
     complaints = cattrs.transform_error(error, format_exception=lambda inner, _: _complaint(inner))
     first = min(complaints, key=lambda text: not text.startswith("unknown"))
     message, _, key = first.rpartition(" @ $")

@@ -1,5 +1,5 @@
 """Formats that CI systems read.
 
-Read in this order: `findings` collects the findings, which `junit`, `sarif` and `github` write; `markdown` and
-`suite_json` write results.
+Read the modules in this order: `findings` collects the findings. `junit`, `sarif` and `github` write the findings.
+`markdown` and `suite_json` write results.
 """

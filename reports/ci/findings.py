@@ -1,4 +1,4 @@
-"""Findings: the results of a check, one for each property, as CI systems show them: passed, failed or incomplete."""
+"""Findings: the results of a check in the form that CI systems show. A finding is passed, failed or incomplete."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from leadline.checker.properties import Property
 from leadline.checker.result import PropertyResult, Verdict
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
+from leadline.reports.diagnosis import Diagnosis, lines
 from leadline.reports.exit_codes import INCOMPLETE
 from leadline.reports.suite import Outcome, PreparedCheck, SuiteRun
 
@@ -22,7 +23,9 @@ WHOLE = "as expected"
 
 @attrs.frozen
 class SourceLocation:
-    """A line in a source file. Its path is relative to the working directory, or else to the import path."""
+    """A line in a source file. The path is relative to the working directory if possible, or else to the import
+    path.
+    """
 
     path: str
     line: int
@@ -30,17 +33,18 @@ class SourceLocation:
 
 @attrs.frozen(eq=False)
 class Finding:
-    """The result of an entire check, or of one property of the check. All texts are `visible`.
+    """The result of a whole check, or of one property of a check. All texts are `visible`.
 
     Attributes:
         check: the check's title.
         name: the property's name, or `WHOLE`.
         status: ``passed``, ``failed``, or ``incomplete`` if the expected verdict was not reached.
         message: the problem in one line, or the result if the finding passed.
-        property: the property, or None if the finding is about an entire check.
+        property: the property, or None if the finding is about a whole check.
         trace: the trace, or None if there is no trace.
-        seconds: for the first finding of a check, the time that the check took.
+        seconds: the running time of the check, if this is the first finding of the check.
         location: the source location of the finding, or None if it is unknown.
+        diagnosis: the diagnosis of the violation, or None if it was not diagnosed.
     """
 
     check: str = attrs.field(converter=visible)
@@ -51,13 +55,23 @@ class Finding:
     trace: Trace[object] | None = None
     seconds: float = 0.0
     location: SourceLocation | None = None
+    diagnosis: Diagnosis | None = None
+
+    def causes(self) -> list[str]:
+        """Return the diagnosis in `visible` sentences. Empty if there is none."""
+        return [visible(line) for line in lines(self.diagnosis)] if self.diagnosis is not None else []
+
+    def explained(self) -> str:
+        """Return the message, followed by the diagnosis."""
+        return ". ".join([self.message, *self.causes()])
 
 
 def findings(outcome: Outcome) -> list[Finding]:
-    """Return the findings of a check. The first finding is about the entire check, unless a property shows the failure.
+    """Return the findings of a check. The first finding is about the whole check, unless a property explains the
+    failure.
 
-    If the verdicts are as expected, there are no findings for properties that are undecided because of an expected
-    violation or limit: they neither passed nor failed.
+    If an expected violation or limit leaves a property undecided, there is no finding for that property, because it
+    neither passed nor failed.
     """
     own = list(_of_properties(outcome))
     explained = any(finding.status != "passed" for finding in own)
@@ -72,7 +86,7 @@ def suite_findings(run: SuiteRun) -> list[Finding]:
 
 
 def not_run(check: str) -> Finding:
-    """Return the finding for a check that was not run or that ended with an error in its spec."""
+    """Return the finding for a check that was not run, or for a check whose spec raised an error."""
     return Finding(check, WHOLE, "incomplete", "it was not run to its end")
 
 
@@ -96,7 +110,8 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
                     reason = f"{name} is incomplete: {result.reason}"
                     yield Finding(title, name, "incomplete", reason, *about, location=place)
             case Verdict.VIOLATED if not outcome.verdicts_as_expected and name != check.violates:
-                yield Finding(title, name, "failed", said, *about, location=place)
+                own = outcome.diagnosis if outcome.diagnosis is not None and outcome.diagnosis.name == name else None
+                yield Finding(title, name, "failed", said, *about, location=place, diagnosis=own)
             case Verdict.HOLDS if name == check.violates:
                 yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about, location=place)
             case _:
@@ -104,7 +119,7 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
 
 
 def _said(item: PropertyResult) -> str:
-    """Return the verdict on a property, followed by the reason for the violation or by the property's sentence."""
+    """Return the verdict on a property as text, with the reason for the violation or the sentence of the property."""
     trace = next(iter(item.traces), None)
     if item.verdict is Verdict.VIOLATED:
         verb = "is never shown" if item.property.kind.is_witness else "is violated"
@@ -119,8 +134,8 @@ def _said(item: PropertyResult) -> str:
 def location_of(item: Property, prepared: PreparedCheck | None = None) -> SourceLocation | None:
     """Return the source location at which a CI system shows a violation.
 
-    This is the property's function if its file is in the working directory. Otherwise, as for shipped properties, it
-    is the check in the suite's file.
+    The location is the function of the property if its file is in the working directory. Otherwise, for example for a
+    shipped property, the location is the check in the suite file.
 
     Parameters:
         item: the property.

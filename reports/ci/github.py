@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub, which show findings next to the code, and summaries of jobs in Markdown."""
+"""Workflow commands of GitHub, which show findings next to the code, and job summaries in Markdown."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MOST_BYTES = 1_000_000
 
 
 def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield a workflow command for each finding that is not as expected, located at its property's function.
+    """Yield a workflow command for each unexpected finding. The command refers to the function of the property.
 
-    GitHub shows only the first ten commands of a job step. Therefore failures come first, and each incomplete check has
-    one command.
+    GitHub shows only the first ten commands of a job step. Therefore failures come first, and an incomplete check has
+    only one command.
     """
     failed, left_open = list[Finding](), list[Finding]()
     for outcome in outcomes:
@@ -33,7 +33,7 @@ def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
         where = {"file": visible(place.path), "line": str(place.line)} if place is not None else {}
         said = {**where, "title": f"{finding.check}: {finding.name}"}
         given = ",".join(f"{name}={_property(value)}" for name, value in said.items())
-        yield f"::error {given}::{_data(finding.message)}"
+        yield f"::error {given}::{_data(finding.explained())}"
 
 
 def _data(text: str) -> str:
@@ -52,7 +52,8 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
     Parameters:
         outcomes: the checks that were run, with their results.
         planned: the number of checks in the suite.
-        most: the maximum size of the summary in bytes. Diagrams that do not fit are left out and counted.
+        most: the maximum size of the summary in bytes. Diagrams that do not fit are left out, and their number is
+            given.
     """
     lines = [f"### leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", ""]
     lines += ["| | check | expected | found | distinct states | trace | time |", "|---|---|---|---|---:|---:|---:|"]
@@ -62,7 +63,7 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
     for finding in _drawn(outcomes):
         assert finding.trace is not None
         diagram = (
-            f"\n<details><summary>{cell(finding.check)}: {cell(finding.message)}</summary>\n\n"
+            f"\n<details><summary>{cell(finding.check)}: {cell(finding.explained())}</summary>\n\n"
             f"```mermaid\n{mermaid(story_of(finding.trace))}```\n\n</details>\n"
         )
         if len((text + diagram).encode("utf-8")) + 200 > most:
@@ -73,7 +74,7 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
 
 
 def _drawn(outcomes: Sequence[Outcome]) -> list[Finding]:
-    """Return the findings whose traces are shown."""
+    """Return the findings whose traces are drawn in the summary."""
     found = [finding for outcome in outcomes for finding in findings(outcome)]
     with_trace = [item for item in found if item.trace is not None and item.trace.about is not None]
     wrong = [item for item in with_trace if item.status == "failed"]

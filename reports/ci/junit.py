@@ -33,9 +33,10 @@ def junit(name: str, found: Sequence[Finding]) -> str:
         about = {"classname": finding.check, "name": finding.name, "time": _time(finding.seconds)}
         case = ElementTree.SubElement(suite, "testcase", about)
         said = ElementTree.SubElement(case, ELEMENTS[finding.status])
-        said.text = plain_text(finding.trace) if finding.trace is not None else finding.message
+        text = plain_text(finding.trace) if finding.trace is not None else finding.message
+        said.text = "\n".join([text, *finding.causes()])
         if finding.status != "passed":
-            said.attrib |= {"type": finding.status, "message": finding.message}
+            said.attrib |= {"type": finding.status, "message": finding.explained()}
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 

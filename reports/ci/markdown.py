@@ -129,7 +129,8 @@ def _emphasised(verdict: MatrixCell) -> str:
 
 
 def mutants_summary(report: Report) -> Iterator[str]:
-    """Yield the lines of a report on mutants: the original, each mutant, and the mutants that each property kills.
+    """Yield the lines of a report on mutants: the results of the original spec and of each mutant, and the kills of
+    each property.
 
     Parameters:
         report: the report on the mutants.
@@ -174,7 +175,7 @@ def mutants_summary(report: Report) -> Iterator[str]:
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    """Yield further sentences about the mutants."""
+    """Yield additional sentences about the mutants."""
     if report.stopped:
         yield f"incomplete: {report.stopped}"
     yield from report.advice
@@ -186,12 +187,14 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """Return text escaped for a table cell, except that names in backticks are shown as code."""
+    """Return text escaped for a table cell. Names in backticks are still shown as code."""
     return "".join(part if index % 2 else cell(part) for index, part in enumerate(re.split(r"(`[\w./-]+`)", text)))
 
 
 def _code(text: str) -> str:
-    """Return a name in backticks, or escaped by `cell` if it contains characters that are special in code or tables."""
+    """Return a name as code in backticks. If it contains characters that are special in code or tables, escape it
+    instead.
+    """
     return cell(text) if set(text) & {"`", "|", "\\"} or not text.isprintable() else f"`{text}`" if text else ""
 
 

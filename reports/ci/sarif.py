@@ -1,4 +1,4 @@
-"""Findings in the format SARIF 2.1.0, for code scanning."""
+"""Findings in the SARIF 2.1.0 format, for code scanning."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from importlib.metadata import version
 from urllib.parse import quote
+
+import attrs
 
 from leadline.checker.properties import Property
 from leadline.checker.support.escapes import visible
@@ -16,10 +18,11 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(found: Iterable[Finding]) -> str:
-    """Return findings as a SARIF log, with a rule for each property, and a result for each unexpected finding.
+    """Return findings as a SARIF log with a rule for each property and a result for each unexpected finding.
 
-    A violation is an error, with its trace as a code flow. An incomplete finding is of kind ``open``, and the run is
-    not successful. A finding without a location, such as a finding about an entire check, is a notification.
+    A violation is an error, with its trace as a code flow and its diagnosis in the property bag. An incomplete finding
+    is of kind ``open``, and the run is not successful. A finding without a location, such as a finding about an entire
+    check, is a notification.
     """
     wrong = [finding for finding in found if finding.status != "passed"]
     placed = [
@@ -31,7 +34,7 @@ def sarif(found: Iterable[Finding]) -> str:
     driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
     results = [_result(finding, place, list(rules)) for finding, _, place in placed]
     said = [
-        {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
+        {"level": "error", "message": {"text": f"{finding.check}: {finding.explained()}"}}
         for finding in wrong
         if finding.property is None or finding.location is None
     ]
@@ -54,7 +57,7 @@ def _result(finding: Finding, place: SourceLocation, rules: list[str]) -> dict[s
         "ruleIndex": rules.index(finding.name),
         "kind": "fail" if finding.status == "failed" else "open",
         "level": "error" if finding.status == "failed" else "none",
-        "message": {"text": f"{finding.check}: {finding.message}"},
+        "message": {"text": f"{finding.check}: {finding.explained()}"},
         "locations": [_location(place)],
         "partialFingerprints": {"checkAndProperty/v1": f"{finding.check}/{finding.name}"},
     }
@@ -64,6 +67,8 @@ def _result(finding: Finding, place: SourceLocation, rules: list[str]) -> dict[s
             for frame in story_of(finding.trace).frames
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
+    if finding.diagnosis is not None:
+        result["properties"] = {"diagnosis": attrs.asdict(finding.diagnosis)}
     return result
 
 

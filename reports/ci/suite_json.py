@@ -1,7 +1,7 @@
 """A run of a suite as a JSON object, for programs.
 
-Its JSON Schema is ``check.schema.json`` in this folder. `VERSION` changes when programs that read the object may have
-to change.
+Its JSON Schema is ``check.schema.json`` in this folder. `VERSION` is increased when the format changes in a way that
+existing programs may not be able to read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
 
 
 def _check_object(prepared: PreparedCheck, outcome: Outcome | None, origin: Origin) -> dict[str, object]:
-    """Return a check with its result. If the check was not run, the fields of the result are null."""
+    """Return a check and its result as an object. If the check was not run, the fields of the result are null."""
     check = prepared.check
     return {
         "name": prepared.title,
@@ -53,7 +53,9 @@ def _check_object(prepared: PreparedCheck, outcome: Outcome | None, origin: Orig
         "violates": check.violates,
         "status": _status(outcome),
         "failure": None if outcome is None else outcome.failure or None,
-        "result": None if outcome is None else result_object(view_of_result(outcome.result, origin), {}),
+        "result": None
+        if outcome is None
+        else result_object(view_of_result(outcome.result, origin, outcome.diagnosis), {}),
     }
 
 

@@ -12,7 +12,7 @@ from leadline.reports.exit_codes import INCOMPLETE
 
 
 def main() -> None:
-    """Run the command line, and then end the process even if threads are still running."""
+    """Run the command line, and then end the process even if other threads are still running."""
     with handled(leave):
         fix_hash_seed()
     try:

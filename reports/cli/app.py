@@ -1,4 +1,4 @@
-"""The group of all commands, which turns every error into an error message and an exit code."""
+"""The group of all commands, which turns each error into an error message and an exit code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
 
 COMMANDS = {
+    "advise": "Say which known bugs an upgrade of Kafka mends, makes possible, or leaves.",
     "answers": "Run a suite, and write its questions and answers as Markdown.",
     "audit": "Check the data directories of real brokers.",
+    "brokers": "List the releases of Kafka that can be started on this machine, or try one.",
     "bugs": "Search for known bugs in the releases that have them and in the releases that fixed them.",
     "check": "Run a suite of checks, as CI does.",
     "diff": "Show a behaviour that one spec allows and another does not, side by side.",
@@ -34,6 +36,7 @@ COMMANDS = {
     "mutate": "Change a spec in many ways, and show which properties detect the changes.",
     "replay": "Re-execute a saved trace on the model, and report the first difference.",
     "report": "Write an HTML page of saved results and traces.",
+    "reproduce": "Replay the counterexample of a known bug on real brokers.",
     "serve": "Explore a state space in a browser, one step at a time.",
     "specs": "List the specs, or show the rules, bounds, actions and properties of one spec.",
     "trace": "Show a saved trace step by step, or convert it to a format for other tools.",
@@ -74,7 +77,7 @@ class Commands(click.Group):
 
 
 class ReaderGone(Exception):
-    """Raised when the process that reads standard output has closed it, as `head` does."""
+    """Raised when the process that reads standard output has closed the pipe, as `head` does."""
 
 
 class StoppedEarly(Exception):
@@ -95,6 +98,7 @@ def app() -> None:
     leadline specs              list the specs of Kafka's releases and designs
     leadline explore kafka/3.7  search one of these specs
     leadline bugs               search for known bugs in Kafka's releases
+    leadline advise --help      what an upgrade of Kafka changes for your settings
     leadline audit DIR...       check the data directories of real brokers
     leadline matrix             show the verdicts on several specs as tables
 
@@ -116,7 +120,7 @@ IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Return an escaped form of characters that cannot be encoded. This is an error handler for `codecs`."""
+    """Return the escaped form of characters that cannot be encoded. This function is an error handler for `codecs`."""
     assert isinstance(error, UnicodeEncodeError)
     return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
 
@@ -195,7 +199,7 @@ class Notes(logging.Handler):
 
 
 def _silence_stdout() -> None:
-    """Redirect standard output to the null device, so that flushing it at exit raises no error."""
+    """Redirect standard output to the null device, so that flushing standard output at exit does not raise an error."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

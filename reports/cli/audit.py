@@ -35,14 +35,15 @@ from leadline.reports.terminal.console import console, is_plain
     "--after",
     multiple=True,
     metavar="DIR",
-    help="A data directory that was copied later than those given with --before, as DIR is (can be repeated).",
+    help="A data directory that was copied later than those given with --before (can be repeated). "
+    "The argument DIR has the same meaning.",
 )
 @format_options(AUDIT_FORMATS)
 @click.option(
     "--stopped",
     is_flag=True,
-    help="No broker was running when the directories were copied. Treat them as copied at the same time, even if "
-    "brokers had crashed.",
+    help="Declare that no broker was running when the directories were copied. They are then treated as copied at the "
+    "same time, even if brokers had crashed.",
 )
 @click.option("--no-traces", is_flag=True, help="Do not search for known bugs that match a finding.")
 @click.option("--no-checksums", is_flag=True, help="Do not verify the checksums of batches.")
@@ -70,7 +71,7 @@ from leadline.reports.terminal.console import console, is_plain
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Use N processes; by default, one for each core.",
+    help="Use N processes. By default, there is one process for each core.",
 )
 def audit(
     directories: tuple[str, ...],
@@ -90,10 +91,10 @@ def audit(
 
     Each log is checked. The replicas of a partition are compared with each other and with the metadata log.
 
-    DIR is a broker's data directory (log.dirs), or a directory that contains those of several brokers. Nothing is
-    written to it. Directories of running brokers cannot all be copied at the same time, so checks that compare brokers
-    at a single point in time are incomplete. With --before, records that were committed in the earlier copy must be
-    present in the later copy.
+    DIR is the data directory (log.dirs) of a broker, or a directory that contains the data directories of several
+    brokers. The directories are only read. The directories of running brokers cannot all be copied at the same time, so
+    checks that compare brokers at a single point in time are incomplete. With --before, records that were committed in
+    the earlier copy must be present in the later copy.
 
     \b
     leadline audit /var/lib/kafka/broker-1 /var/lib/kafka/broker-2 /var/lib/kafka/broker-3

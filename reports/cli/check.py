@@ -15,7 +15,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.reports.cli.options import coverage_option, verify_option
+from leadline.reports.cli.options import coverage_option, diagnose_option, verify_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
@@ -32,13 +32,21 @@ from leadline.reports.terminal.trace import show_traces
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--shipped", is_flag=True, help="Run the shipped suite, which checks every shipped protocol.")
 @format_options(SUITE_FORMATS)
+@diagnose_option
 @coverage_option
 @verify_option
-def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None, **wanted: Path | bool | None) -> int:
+def check(
+    file: Path | None,
+    shipped: bool,
+    diagnose: float | None,
+    coverage: bool,
+    verify: float | None,
+    **wanted: Path | bool | None,
+) -> int:
     """Run the checks of a suite, and compare each result with the expected one.
 
-    FILE is a TOML file. By default, it is leadline.toml in the current folder. If that file does not exist, it is
-    pyproject.toml, which must then have a table [tool.leadline].
+    FILE is a TOML file. The default is leadline.toml in the current folder or, if that file does not exist, the table
+    [tool.leadline] in pyproject.toml.
 
     \b
     [[check]]
@@ -53,7 +61,7 @@ def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None
     invalid; 3: a check is incomplete.
     """
     if shipped and file is not None:
-        raise click.UsageError("--shipped runs the shipped suite: leave out FILE or --shipped")
+        raise click.UsageError("--shipped cannot be used with FILE: pass only one of them")
     path = SHIPPED if shipped else file or find_suite(Path())
     if path is None:
         raise LeadlineError(
@@ -64,7 +72,7 @@ def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None
     files = Files(SUITE_FORMATS, wanted)
     out = console(quiet=files.only_json)
     with only_the_result_on_stdout(files.only_json):
-        outcomes, broken = _run(out, checks, coverage, verify)
+        outcomes, broken = _run(out, checks, coverage, verify, diagnose)
     run, attempt = SuiteRun(path.name, checks, outcomes), Attempts()
     with attempt:
         files.print(run)
@@ -78,18 +86,20 @@ def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None
 
 
 def _run(
-    out: Console, checks: Sequence[PreparedCheck], coverage: bool, verify: float | None
+    out: Console, checks: Sequence[PreparedCheck], coverage: bool, verify: float | None, diagnose: float | None
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
-    """Run checks one after another. Print a line for each check, and some of the traces.
+    """Run checks one after another, and print one line for each check and some of the traces.
 
     Parameters:
         out: where to print.
         checks: the checks.
         coverage: whether to measure coverage.
-        verify: the fraction of learned results to verify (see `CompiledSettings`), or None for each check's setting.
+        verify: the fraction of learned results to verify (see `CompiledSettings`), or None to use the setting of each
+            check.
+        diagnose: the time limit in seconds for finding the cause of an unexpected violation, or None for the default.
 
     Returns:
-        The outcomes, and the exception that ended the run early, or None if all checks were run.
+        The outcomes, and the exception that ended the run early. The exception is None if all checks were run.
     """
     width = max(len(prepared.title) for prepared in checks)
     shown, outcomes = set[bool](), list[Outcome]()
@@ -97,10 +107,14 @@ def _run(
         try:
             with progress_line(prepared.title) as progress:
                 outcome = prepared.run(progress, coverage, verify)
+            with progress_line(f"{prepared.title}: what decides it") as progress:
+                outcome = outcome.diagnosed(diagnose, progress)
         except (LeadlineError, KeyboardInterrupt) as error:  # the reports of an earlier run must be replaced
             return outcomes, error
         outcomes.append(outcome)
         out.print(_line(outcome, width), soft_wrap=True)
+        for text in outcome.causes:
+            out.print(Padding(Text(visible(text)), (0, 0, 0, 6)))
         view = view_of_result(outcome.result)
         if view.verdict is Verdict.HOLDS and not prepared.is_python_file:
             bounds = bounds_text({name: value for name, value in view.bounds.items() if value})
@@ -115,6 +129,8 @@ def _run(
             show_traces(out, outcome.result, only=1)
         if outcome.result.interrupted:
             break
+        if outcome.diagnosis is not None and outcome.diagnosis.interrupted:
+            return outcomes, KeyboardInterrupt()
     return outcomes, None
 
 

@@ -1,4 +1,4 @@
-"""`leadline explore`: search every reachable state."""
+"""The command `leadline explore`, which searches every reachable state of a spec."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import click
 from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.engines.budget import Budget
 from leadline.checker.result import Limits
+from leadline.invariants.promises import promised
 from leadline.reports.cli.options import (
     VERIFY_HELP,
     Share,
     chosen_spec,
     coverage_option,
+    diagnose_option,
     max_memory_option,
     no_invariants_option,
     spec_options,
@@ -23,7 +25,7 @@ from leadline.reports.cli.options import (
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
-from leadline.reports.diagnosis import SECONDS, has_rules
+from leadline.reports.diagnosis import default_seconds
 from leadline.reports.formats.runs import RUN_FORMATS
 
 
@@ -50,19 +52,12 @@ from leadline.reports.formats.runs import RUN_FORMATS
     metavar="N",
     help="Show up to N different shortest counterexamples to each violated property.",
 )
-@click.option(
-    "--diagnose",
-    type=click.FloatRange(0),
-    metavar="S",
-    help="After a violation, search up to S seconds for a rule of a later release, or a configuration, with which the "
-    "property holds. In your own spec, search for a step of the counterexample without which the property holds. "
-    f"By default, {SECONDS:g} for releases of Kafka, and 0 for other specs.",
-)
+@diagnose_option
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Use N workers; by default, one for each core. Requires --engine compiled.",
+    help="Use N workers. By default, there is one worker for each core. Requires --engine compiled.",
 )
 @click.option(
     "--verify",
@@ -80,7 +75,8 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--checkpoint-every",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Seconds between checkpoints; by default 30. Requires --engine compiled, and --checkpoint or --resume.",
+    help="Save the search every S seconds. The default is 30. Requires --engine compiled, and either --checkpoint or "
+    "--resume.",
 )
 @click.option(
     "--resume",
@@ -97,7 +93,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--shards",
     type=click.IntRange(1, 65_535),
     metavar="N",
-    help="Divide the states into N shards; by default, one for each core. Requires --engine spark.",
+    help="Divide the states into N shards. By default, there is one shard for each core. Requires --engine spark.",
 )
 @click.option(
     "--work-dir",
@@ -153,10 +149,11 @@ def explore(
 ) -> int:
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
-    SPEC is a name that `leadline specs` lists, or path/to/file.py:name for your own spec.
-    Counterexamples are as short as possible. If several properties are violated, only the first
-    one's counterexample is shown; -i NAME shows that of another. Without --keep-going, the search
-    stops after the first level with a violation.
+    SPEC is a name that `leadline specs` lists, or path/to/file.py:name for your own spec. Counterexamples are as short
+    as possible. If several properties are violated, only the counterexample to the first property is shown; use -i NAME
+    to show the counterexample to a different property. Without --keep-going, the search stops after the first level
+    with a violation. In a release of Kafka, promises to users come first: after a violation of a different property,
+    the search continues up to 250,000 states, because a promise may be violated too.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2
@@ -188,11 +185,13 @@ def explore(
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} requires --engine {' or '.join(engines)}, not {engine}")
     if checkpoint is not None and resume is not None:
-        raise click.UsageError("--resume saves to the folder that it resumes from: leave out --checkpoint")
+        raise click.UsageError(
+            "--checkpoint cannot be used with --resume, which saves the search to the resumed folder"
+        )
     if checkpoint_every is not None and checkpoint is None and resume is None:
-        raise click.UsageError("--checkpoint-every needs --checkpoint or --resume")
+        raise click.UsageError("--checkpoint-every requires --checkpoint or --resume")
     if work_dir is not None and resume is not None:
-        raise click.UsageError("--resume uses the folder that it resumes from: leave out --work-dir")
+        raise click.UsageError("--work-dir cannot be used with --resume, which uses the resumed folder")
     if coverage and engine == "spark":
         raise click.UsageError("--coverage does not work with --engine spark: use compiled or oracle")
     if coverage and resume is not None:
@@ -202,15 +201,16 @@ def explore(
     files = Files(RUN_FORMATS, wanted)
     with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
+    limits = attrs.evolve(limits, sought=promised(chosen))
     settings = EXHAUSTIVE[engine].settings(**chosen_settings)
     shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
     search = functools.partial(EXHAUSTIVE[engine], chosen, limits, settings=settings)
-    seconds = diagnose if diagnose is not None else SECONDS if has_rules(chosen) else 0
+    seconds = diagnose if diagnose is not None else default_seconds(chosen)
     return run(lambda progress: search(progress=progress), chosen, engine, shown, files, trace_out, seconds)
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
-    """Return Spark's properties by name. Raise UsageError if a text does not have the form NAME=VALUE."""
+    """Return Spark properties by name. Raise UsageError if a text is not of the form NAME=VALUE."""
     for text in given:
         if "=" not in text:
             raise click.UsageError(f"invalid --conf {text}: write NAME=VALUE, as in --conf spark.executor.memory=2g")

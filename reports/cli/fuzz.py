@@ -50,33 +50,33 @@ from leadline.reports.formats.runs import RUN_FORMATS
     default=0,
     show_default=True,
     metavar="N",
-    help="Seed of the random choices; the same seed gives the same result.",
+    help="Seed of the random choices. The same seed gives the same result.",
 )
 @click.option(
     "--max-seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop after S seconds, including the time for shortening counterexamples. Removing steps from them may take 3 "
-    "seconds more.",
+    help="Stop after S seconds, including the time for shortening counterexamples. Removing steps from "
+    "counterexamples may take up to 3 seconds longer.",
 )
 @max_memory_option
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Do not stop when every invariant is violated, but search all N behaviours of --examples.",
+    help="Search all N behaviours of --examples, even after every invariant has been violated.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
     metavar="N",
-    help="Divide the work among N workers. By default, one for each core, or one in total with --coverage. The results "
-    "do not depend on N.",
+    help="Divide the work among N workers. By default, there is one worker for each core, or a single worker with "
+    "--coverage. The results do not depend on N.",
 )
 @click.option(
     "--uniform",
     is_flag=True,
     help="Take only random walks from the initial states, and check only the steps taken. By default, the search "
-    "mostly takes reached states in random order instead, and checks every step that is enabled in them.",
+    "instead visits most states in random order, and checks every enabled step of these states.",
 )
 @verify_option
 @coverage_option

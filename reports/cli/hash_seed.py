@@ -1,9 +1,9 @@
 """Set a fixed seed for the hashes of strings, so that repeated runs of a command give identical results.
 
-Python chooses a new seed for the hashes of strings in each process, so the order of sets of strings changes. Python
-reads the seed when it starts, so the command restarts itself before it imports any large module. Helper processes
-and Spark's workers inherit the seed. Hashes that depend on an address (of functions, of classes, and of None before
-Python 3.12) still differ between runs: see `leadline.checker.engines.set_order`.
+Python chooses a new seed for the hashes of strings in each process, so the order of a set of strings differs between
+runs. Python reads the seed only at startup, so the command restarts itself before it imports any large module. Helper
+processes and Spark workers inherit the seed. Some hashes depend on a memory address: those of functions, of classes,
+and (before Python 3.12) of None. They still differ between runs; see `leadline.checker.engines.set_order`.
 """
 
 from __future__ import annotations

@@ -40,11 +40,11 @@ def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     bounds = { acks = "all" }
 
     Each cell shows a verdict: holds, with the number of distinct states; violated, with the number of states in a
-    shortest trace ("by design" if the configuration does not promise the property); or incomplete, with the depth
-    reached. With properties = [], states are only counted.
+    shortest trace; or incomplete, with the depth reached. "by design" marks a violation of a property that the
+    configuration does not promise. With properties = [], the tables show only numbers of states.
 
-    Exit code 0: all searches were completed, with any verdicts; 2: the file is invalid; 3: the command was interrupted,
-    and the tables show only the searches that were completed.
+    Exit code 0: all searches were completed, whatever their verdicts; 2: the file is invalid; 3: the command was
+    interrupted, and the tables show only the searches that were completed.
     """
     searches = read_matrix(file or SHIPPED)
     planned = len(searches.prepared())

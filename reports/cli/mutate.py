@@ -1,4 +1,4 @@
-"""The command `leadline mutate`, which shows the properties that detect mistakes in a spec."""
+"""The command `leadline mutate`, which shows which properties detect mistakes in a spec."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ SAVE_SECONDS = 5.0
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Search N mutants in parallel; by default, one for each core.",
+    help="Search N mutants in parallel. By default, there is one search for each core.",
 )
 @click.option(
     "--resume",
@@ -132,11 +132,12 @@ def mutate(
 ) -> int:
     """Make mistakes in SPEC, one at a time, and show which properties detect them.
 
-    A mutant skips an action, drops or negates a guard, does not set a field, or has a constant off by one. For a
-    release of Kafka, there are also mutants with a different value of a rule, and mutants with known mistakes. Each
-    mutant is searched until its first violation. A mutant that behaves differently but violates no property survives,
-    so a property may be missing. A mutant is explained if a reason why it survives is given, by --explained or for
-    a shipped spec. Several SPECs are searched one after another; --rule applies only to the first.
+    A mutant is a copy of the spec with one mistake: for example, it skips an action, omits or negates a guard, does not
+    set a field, or has a constant that is off by one. For a release of Kafka, further mutants have a different value of
+    a rule or a known mistake. Each mutant is searched until its first violation. A mutant survives if it behaves
+    differently but violates no property, which suggests that a property is missing. A surviving mutant is explained if
+    --explained, or the shipped spec, gives a reason why it survives. Several SPECs are searched one after another;
+    --rule applies only to the first.
 
     \b
     leadline mutate my_protocol.py
@@ -145,8 +146,8 @@ def mutate(
     leadline mutate my_protocol.py --sample 20 --seed 1
     leadline mutate rpc/kip-320 --json mutants.json
 
-    Exit code 0: every mutant is killed, equivalent within the bounds, or explained; 1: a mutant survives, or an
-    explained mutant is killed; 2: usage error; 3: incomplete.
+    Exit code 0: every mutant is killed, equivalent within the bounds, or explained; 1: a mutant survives without an
+    explanation, or an explained mutant is killed; 2: usage error; 3: incomplete.
     """
     if more and wanted["html"] is not None:
         raise click.UsageError("--html supports only one SPEC: leave out --html, or pass only one SPEC")
@@ -204,7 +205,9 @@ def mutate(
 
 
 def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
-    """Return the user's explanations by mutant. Raise LeadlineError if a mutant in the file does not exist."""
+    """Return the explanations that the user gave, by mutant. Raise LeadlineError if a mutant in the file does not
+    exist.
+    """
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]
     for name in given:
@@ -224,7 +227,9 @@ def _planned(
     is_part: bool,
     sample: Sample | None,
 ) -> Report:
-    """Return a report without outcomes. If mutants are left out, the report gives no reasons for keeping properties."""
+    """Return a report without outcomes. If some mutants are left out, the report gives no reasons for keeping
+    properties.
+    """
     harmless = {each.name: each.harmless for each in wanted if each.harmless}
     return Report(
         spec=spec.name,
@@ -247,7 +252,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
     Parameters:
         reference: the name of the spec, or a Python file.
         spec: the spec.
-        given: true if the user gave bounds. All mutants then have these bounds.
+        given: true if the user gave bounds. All mutants then use these bounds.
     """
     known = [attrs.evolve(each, bounds={}) if given else each for each in known_mutations(reference)]
     found = mutations_of(spec)
@@ -255,7 +260,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
 
 
 def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutation]:
-    """Return the mutations whose kind and name were requested. Raise LeadlineError if there are no such mutations."""
+    """Return the mutations of the requested kinds and names. Raise LeadlineError if there are none."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
         raise LeadlineError("no mutant matches: run `leadline mutate SPEC --list` to list all mutants")
@@ -263,7 +268,9 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
 
 
 def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
-    """Search the mutants, and return the report with their outcomes. The report is also saved during the search."""
+    """Search the mutants, and return the report with their outcomes. The report is also saved regularly during the
+    search.
+    """
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:

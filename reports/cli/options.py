@@ -13,6 +13,7 @@ import click
 from leadline.checker.bounds import parse_bounds
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
+from leadline.reports.diagnosis import SECONDS
 from leadline.reports.loading import load_spec
 from leadline.reports.shares import share_of
 
@@ -81,6 +82,16 @@ coverage_option = click.option(
     help="Report the coverage of action instances, field values and source lines.",
 )
 
+diagnose_option = click.option(
+    "--diagnose",
+    type=click.FloatRange(0),
+    metavar="S",
+    help="After an unexpected violation, search up to S seconds for a rule of a later release or protocol, or a "
+    "configuration, with which the property holds. In your own spec, search for a step without which the other steps "
+    "of the counterexample do not violate the property. "
+    f"The default is {SECONDS:g} for shipped specs, and 0 for your own.",
+)
+
 
 def chosen_spec(
     reference: str,
@@ -119,8 +130,8 @@ class Share(click.ParamType[float]):
 
 
 VERIFY_HELP = (
-    "Compare this share of the learned results with calls on real states, for example 5% or 100%. By default, some "
-    "thousands of results are compared, and further ones for about 3% of the running time."
+    "Compare this share of the learned results with calls on real states, for example 5% or 100%. By default, a "
+    "few thousand results are compared first, and then about 3% of the running time is spent on comparisons."
 )
 
 verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VERIFY_HELP)

@@ -45,7 +45,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Command]:
-    """Return a decorator that adds an option for each format. The option has the name of its format."""
+    """Return a decorator that adds an option for each format. The name of the option is the name of the format."""
 
     def decorate(command: Command) -> Command:
         for name, form in reversed(list(formats.items())):
@@ -70,7 +70,8 @@ class Files(Generic[T]):
 
         Parameters:
             formats: the available formats, by name.
-            wanted: the values of the options, by the name of the format. None if a format is not requested.
+            wanted: the value of each option, by the name of the format. The value is None if the format is not
+                requested.
 
         Raises:
             LeadlineError: if a file or folder cannot be written. The message names the file or folder.
@@ -97,12 +98,12 @@ class Files(Generic[T]):
 
     @property
     def saved(self) -> list[Path]:
-        """The paths of the files that are written, without standard output."""
+        """The paths of the files that are written, excluding standard output."""
         return [path for path in self._paths.values() if path != STANDARD_OUTPUT]
 
     @property
     def only_json(self) -> bool:
-        """True if a JSON object is written to standard output, so that nothing else may be printed there."""
+        """True if a JSON object is written to standard output, so that no other text may be printed there."""
         return self._paths.get("json") == STANDARD_OUTPUT
 
     def print(self, subject: T) -> None:
@@ -128,14 +129,16 @@ class Files(Generic[T]):
                     (_append if form.appends else write_output)(path, form.write(subject))
 
     def update(self, name: str, subject: T) -> None:
-        """Write the report with a given name now, if it was requested as a file. Raise LeadlineError if this fails."""
+        """Write the report in the given format now, if the user requested it as a file. Raise LeadlineError if writing
+        fails.
+        """
         path = self._paths.get(name, STANDARD_OUTPUT)
         if path != STANDARD_OUTPUT:
             write_output(path, self._formats[name].write(subject))
 
 
 class Attempts:
-    """A collector of errors, so that an error while one file is written does not prevent writing the next file.
+    """A collector of errors. An error while one file is written does not prevent the next files from being written.
 
     Each file is written in a ``with`` statement.
     """
@@ -155,7 +158,7 @@ class Attempts:
         return isinstance(error, LeadlineError | OSError)
 
     def raise_failures(self) -> None:
-        """Raise the collected errors. An error of standard output is raised first, because it may be a closed pipe."""
+        """Raise the collected errors. An error on standard output is raised first, because it may be a closed pipe."""
         if self._output_failure is not None:
             raise self._output_failure
         if self._failures:
@@ -189,7 +192,7 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
 
 
 def _file_stem(result: Result) -> str:
-    """Return the start of the names of trace files: the spec's name, its changed bounds, and the seed."""
+    """Return the beginning of the names of trace files: the name of the spec, its changed bounds, and the seed."""
     bounds = result.spec.bounds
     values = [(field, getattr(bounds, field.name)) for field in attrs.fields(type(bounds))]
     given = [f"{field.name}{value}" for field, value in values if value != field.default]
@@ -205,7 +208,7 @@ def _file_name(text: str) -> str:
 def write_output(path: Path, text: str) -> None:
     """Write a file completely or not at all. Raise LeadlineError if the file cannot be written.
 
-    A symbolic link is kept, and its target is written. If the file is writable but its folder is not, the file is
+    If the path is a symbolic link, its target is written. If the file is writable but its folder is not, the file is
     overwritten in place.
     """
     with writing(path):

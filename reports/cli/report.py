@@ -42,9 +42,10 @@ MOST_STATES = 3_000
 def report(path: Path, spec: str | None, **wanted: Path) -> int:
     """Write an HTML page that shows the trace in FILE, or the traces in all .itf.json files in DIR.
 
-    FILE can also be a result written with --json. The page then shows the run, with the traces saved with --trace-out
-    if they are in the folder of FILE or below it. The page is self-contained, so it can be stored as an artifact of a
-    CI system. If the spec of a trace is neither shipped nor named with --spec, the trace is shown as recorded.
+    FILE can also be a result written with --json. The page then shows the run. It also shows the traces that were saved
+    with --trace-out if they are in the folder of FILE or below it. The page is self-contained, so it can be stored as
+    an artifact of a CI system. If the spec of a trace is neither shipped nor named with --spec, the trace is shown as
+    recorded.
 
     Exit code 0: the page shows all traces; 1: a trace is stale, because the model no longer allows it; 2: a trace could
     not be read, and the page shows the remaining traces.
@@ -144,7 +145,7 @@ def _result(path: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def _as_this_version_writes(path: Path) -> Iterator[None]:
-    """Raise a LeadlineError that names the file for any error that occurs while a result is read from the file."""
+    """Convert any error that occurs while a result is read into a LeadlineError that names the file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -154,10 +155,12 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
 
 
 def _beside(result: Path, named: str) -> Path | None:
-    """Return the path of a trace file that a result names, or None if there is no such file below the result's folder.
+    """Return the path of a trace file that a result names. Return None if there is no such file in or below the
+    result's folder.
 
     The result may have been moved together with its traces, or written from a different working directory. Therefore
-    the longest suffix of the path that exists in the result's folder is used. No file outside that folder is read.
+    the function returns the longest suffix of the path that exists in the result's folder. No file outside that folder
+    is read.
     """
     parts = [part for part in PurePath(named).parts if part not in ("..", PurePath(named).anchor)]
     places = (result.parent.joinpath(*parts[start:]) for start in range(len(parts)))

@@ -28,7 +28,7 @@ from leadline.reports.terminal.trace import show_traces
 
 @contextmanager
 def only_the_result_on_stdout(only_json: bool) -> Iterator[None]:
-    """Redirect the output of the spec to standard error if standard output must contain only a JSON object."""
+    """Redirect the output of the spec to standard error if standard output may contain only a JSON object."""
     with contextlib.redirect_stdout(sys.stderr) if only_json else contextlib.nullcontext():
         yield
 
@@ -45,13 +45,13 @@ def run(
     """Run a search, show its result, and write the requested files.
 
     Parameters:
-        search: a function that runs the search, and calls its argument with the progress.
+        search: a function that runs the search. Its argument is a callback that receives the progress.
         spec: the spec.
         engine: the name of the search engine.
         settings: the settings of the engine, which the heading shows.
         files: the files for the result.
         trace_out: the folder to which the counterexamples are written, or None to write none.
-        diagnosis_seconds: the time limit in seconds for finding the cause of a violation, or 0 to skip that.
+        diagnosis_seconds: the time limit in seconds for finding the cause of a violation, or 0 to skip this step.
 
     Returns:
         The exit code.
@@ -73,13 +73,14 @@ def run(
 def report(
     result: Result, files: Files[FinishedRun], trace_out: Path | None, diagnosis: Diagnosis | None = None
 ) -> int:
-    """Show a result, and then write the requested files. If one file cannot be written, the other files still are.
+    """Show a result, and then write the requested files. An error in one file does not prevent the others from being
+    written.
 
     Parameters:
         result: the result.
         files: the files for the result.
         trace_out: the folder to which the counterexamples are written, or None to write none.
-        diagnosis: the cause of the first violation, or None if it was not searched for.
+        diagnosis: the cause of the first violation, or None if no diagnosis was requested.
 
     Returns:
         The exit code.

@@ -42,8 +42,8 @@ def serve(
 ) -> int:
     """Serve web pages for exploring a spec's state space on this machine, until Ctrl-C is pressed.
 
-    Each page shows the steps so far, the verdict of every property on the last state, and every enabled step. Steps
-    can be undone, and saved as a trace file. With TRACE (.itf.json), the first page shows that trace.
+    Each page shows the steps so far, the verdict of every property on the last state, and every enabled step. You can
+    undo steps and save them as a trace file. With TRACE (.itf.json), the first page shows that trace.
 
     \b
     leadline serve rpc/kip-320 -b brokers=3

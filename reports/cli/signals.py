@@ -1,4 +1,4 @@
-"""Handlers of the signals that end a process. Like Ctrl-C, such a signal still lets a command report its results."""
+"""Handlers of the signals that end a process. Each signal, like Ctrl-C, still lets a command report its results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ AGAIN_SECONDS = 1.0
 class Interrupt:
     """A signal handler that raises KeyboardInterrupt.
 
-    Shells and terminals may send several signals at once, which must not interrupt the report that follows the first
-    signal. Therefore the handler raises again only for a later Ctrl-C.
+    Shells and terminals may send several signals at once. The later ones must not interrupt the report that follows the
+    first signal. Therefore the handler raises a second exception only for a Ctrl-C that arrives later.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Interrupt:
 
 
 def leave(*_: object) -> None:
-    """End the process at once, without an exception. This signal handler is only for the time of imports."""
+    """End the process at once, without an exception. This signal handler is used only while modules are imported."""
     os.write(2, b"leadline: interrupted\n")
     os._exit(INCOMPLETE)
 
@@ -69,7 +69,7 @@ def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 def no_exit() -> Iterator[None]:
     """Make ``os._exit`` raise SystemExit in this process within a ``with`` block.
 
-    A spec that calls ``os._exit`` must not end the process: exit code 0 would mean that all properties hold.
+    A spec that calls ``os._exit`` must not end the process, because exit code 0 would mean that all properties hold.
     """
     own, leave_for_good = os.getpid(), os._exit
 

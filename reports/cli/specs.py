@@ -32,7 +32,9 @@ def specs(name: str | None) -> None:
 
 
 def _rules_view(column: Column) -> RenderableType:
-    """Return a table of a release's rules and their possible values. The release's values and changes are marked."""
+    """Return a table of a release's rules and their possible values. The values of the release and its changes are
+    marked.
+    """
     table = empty_table("rules", ("--rule", "value", "says"))
     for rule in RULES:
         table.add_row(rule.name, "", Text(f"{rule.question}:", style="italic"))

@@ -1,7 +1,7 @@
 """The commands `leadline trace` and `leadline replay`, which show and re-execute saved counterexamples.
 
-A trace file is untrusted data. It may choose the shipped spec with which it is compared, and nothing else. A Python
-file that it names is run only if the user names the same file.
+A trace file is untrusted data. It may select a shipped spec with which it is compared. A Python file that it names is
+run only if the user names the same file on the command line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 _spec = click.option(
     "--spec",
     metavar="SPEC",
-    help="The spec, if FILE does not name a shipped spec. A Python file, given as path/to/file.py:name, is run.",
+    help="The spec of the trace, if FILE does not name a shipped spec. If SPEC is a Python file "
+    "(path/to/file.py:name), the file is run.",
 )
 
 
@@ -77,7 +78,8 @@ class TraceView:
         story: the trace in the form that views show.
         trace: the re-executed trace, or None if the trace was not re-executed.
         reason: why the trace was not re-executed, in `visible` characters. Empty if it was re-executed.
-        code: the exit code: `VIOLATED` if the trace is stale, which means that the spec no longer allows it.
+        code: the exit code. It is `VIOLATED` if the trace is stale, which means that the spec no longer allows the
+            trace.
     """
 
     story: Story
@@ -96,12 +98,12 @@ class TraceView:
 
 
 def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
-    """Return the view of a trace file. The trace is re-executed if its spec is allowed to run.
+    """Return the view of a trace file. The trace is re-executed if its spec may be run.
 
     Parameters:
         recorded: the contents of the file.
         spec: the spec that the user named, or None.
-        command: the words of the command line before the option --spec, for messages.
+        command: the command line up to the option --spec, for messages.
 
     Raises:
         LeadlineError: if the spec that the user named does not exist.
@@ -120,12 +122,28 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 @click.command()
 @_file
 @_spec
-def replay(file: Path, spec: str | None) -> int:
-    """Re-execute every action of the trace in FILE on the model.
+@click.option(
+    "--on",
+    metavar="VERSION",
+    help="Then make the steps on real brokers of this release of Kafka, for example 2.8.0.",
+)
+@click.option(
+    "--keep",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the logs, data directories and recording of the brokers in this folder. Requires --on.",
+)
+def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> int:
+    """Re-execute every action of the trace in FILE on the model, and with --on on real brokers.
 
-    Each recorded state must be reached, and the last state must still violate the property. Exit code 0: the model
-    allows the trace; 1: the trace is stale, and the step and the difference are reported.
+    Each recorded state must be reached, and the last state must still violate the property. With --on, the brokers'
+    logs, high watermarks, leader, ISR and messages in flight are compared with the model after each step.
+
+    Exit code 0: the model allows the trace, and the brokers do the same; 1: the trace is stale, or the brokers do
+    something else, and the step and the difference are reported; 3: a step could not be made on the brokers.
     """
+    if keep is not None and on is None:
+        raise click.UsageError("--keep requires --on")
     recorded = read_trace(file)
     chosen = _chosen(recorded, spec, ["replay", str(file)])
     try:
@@ -139,11 +157,17 @@ def replay(file: Path, spec: str | None) -> int:
         else ""
     )
     say(visible(f"as recorded: {chosen.name}, {counted(len(followed), 'state')}{about}"))
-    return AS_EXPECTED
+    if on is None:
+        return AS_EXPECTED
+    from leadline.reports.cli.reproduce import replay_on  # other commands do not import brokers
+
+    return replay_on(followed, on, keep)
 
 
 def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Spec[object]:
-    """Return the spec that the user named, or else the shipped spec that the file names, with the file's bounds."""
+    """Return the spec that the user named. Otherwise return the shipped spec that the file names, with the bounds in
+    the file.
+    """
     if spec is not None:
         return load_spec(spec).with_bounds(recorded.bounds)
     if recorded.spec is None:
@@ -161,7 +185,9 @@ def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Sp
 
 
 def _line(command: Sequence[str], spec: str) -> str:
-    """Return the command line with a spec, or with a placeholder if the spec's name contains hidden characters."""
+    """Return the command line with the option --spec. A spec name with hidden characters is replaced by a
+    placeholder.
+    """
     typed = spec if visible(spec) == spec else "PATH:NAME"
     return shlex.join(["leadline", *command, "--spec", typed])
 

@@ -1,7 +1,8 @@
-"""The registry of report formats. A format gives the class of its values and the function that writes a value.
+"""The registry of report formats. A format defines the class of values that it accepts and the function that writes
+them.
 
-There is a module for each kind of report, so that a command imports only the writers that it needs. The commands take
-their options from the tables.
+There is a module for each kind of report, so that a command imports only the writers that it needs. The tables in these
+modules define the options of the commands.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class Format(Generic[T]):
     Attributes:
         needs: the class of the values that can be written in this format.
         write: a function that returns the text for a value.
-        help: a description of the text for the help of a command.
-        metavar: the argument of the option: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder. Empty if the
-            text is written to standard output.
-        appends: true if the text is added to the end of the file.
+        help: the help text of the option.
+        metavar: the name of the option's value in the help text: ``FILE``, or ``DIR`` if the report is a file
+            ``index.html`` in a folder. Empty if the text is written to standard output.
+        appends: true if the text is appended to the file.
         required: true if the option is required.
     """
 

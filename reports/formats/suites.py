@@ -18,7 +18,7 @@ from leadline.reports.suite import SuiteRun
 def _suite_page(run: SuiteRun) -> str:
     origin = Origin.now()
     runs = [
-        with_traces(each.result, view_of_result(each.result, origin), each.prepared.title, each.failure)
+        with_traces(each.result, view_of_result(each.result, origin, each.diagnosis), each.prepared.title, each.failure)
         for each in run.outcomes
     ]
     return run_page(f"leadline: {run.summary}", runs)

@@ -1,1 +1,3 @@
-"""The results of runs in the form that reports show. `run_view` has the data, and `phrases` has the sentences."""
+"""The results of runs, in the form that reports show. `run_view` contains the data, and `phrases` contains the
+sentences.
+"""

@@ -44,8 +44,8 @@ NOTHING_LEARNED = Learning(actions={}, properties={}, called=0, by_oracle=0, mem
 def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, object]:
     """Return a run as an object for `json.dumps`. `read_run` reads such an object.
 
-    The object has every field of the run. The counts of `Statistics` and `Learning` are at the top level. The counts
-    of one action or property are in the entry of the action or property.
+    The object contains every field of the run. The counts of `Statistics` and `Learning` are at the top level. The
+    counts for an action or property are in the entry of that action or property.
 
     Parameters:
         run: the run.
@@ -113,7 +113,7 @@ def read_run(content: Mapping[str, Any]) -> RunView:
 
 
 def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of the fields of a class by the names of the fields in JSON."""
+    """Return the values of the fields of a class, by the JSON names of the fields."""
     return {NAMES[kind].get(name, name): value for name, value in content.items()}
 
 
@@ -125,7 +125,7 @@ def _fields(
     Parameters:
         kind: the class.
         content: fields by their names in JSON.
-        others: the fields that `content` does not contain, or contains in a different form.
+        others: the fields that are missing from `content`, or that have a different form there.
 
     Raises:
         KeyError: if a field is missing, even a field that has a default.
@@ -147,7 +147,7 @@ _CONVERTER = _converter()
 
 
 def story_object(story: Story) -> dict[str, object]:
-    """Return a trace as an object for `json.dumps`, with its states, steps and messages in words."""
+    """Return a trace as an object for `json.dumps`. States, steps and messages are given as text."""
     return {
         "title": story.title,
         "legend": story.legend,

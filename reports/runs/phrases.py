@@ -38,11 +38,11 @@ PREMISE_FALSE = {
 PROMISING = ("kafka/", "rpc/")
 """The families of specs that have the properties of `PROMISES`."""
 
-KEEP_GOING = "incomplete: the search stopped after the first violation; --keep-going checks the other properties"
+KEEP_GOING = "incomplete: the search stopped after a violation; --keep-going checks the other properties"
 
 
 def violations(result: Result, violated: str, unseen: str) -> str:
-    """Return the violated properties and the witnesses that were never shown, in words.
+    """Return the names of the violated properties and of the witnesses that were never shown, as text.
 
     Parameters:
         result: the result.
@@ -88,7 +88,7 @@ def run_verdict(run: RunView) -> tuple[str, str]:
 
 
 def bugs_outside(run: RunView) -> str:
-    """Return the known bugs of a release that the search cannot show, in words; empty if there are none."""
+    """Return a text about the known bugs of a release that the search cannot show. Empty if there are none."""
     if not run.known_bugs_outside:
         return ""
     tickets = ", ".join(run.known_bugs_outside)
@@ -96,8 +96,8 @@ def bugs_outside(run: RunView) -> str:
 
 
 def explanations(run: RunView) -> list[str]:
-    """Return lines on the properties that are violated by design, or that known bugs violate within the bounds."""
-    said = []
+    """Return lines about a violation: what was checked first, what is by design, and what known bugs violate."""
+    said = _order(run)
     for item in run.missed:
         if item.by_design:
             said.append(f"{item.name} is violated by design: {item.by_design}")
@@ -109,8 +109,25 @@ def explanations(run: RunView) -> list[str]:
     return list(map(visible, said))
 
 
+def _order(run: RunView) -> list[str]:
+    """Return a line on the order in which properties were sought; none if it made no difference."""
+    missed = {item.name for item in run.missed}
+    if not run.sought or not missed:
+        return []
+    said = f"promises to users were checked first ({', '.join(run.sought)})"
+    if run.stop is None:
+        return [f"{said}, then the other properties, in every reachable state"]
+    if run.stop.kind is not StopKind.VIOLATION:
+        return [said]
+    if missed & set(run.sought):
+        return [f"{said}: the search ended at the first violation of one of them"]
+    return [f"{said}: none of them was violated in the first {run.statistics.distinct:,} states"]
+
+
 def advice(run: RunView) -> list[str]:
-    """Return advice, in lines, on the violated properties without a trace on the terminal, and on undecided ones."""
+    """Return lines of advice about undecided properties, and about violated properties whose trace is not on the
+    terminal.
+    """
     traced = [item.name for item in run.missed if item.trace_length is not None]
     said = []
     if len(traced) > 1:
@@ -142,12 +159,12 @@ def engine_text(engine: str, settings: Mapping[str, object]) -> str:
 
 
 def idle_action(run: RunView) -> str:
-    """Return the words for an action that was enabled in no state."""
+    """Return the text for an action that was never enabled."""
     return "never enabled" if run.exhausted else "not enabled yet"
 
 
 def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
-    """Return the missing coverage of a run, in lines. Empty if nothing is missing or coverage was not measured.
+    """Return lines about the missing coverage of a run. Empty if nothing is missing or coverage was not measured.
 
     Parameters:
         run: the run.
@@ -232,7 +249,7 @@ def statistics_lines(statistics: Statistics) -> list[str]:
 
 
 def walked_lines(statistics: Statistics) -> list[str]:
-    """Return lines on the coverage of a random search and the accuracy of its counts. Empty for other engines."""
+    """Return lines about the coverage of a random search and the accuracy of its counts. Empty for other engines."""
     walked = statistics.walked
     if walked is None:
         return []
@@ -261,7 +278,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
 
 
 def _table_lines(statistics: Statistics) -> list[str]:
-    """Return lines on the memory and calls of the compiled engine, with advice. Empty for other engines."""
+    """Return lines about the memory and the calls of the compiled engine, with advice. Empty for other engines."""
     if not statistics.calls:
         return []
     learning = statistics.learning
@@ -286,7 +303,7 @@ def _table_lines(statistics: Statistics) -> list[str]:
 
 
 def whole_read_text(read: WholeRead) -> str:
-    """Return a sentence on code that the engine cannot analyse, and on the resulting cost."""
+    """Return a sentence about code that the engine cannot analyse, and about the cost of calling this code."""
     where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
     place = f" ({visible(where)})" if where else ""
     users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")
@@ -294,7 +311,9 @@ def whole_read_text(read: WholeRead) -> str:
 
 
 def _verified_line(verified: Verified) -> str:
-    """Return a sentence on the number of verified results and on the errors that may have been missed."""
+    """Return a sentence about the number of verified results and about the share of errors that could have been
+    missed.
+    """
     of_all = "" if verified.made is None else f" of {verified.made:,}"
     line = f"{verified.checked:,}{of_all} learned results were verified by calls on real states"
     if verified.made is not None and verified.drawn >= verified.made:
@@ -305,7 +324,7 @@ def _verified_line(verified: Verified) -> str:
 
 
 def _why_slow(learning: Learning) -> str:
-    """Return a sentence on the part of the state that slows down the compiled engine, with advice."""
+    """Return a sentence about the part of the state that slows down the compiled engine, with advice."""
     text = f"The search made {learning.share:.0%} of the calls that the oracle would have made."
     if (widest := learning.widest) is None:
         return text

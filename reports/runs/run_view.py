@@ -1,4 +1,6 @@
-"""The view of a run, which the terminal, the HTML page and JSON share. It may come from a search or from a file."""
+"""The view of a run, which the terminal, the HTML page and JSON share. The run may come from a search or from a
+file.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import attrs
 from leadline.checker.properties import Kind
 from leadline.checker.result import PropertyResult, Result, Statistics, Stop, Verdict
 from leadline.checker.spec import Spec
-from leadline.invariants.promises import why_not_promised
+from leadline.invariants.promises import by_design
 from leadline.reports.bugs import KnownBug, known_bugs_outside, known_bugs_within
 from leadline.reports.diagnosis import Diagnosis
 from leadline.reports.origin import Origin
@@ -22,10 +24,12 @@ class PropertyView:
     Attributes:
         name, kind, sentence, source: the fields of the property.
         verdict: the verdict.
-        trace_length: number of states of the first trace; None if there is no trace.
-        premise: whether its premise was true in any searched state; None if it has no premise.
-        by_design: why the configuration does not promise it in the behaviours of its traces; empty if it does.
-        known_bugs: the known bugs of the release that violate it within the bounds. Empty if it is violated by design.
+        trace_length: the number of states in the first trace, or None if there is no trace.
+        premise: whether the premise was true in any searched state, or None if the property has no premise.
+        by_design: the reason why the configuration does not promise the property. Empty if the configuration promises
+            it.
+        known_bugs: the known bugs of the release that violate the property within the bounds. Empty if the property is
+            violated by design.
     """
 
     name: str
@@ -40,7 +44,7 @@ class PropertyView:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether it holds only because its premise is never true."""
+        """Whether the property holds only because its premise is never true."""
         return self.verdict is Verdict.HOLDS and self.premise is False
 
 
@@ -50,18 +54,19 @@ class RunView:
 
     Attributes:
         spec: the spec's name.
-        bounds: its bounds by name.
+        bounds: the bounds of the spec, by name.
         engine: the name of the engine.
-        settings: the engine's settings by name.
+        settings: the settings of the engine, by name.
         verdict: the verdict on the run as a whole.
-        stop: why the run stopped early; None if every reachable state was searched.
+        stop: why the run stopped early, or None if every reachable state was searched.
         note: a further remark; usually empty.
         statistics: the counts.
         properties: the result for each property.
-        origin: the version and command that made it; None if that is not known.
-        diagnosis: the diagnosis of its first violation; None if it was not requested.
+        origin: the version and command that produced the result, or None if they are not known.
+        diagnosis: the diagnosis of the first violation, or None if no diagnosis was requested.
         known_bugs_outside: the tickets of the known bugs of the release that the search cannot show, because they need
             other settings, larger bounds, or another property.
+        sought: the names of the properties whose violation was sought first. Empty if all were equally important.
     """
 
     spec: str
@@ -76,6 +81,7 @@ class RunView:
     origin: Origin | None = None
     diagnosis: Diagnosis | None = None
     known_bugs_outside: tuple[str, ...] = ()
+    sought: tuple[str, ...] = ()
 
     @property
     def exhausted(self) -> bool:
@@ -84,13 +90,14 @@ class RunView:
 
     @property
     def reason(self) -> str | None:
-        """Why the run stopped early, in words; None if every reachable state was searched."""
+        """Why the run stopped early, in words, or None if every reachable state was searched."""
         return None if self.stop is None else self.stop.text
 
     @property
     def missed(self) -> list[PropertyView]:
-        """The properties that are violated and the witnesses that were never shown."""
-        return [item for item in self.properties if item.verdict is Verdict.VIOLATED]
+        """The properties that are violated and the witnesses that were never shown. Those by design come last."""
+        found = [item for item in self.properties if item.verdict is Verdict.VIOLATED]
+        return sorted(found, key=lambda item: bool(item.by_design))
 
 
 def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diagnosis | None = None) -> RunView:
@@ -98,8 +105,8 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
 
     Parameters:
         result: the result.
-        origin: the version and command that made it.
-        diagnosis: the diagnosis of its first violation.
+        origin: the version and command that produced the result.
+        diagnosis: the diagnosis of the first violation.
     """
     return RunView(
         spec=result.spec.name,
@@ -114,13 +121,12 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         origin=origin,
         diagnosis=diagnosis,
         known_bugs_outside=known_bugs_outside(result.spec),
+        sought=result.sought,
     )
 
 
 def _property_view(spec: Spec[object], item: PropertyResult) -> PropertyView:
-    is_violated = item.verdict is Verdict.VIOLATED and bool(item.traces)
-    reasons = [why_not_promised(item.property.name, trace) for trace in item.traces] if is_violated else []
-    by_design = reasons[0] if reasons and all(reasons) else ""
+    is_violated, reason = item.verdict is Verdict.VIOLATED and bool(item.traces), by_design(item)
     return PropertyView(
         name=item.property.name,
         kind=item.property.kind,
@@ -129,18 +135,20 @@ def _property_view(spec: Spec[object], item: PropertyResult) -> PropertyView:
         verdict=item.verdict,
         trace_length=len(item.traces[0]) if item.traces else None,
         premise=item.premise,
-        by_design=by_design,
-        known_bugs=known_bugs_within(spec, item.property.name) if is_violated and not by_design else (),
+        by_design=reason,
+        known_bugs=known_bugs_within(spec, item.property.name) if is_violated and not reason else (),
     )
 
 
 def named(spec: Spec[object]) -> str:
-    """Return a spec's name and its note on the release for which it stands; empty if it has no note."""
+    """Return the name of a spec, followed by a note on the release that the spec describes if there is such a note."""
     return f"{spec.name} {spec.note}" if spec.note else ""
 
 
 def lone_state(result: Result) -> str:
-    """Return a warning if a search found only one state, because the spec is probably wrong; otherwise empty."""
+    """Return a warning if a search found only one state, because the spec is then probably wrong. Otherwise
+    return "".
+    """
     statistics, walked = result.statistics, result.statistics.walked
     is_alone = (statistics.distinct, statistics.outside) == (1, 0)
     is_searched = result.exhausted or (walked is not None and walked.behaviours > 0 and not walked.outside)

@@ -26,6 +26,7 @@ from leadline.reports.ci.findings import Finding, SourceLocation, findings, loca
 from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit
 from leadline.reports.ci.sarif import sarif
+from leadline.reports.ci.suite_json import SCHEMA as CHECK_SCHEMA
 from leadline.reports.suite import Outcome, read_suite
 from tests.browser.chromium import chromium, needs_chromium
 from tests.documents.blocks import every_block
@@ -441,3 +442,74 @@ def test_the_command_of_the_workflow_runs_as_it_is_there(folder: Path) -> None:
     for written in ("step.md", "leadline.xml", "leadline.sarif", "leadline-page/index.html"):
         assert (folder / written).stat().st_size > 0
         assert written == "step.md" or written.split("/")[0] in workflow.split("steps:")[1]
+
+
+# What decides an unexpected violation
+
+UNEXPECTED = """
+[[check]]
+spec = "atomic/hw-truncation"
+properties = ["strong_isr"]
+expect = "holds"
+[[check]]
+spec = "atomic/hw-truncation"
+expect = "violated"
+violates = "strong_isr"
+"""
+
+DECIDES = "strong_isr holds with truncates_to=end_of_own_last_epoch, the rule of atomic/kip-101"
+
+
+@pytest.fixture(scope="module")
+def diagnosed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """A folder with the reports of an unexpected and of an expected violation, and the run."""
+    made = tmp_path_factory.mktemp("diagnosed")
+    (made / "leadline.toml").write_text(UNEXPECTED, encoding="utf-8")
+    options = ["--junit", "j.xml", "--sarif", "s.sarif", "--markdown", "m.md", "--json", "c.json", "--html", "site"]
+    return made, call("check", *options, "--github", "--diagnose", "300", folder=made)
+
+
+def test_only_an_unexpected_violation_is_diagnosed(diagnosed: tuple[Path, Run]) -> None:
+    made, run = diagnosed
+    assert run.code == 1, run.err
+    assert sum(DECIDES in line for line in run.lines if not line.startswith("::")) == 1
+    content = json.loads((made / "c.json").read_text(encoding="utf-8"))
+    jsonschema.validate(content, json.loads(CHECK_SCHEMA.read_text(encoding="utf-8")))
+    first, second = (check["result"]["diagnosis"] for check in content["checks"])
+    assert [change["name"] for change in first["changes"] if change["answer"] == "mends"] == [
+        "truncates_to=end_of_own_last_epoch",
+        "follows=in_same_epoch",
+    ]
+    assert second is None
+    first["changes"][0]["answer"] = "perhaps"  # the test can fail
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, json.loads(CHECK_SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_each_format_says_what_decides(diagnosed: tuple[Path, Run]) -> None:
+    made, run = diagnosed
+    assert [DECIDES in line for line in run.lines if line.startswith("::error")] == [True]
+    (suite,) = JUnitXml.fromfile(str(made / "j.xml"))
+    (failure,) = (it for case in suite for it in case.result if type(it) is Failure)
+    assert DECIDES in failure.message
+    assert DECIDES in failure.text.splitlines()
+    assert DECIDES.replace("_", "&#95;") in (made / "m.md").read_text(encoding="utf-8")
+    assert DECIDES in (made / "site" / "index.html").read_text(encoding="utf-8")
+    (result,) = json.loads((made / "s.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
+    assert DECIDES in result["message"]["text"]
+    assert result["properties"]["diagnosis"]["changes"][0]["about"] == "atomic/kip-101"
+
+
+@needs_schemas
+def test_with_a_diagnosis_sarif_and_junit_are_as_their_schemas_have_them(diagnosed: tuple[Path, Run]) -> None:
+    made, _ = diagnosed
+    schema = json.loads((SCHEMAS / "sarif-2.1.0-rtm.4.json").read_text(encoding="utf-8"))
+    jsonschema.validate(json.loads((made / "s.sarif").read_text(encoding="utf-8")), schema)
+    root = ElementTree.parse(made / "j.xml").getroot()
+    assert list(xmlschema.XMLSchema(SCHEMAS / "junit-10.xsd").iter_errors(root)) == []
+
+
+def test_a_diagnosis_of_a_suite_can_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "leadline.toml").write_text(UNEXPECTED, encoding="utf-8")
+    run = call("check", "--diagnose", "0", folder=tmp_path)
+    assert (run.code, DECIDES in run.out) == (1, False)

@@ -10,38 +10,53 @@ import pytest
 from attrs import evolve, frozen
 
 from leadline.checker import Limits, Spec, Verdict, action, invariant
+from leadline.checker.action import ActionInstance
 from leadline.checker.engines import ENGINES
-from leadline.reports.bugs import read_archive
+from leadline.checker.properties import Property
+from leadline.checker.state import component
+from leadline.checker.trace import Trace
+from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.diagnosis import Change, diagnose, lines
+from leadline.reports.left_out_steps import world_without
 from leadline.reports.loading import load_spec
+from leadline.reports.rule_tables import rule_table
 from tests.suite.command import call
+from tests.suite.samples import EVERY
 
 ARCHIVE = read_archive()
+
+OF_A_RULE = [bug for bug in ARCHIVE.bugs if bug.rules]
 
 QUICK = ("KAFKA-7235", "KAFKA-2334", "KAFKA-14140", "KAFKA-1120")
 """Bugs with small spaces."""
 
 
-def mended(ticket: str) -> list[Change]:
-    """The changes that mend a bug in the last release that it affects."""
-    (bug,) = (bug for bug in ARCHIVE.bugs if bug.ticket == ticket)
-    run = [run for run in ARCHIVE.runs(bug) if run.part == "affected"][-1]
+def mended(bug: Bug) -> list[Change]:
+    """The changes that mend a bug in the last affected release that has its rules."""
+    runs = [run for run in ARCHIVE.runs(bug) if run.part == "affected"]
+    tables = [(run, rule_table(run.spec)) for run in runs]
+    run = [run for run, table in tables if table is not None and bug.rules.items() <= table.values.items()][-1]
     diagnosis = diagnose(ENGINES["compiled"](run.spec, Limits()), seconds=300)
     assert diagnosis is not None
     assert diagnosis.undecided == []
     return diagnosis.mending
 
 
-@pytest.mark.parametrize("ticket", QUICK)
-def test_the_rule_of_a_ticket_is_found(ticket: str) -> None:
-    (bug,) = (bug for bug in ARCHIVE.bugs if bug.ticket == ticket)
-    rules = [change for change in mended(ticket) if change.kind == "rule"]
-    assert [change for change in rules if ticket in change.tickets], rules
-    assert [change for change in rules if set(bug.rules) & {name.partition("=")[0] for name in change.name.split(",")}]
+@pytest.mark.parametrize(
+    "bug", [bug for bug in OF_A_RULE if EVERY or bug.ticket in QUICK], ids=lambda bug: str(bug.ticket)
+)
+def test_the_rule_of_a_ticket_is_found(bug: Bug) -> None:
+    rules = [change for change in mended(bug) if change.kind == "rule" and bug.ticket in change.tickets]
+    assert [change for change in rules if set(bug.rules) & {part.partition("=")[0] for part in change.name.split(",")}]
+
+
+def test_the_guide_counts_the_bugs_whose_rule_is_found() -> None:
+    guide = (Path(__file__).parents[2] / "reports" / "README.md").read_text(encoding="utf-8")
+    assert f"The archive has {len(OF_A_RULE)} bugs of a rule" in guide
 
 
 def test_rules_that_decide_together_are_told_together() -> None:
-    (both,) = (change for change in mended("KAFKA-7164") if change.kind == "rule")
+    (both,) = (change for change in mended(ARCHIVE.about("KAFKA-7164")[0][0]) if change.kind == "rule")
     assert both.name == "epoch_cache=election,same_leader=goes-on-unless-one-was-missed"
     assert "KAFKA-7164" in both.tickets
 
@@ -56,12 +71,50 @@ def test_a_loss_by_configuration_has_the_configuration_and_no_rule() -> None:
     assert lines(diagnosis) == ["acked_never_lost holds with acks=all: producers wait for every member of the ISR"]
 
 
+@pytest.mark.parametrize(
+    ("reference", "bounds", "decisive"),
+    [
+        (
+            "atomic/hw-truncation",
+            {},
+            [
+                ("truncates_to=end_of_own_last_epoch", "atomic/kip-101"),
+                ("follows=in_same_epoch", "atomic/kip-320"),
+            ],
+        ),
+        (
+            "atomic/kip-101",
+            {"max_epoch": 2},
+            [("truncates_to=end_of_agreement", "atomic/kip-279 and atomic/kip-320")],
+        ),
+    ],
+)
+def test_the_rule_that_decides_between_protocols_is_found(
+    reference: str, bounds: dict[str, int], decisive: list[tuple[str, str]]
+) -> None:
+    spec = load_spec(reference).with_bounds(bounds).with_properties(["strong_isr"])
+    diagnosis = diagnose(ENGINES["compiled"](spec, Limits()), seconds=120)
+    assert diagnosis is not None
+    assert [(change.name, change.about) for change in diagnosis.mending] == decisive
+    assert {change.kind for change in diagnosis.changes} == {"rule"}
+
+
+def test_releases_with_a_rule_are_a_range_where_a_later_release_changed_it() -> None:
+    table = rule_table(load_spec("kafka/3.0"))
+    assert table is not None
+    assert table.having({"isr_eligibility": "active"}) == "kafka/3.3-zk and later, and of kafka/3.3 to kafka/3.4.1"
+    assert table.having({"isr_eligibility": "active-incarnation"}) == "kafka/3.5 and later"
+
+
 def test_without_time_nothing_is_decided() -> None:
     spec = load_spec("kafka/2.8").with_bounds({"acks": "all"}).with_properties(["committed_never_lost"])
     diagnosis = diagnose(ENGINES["compiled"](spec, Limits()), seconds=0)
     assert diagnosis is not None
     assert {change.answer for change in diagnosis.changes} == {"not decided"}
-    assert lines(diagnosis)[0].startswith("not decided in the time limit: whether committed_never_lost holds with ")
+    (said,) = lines(diagnosis)
+    assert said.startswith("not decided in the time limit: whether committed_never_lost holds with ")
+    assert "diverging_fetch=ignored, " in said
+    assert said.endswith(f" and {len(diagnosis.changes) - 4} more")
 
 
 # A spec of one's own: a valve, a pump that fills a tank, and a drain.
@@ -112,14 +165,126 @@ TANK = Spec(
 
 
 def test_the_step_without_which_a_spec_holds_is_found() -> None:
-    """Without the pump it holds too, but then the sensor's sticking is all that happens: the pump is needed."""
+    """Without the pump it holds too, but then the level never changes, and the property is about the level."""
     diagnosis = diagnose(ENGINES["oracle"](TANK, Limits()))
     assert diagnosis is not None
     assert [(change.name, change.answer) for change in diagnosis.changes] == [
-        ("pump()", "mends"),
+        ("pump()", "does not mend"),
         ("stick(sensor=0)", "mends"),
     ]
-    assert "no_overflow holds without stick(sensor=0): sensor 0 sticks" in lines(diagnosis)
+    assert lines(diagnosis) == [
+        "no_overflow holds among the other steps of the counterexample, in any order, without stick(sensor=0): "
+        "sensor 0 sticks"
+    ]
+
+
+def has_overflowed(state: Tank) -> bool:
+    return state.level > state.size
+
+
+@invariant("a tank that is above its size is below it", premise=has_overflowed)
+def never_above(state: Tank) -> bool:
+    return state.level < state.size
+
+
+def test_with_a_premise_a_step_without_which_it_is_never_true_is_not_named() -> None:
+    """Without any of the steps, no tank overflows, and the property says nothing."""
+    diagnosis = diagnose(ENGINES["oracle"](evolve(TANK, properties=(never_above,)), Limits()))
+    assert diagnosis is not None
+    assert {change.answer for change in diagnosis.changes} == {"does not mend"}
+    assert lines(diagnosis) == [
+        "no single step decides it: without any one of them, never_above is still violated, or what it is about no "
+        "longer happens"
+    ]
+
+
+@frozen
+class Replica:
+    log: tuple[int, ...] = ()
+    is_up: bool = True
+
+
+@frozen
+class Cluster:
+    acknowledged: frozenset[int] = frozenset()
+    leader: int = 0
+    replicas: tuple[Replica, ...] = component(default=(Replica(), Replica()))
+
+
+def with_replica(state: Cluster, broker: int, **changes: object) -> Cluster:
+    replica = evolve(state.replicas[broker], **changes)  # type: ignore[arg-type]
+    return evolve(state, replicas=(*state.replicas[:broker], replica, *state.replicas[broker + 1 :]))
+
+
+@action("broker {broker} writes", broker=(0, 1))
+def write(state: Cluster, broker: int) -> Iterator[Cluster]:
+    if state.leader == broker and state.replicas[broker].is_up and not state.replicas[broker].log:
+        yield with_replica(state, broker, log=(1,))
+
+
+@action("broker {broker} acknowledges", broker=(0, 1))
+def acknowledge(state: Cluster, broker: int) -> Iterator[Cluster]:
+    if state.leader == broker and state.replicas[broker].is_up:
+        yield evolve(state, acknowledged=frozenset(state.replicas[broker].log))
+
+
+@action("broker {broker} fails", broker=(0, 1))
+def fail(state: Cluster, broker: int) -> Iterator[Cluster]:
+    if all(replica.is_up for replica in state.replicas):
+        yield with_replica(state, broker, is_up=False)
+
+
+@action("broker {broker} is elected", broker=(0, 1))
+def elect(state: Cluster, broker: int) -> Iterator[Cluster]:
+    if state.replicas[broker].is_up and not state.replicas[state.leader].is_up:
+        yield evolve(state, leader=broker)
+
+
+def is_acknowledged(state: Cluster) -> bool:
+    return bool(state.acknowledged)
+
+
+@invariant("the leader has what was acknowledged", premise=is_acknowledged)
+def nothing_lost(state: Cluster) -> bool:
+    return state.acknowledged <= frozenset(state.replicas[state.leader].log)
+
+
+CLUSTER = Spec(
+    name="cluster",
+    initial_states=lambda bounds: [Cluster()],
+    actions=(write, acknowledge, fail, elect),
+    properties=(nothing_lost,),
+)
+
+
+def mending(spec: Spec[Cluster]) -> list[str]:
+    diagnosis = diagnose(ENGINES["oracle"](spec, Limits()))
+    assert diagnosis is not None
+    return [change.name for change in diagnosis.mending]
+
+
+def test_a_write_is_never_why_it_is_lost_and_a_symmetric_failure_is() -> None:
+    """In the whole spec, the other broker may fail instead. Among the steps of the counterexample, none else does."""
+    assert mending(CLUSTER) == ["fail(broker=0)", "elect(broker=1)"]
+
+
+def test_without_a_premise_each_field_that_decides_must_still_change() -> None:
+    """Without a failure, the leader does not change; without a write, the acknowledged records do not."""
+    assert mending(evolve(CLUSTER, properties=(evolve(nothing_lost, premise=None),))) == []
+
+
+def test_ctrl_c_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(trace: Trace[object], left_out: ActionInstance[object], item: Property) -> Spec[object] | None:
+        if left_out.action is stick:
+            raise KeyboardInterrupt
+        return world_without(trace, left_out, item)
+
+    monkeypatch.setattr("leadline.reports.diagnosis.world_without", interrupted)
+    diagnosis = diagnose(ENGINES["oracle"](TANK, Limits()))
+    assert diagnosis is not None
+    assert [change.name for change in diagnosis.changes] == ["pump()"]
+    assert diagnosis.interrupted
+    assert lines(diagnosis) == ["the search for what decides no_overflow was interrupted"]
 
 
 def test_a_spec_that_holds_has_no_diagnosis() -> None:

@@ -1,0 +1,130 @@
+"""Leave steps out of a counterexample, and search what the other steps of the counterexample can still do.
+
+The world of a counterexample is its spec with only the action instances that occur in it, in any order and number. If a
+step is left out of this world and the property holds there, the step may be the cause. It may also be that what the
+property is about does not happen any more: without writes, no write is lost. If the property has a premise, the premise
+must therefore still be true in some state. Otherwise, each field on which the violation depends must still change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from leadline.checker.action import Action, ActionInstance
+from leadline.checker.properties import Kind, Property
+from leadline.checker.spec import Spec
+from leadline.checker.state import is_component, variables
+from leadline.checker.trace import Trace, complaint_at_end
+
+Path = tuple[str | int, ...]
+"""The location of a field in a state: names of attributes and indices of tuples."""
+
+
+@attrs.frozen(eq=False)
+class _Chosen(Action[object, ...]):
+    """An action with only some of its instances."""
+
+    chosen: frozenset[tuple[object, ...]] = frozenset()
+
+    def instances(self, bounds: object) -> list[ActionInstance[object]]:
+        """Return the chosen instances of the action."""
+        return [instance for instance in super().instances(bounds) if instance.values in self.chosen]
+
+
+def world_without(trace: Trace[object], left_out: ActionInstance[object], item: Property) -> Spec[object] | None:
+    """Return the world of a counterexample without one of its action instances.
+
+    Its properties are the violated property and, unless that has a premise, a witness for each field that must change.
+
+    Parameters:
+        trace: the counterexample.
+        left_out: the action instance.
+        item: the property that the counterexample violates.
+
+    Returns:
+        The spec, or None if no step remains.
+    """
+    kept = set(trace.instances) - {left_out}
+    actions = tuple(
+        _Chosen(action.name, action.function, action.domains, action.sentence, chosen)
+        for action in trace.spec.actions
+        if (chosen := frozenset(instance.values for instance in kept if instance.action is action))
+    )
+    if not actions:
+        return None
+    changing = () if item.premise is not None else tuple(_changes(path, trace) for path in _decisive(trace, item))
+    return attrs.evolve(trace.spec, actions=actions, properties=(item, *changing), check_deadlock=False, distance=None)
+
+
+def _changes(path: Path, trace: Trace[object]) -> Property:
+    """Return a witness for states in which a field has another value than in every initial state."""
+    first = {_at(state, path) for state in trace.spec.initials()}
+    name = ".".join(map(str, path))
+    return Property(f"{name} changes", Kind.WITNESS, f"{name} changes", lambda state: _at(state, path) not in first, "")
+
+
+def _decisive(trace: Trace[object], item: Property) -> list[Path]:
+    """Return the changed fields on which a violation depends.
+
+    The violation depends on a field if it disappears when the field gets its value in the initial state. If there is no
+    such field, as when two fields both suffice, the violation is taken to depend on all changed fields.
+    """
+    last, initials = trace.states[-1], trace.spec.initials()
+    changed = [path for path in _paths(trace.states[0]) if all(_at(each, path) != _at(last, path) for each in initials)]
+    return [path for path in changed if not _is_violated_with(trace, item, path)] or changed
+
+
+def _is_violated_with(trace: Trace[object], item: Property, path: Path) -> bool:
+    """Return whether the end of a trace violates a property if a field keeps its value in the initial state."""
+    value = _at(trace.states[0], path)
+    try:
+        states = [_replaced(state, path, value) for state in trace.states[-2:]]
+        return complaint_at_end(trace.spec, item, states) is not None
+    except Exception:  # the code of the spec need not accept a state that never occurs
+        return False
+
+
+def _paths(value: object, is_split: bool = False) -> Iterator[Path]:
+    """Yield the paths of the fields of a state. Attrs values and components are split.
+
+    Parameters:
+        value: the state, or a part of it.
+        is_split: whether the part is a component.
+    """
+    if attrs.has(type(value)):
+        for field in variables(value):
+            for path in _paths(getattr(value, field.name), is_component(field)):
+                yield (field.name, *path)
+    elif type(value) is tuple and value and is_split:
+        for index, each in enumerate(value):
+            for path in _paths(each, True):
+                yield (index, *path)
+    else:
+        yield ()
+
+
+_ABSENT = object()
+
+
+def _at(value: Any, path: Path) -> object:
+    """Return the value of a field, or `_ABSENT` if a part of the state has a different structure there."""
+    for key in path:
+        try:
+            value = getattr(value, key) if isinstance(key, str) else value[key]
+        except (AttributeError, IndexError, TypeError):
+            return _ABSENT
+    return value
+
+
+def _replaced(value: Any, path: Path, new: object) -> object:
+    """Return a state in which a field has another value."""
+    if not path:
+        return new
+    key, rest = path[0], path[1:]
+    if isinstance(key, str):
+        alias = attrs.fields_dict(type(value))[key].alias
+        return attrs.evolve(value, **{str(alias): _replaced(getattr(value, key), rest, new)})
+    return (*value[:key], _replaced(value[key], rest, new), *value[key + 1 :])
