@@ -75,7 +75,7 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
     """Checks the true leader only, because the maximal ISR of other brokers does no harm.
 
     This property is kept because it is violated as soon as the leader stops waiting for a candidate, before a record is
-    lost: in 5 states, where `leader_candidates_complete` takes 8.
+    lost. Its shortest counterexample has 5 states, and that of `leader_candidates_complete` has 8.
     """
     quorum = state.quorum
     if quorum.leader is None or not state.is_true_leader(quorum.leader):
@@ -95,8 +95,8 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
 def isr_within_replicas(state: Partition) -> bool:
     """Checks that the members of the ISR and the ELR are numbers of existing replicas.
 
-    This property is kept because it names the fault: if a broker in the ISR is not a replica, other properties and
-    actions raise an error when they read its log.
+    This property is kept because its violation names the fault. If a broker in the ISR is not a replica, other
+    properties and actions raise an error when they read the broker's log.
     """
     replicas = range(state.bounds.brokers)
     return all(broker in replicas for broker in state.quorum.isr | state.quorum.elr)

@@ -1,4 +1,4 @@
-"""The catalog of shipped specs, by name. A spec is a model with its properties."""
+"""The catalog of shipped specs, by name. Each spec combines a model with its properties."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ KAFKA_PROPERTIES = (
 def atomic(protocol: Protocol) -> Spec[Partition]:
     """Return the spec of a protocol of the `atomic` family.
 
-    The protocol is a shipped one, or one with a changed rule.
+    The protocol is either a shipped protocol or a shipped protocol with a changed rule.
     """
     return Spec(
         name=f"atomic/{protocol.name}",
@@ -133,14 +133,14 @@ def atomic_with_mistake(mistake: Mistake, protocol: Protocol = KIP_320) -> Spec[
 
 
 def mutations(reference: str) -> list[Mutation]:
-    """Return the mutations of a spec's rules: other values from the table of rules, and deliberately wrong rules.
+    """Return the mutations of a spec's rules: different values from the table of rules, and deliberately wrong rules.
 
     Parameters:
         reference: the name or alias of the spec. See `find`.
 
     Returns:
-        The mutations of a release or design of the `kafka` family, or of ``atomic/kip-320``. An empty list for other
-        specs.
+        The mutations. The list is empty unless the spec is a release or design of the `kafka` family, or
+        ``atomic/kip-320``.
     """
     if reference == f"atomic/{KIP_320.name}":
         return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
@@ -185,7 +185,7 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
-    """Return a spec with the initial states and actions of the spec that `make` returns."""
+    """Return a spec that has the initial states and actions of the spec that `make` returns."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 

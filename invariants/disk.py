@@ -1,7 +1,7 @@
-"""Properties of disks: of one broker's files, of the files of several brokers, and of whole clusters.
+"""Properties of disks, which concern the files of one broker, the files of several brokers, or a whole cluster.
 
-They apply only to `DiskPartition` and `Cluster`, because the model has no incomplete batches and no missing files. What
-Kafka guarantees after a clean shutdown is checked only on brokers that were stopped cleanly.
+These properties apply only to `DiskPartition` and `Cluster`, because the model has no incomplete batches and no missing
+files. Guarantees that Kafka gives only after a clean shutdown are checked only on brokers that were stopped cleanly.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def batch_crc(state: DiskPartition) -> Iterator[Complaint]:
 def torn_from(replica: DiskReplica) -> int:
     """Return the index of the first batch at the end of a log that a crash may have left incomplete.
 
-    All batches from this index on have wrong checksums and are not below the recovery point. If the broker was stopped
-    cleanly, there are no such batches and the index is the number of batches.
+    All batches from this index on have wrong checksums and are not below the recovery point. If there are no such
+    batches, for example because the broker was stopped cleanly, the index is the number of batches.
     """
     batches = replica.batches
     if replica.place.clean:
@@ -100,7 +100,7 @@ def _malformed_batches(broker: int, replica: DiskReplica) -> Iterator[Complaint]
 def _malformed_tails(broker: int, replica: DiskReplica) -> Iterator[Complaint]:
     """Yield a complaint about each segment that does not end with a batch.
 
-    Segments to which a crash or preallocation can have added such an end are omitted.
+    A segment is omitted if a crash or preallocation could have caused the malformed end.
     """
     after = {Tail.ZEROS: "zeros", Tail.TORN: "the beginning of a batch", Tail.GARBAGE: "bytes that are not a batch"}
     for place, segment in enumerate(replica.segments):
@@ -316,6 +316,19 @@ def control_batches_well_formed(state: DiskPartition) -> Iterator[Complaint]:
 
 
 @invariant(
+    "the controllers elect only brokers that are not fenced",
+    source="KIP-631, KIP-841; Kafka 4.0 also elects the last known leader of a partition while it is fenced (KIP-966)",
+)
+def leaders_elected_unfenced(state: DiskPartition) -> Iterator[Complaint]:
+    for election in state.fenced:
+        yield Complaint.about(
+            f"the controllers elected broker {election.leader} in leader epoch {election.leader_epoch} (offset "
+            f"{election.offset} of the metadata log), although it was fenced",
+            election.leader,
+        )
+
+
+@invariant(
     "no log has a batch of a leader epoch that the controllers never assigned",
     source="KIP-101, KIP-500: the controllers assign leader epochs",
 )
@@ -356,7 +369,7 @@ def topic_ids_agree(state: DiskPartition) -> Iterator[Complaint]:
     source="seed 004: records below HW survive any failure",
 )
 def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Complaint]:
-    """Compares two copies of one cluster. The end of a log may be missing on a broker that cannot be elected."""
+    """Compares two copies of a cluster. On a broker that cannot be elected, the end of a log may be missing."""
     for broker, earlier in before.replicas_of():
         for _, later in after.replicas_of((broker,)):
             may_lag = after.state is not None and broker not in after.state.electable

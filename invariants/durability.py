@@ -1,4 +1,4 @@
-"""Properties of durability: brokers that may be elected have every record below a leader's high watermark."""
+"""Properties of durability: brokers that can be elected have every record below a leader's high watermark."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from leadline.invariants.witnesses import record_committed
 def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     """Compares each broker that believes it leads with the members of its own ISR.
 
-    This property is kept because it does not need the controller: a leader's own ISR is enough. In most mutants that
-    violate it, `strong_isr` is violated too, sometimes later. The lengths of its shortest traces are figures of the
-    TLA+ specification.
+    This property is kept because it does not depend on the controller, but only on the leader's own ISR. Most mutants
+    that violate it also violate `strong_isr`, some of them later. The lengths of its shortest counterexamples equal
+    those of the TLA+ specification.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
@@ -38,9 +38,9 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
 def strong_isr(state: PartitionView) -> Iterator[Complaint]:
     """Compares each broker that believes it leads with the members of the quorum's ISR.
 
-    This property is kept in the `kafka` family because it does not need history, so it can be checked on disks and
-    compared with the TLA+ specification. In that family, `leader_candidates_complete` or `weak_isr` finds the same
-    mistakes. In the `atomic` family, which has no history, some mistakes violate only this property.
+    This property is kept in the `kafka` family because it reads only the current state. Therefore it can be checked on
+    disks and compared with the TLA+ specification. In that family, `leader_candidates_complete` or `weak_isr` finds the
+    same mistakes. In the `atomic` family, whose states record no history, some mistakes violate only this property.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:

@@ -1,6 +1,7 @@
-"""Properties of followers: the log end offset that a leader keeps for each, and the records that consumers read.
+"""Properties of followers: the log end offset that a leader stores for each follower, and the records that consumers
+read.
 
-They apply only to the `kafka` family. In the `atomic` family, leaders read the logs of followers directly.
+These properties apply only to the `kafka` family. In the `atomic` family, leaders read the logs of followers directly.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from leadline.model.log import Record
     fails_in=RPC,
 )
 def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
-    """Compares leaders and followers in the same epoch.
+    """Compares each leader with its followers in the same leader epoch.
 
-    This property is kept because it finds a wrong remote log end offset in the step that sets it, in 3 states instead
-    of 4: the other properties are violated only after the high watermark has advanced because of it.
+    This property is kept because it finds a wrong remote log end offset in the step that sets it, with a trace of 3
+    states instead of 4. The other properties are violated only after the wrong offset has caused the high watermark to
+    advance.
     """
     for leader, replica in state.believed_leaders():
         for follower, known in enumerate(replica.remote_leos):

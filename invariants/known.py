@@ -1,4 +1,4 @@
-"""Names of specs in groups, for the `fails_in` of properties: the specs in which a property is known to fail."""
+"""Groups of specs in which properties are known to fail, for the argument `fails_in` of properties."""
 
 from __future__ import annotations
 

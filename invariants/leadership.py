@@ -1,4 +1,4 @@
-"""Properties of leadership: leaders are in the ISR, lead in an epoch of their own, and are alive when elected."""
+"""Properties of leadership: a leader is in the ISR, leads in an epoch of its own, and is alive when it is elected."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from leadline.model.kafka.state import Partition
 def leader_in_isr(state: PartitionView) -> Iterator[Complaint]:
     """Checks the quorum's leader and every broker that believes it leads.
 
-    This property is kept in the `kafka` family because the election itself violates it, in 7 states; other properties
-    are violated later, when a record that the new leader does not have is missing. In the `atomic` family, a mistake
-    violates only this property.
+    This property is kept in the `kafka` family because the election itself violates it, after 7 states. The other
+    properties are violated later, when a record is missing that the new leader does not have. In the `atomic` family,
+    there is a mistake that violates only this property.
     """
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
         yield Complaint.about(
@@ -41,9 +41,9 @@ def _named(isr: frozenset[int]) -> str:
 def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
     """Compares all brokers that believe they lead.
 
-    This property is kept in the releases because every rule that compares leader epochs relies on it, although no
-    catalogued mistake makes two leaders in one epoch there, where each election is part of another step. In
-    `rpc/kip-320` and in the `atomic` family, a mistake violates only this property.
+    This property is kept in the releases because every rule that compares leader epochs relies on it. No mistake in the
+    catalog makes two brokers lead in the same epoch of a release, because each election is part of a larger step. In
+    `rpc/kip-320` and in the `atomic` family, there is a mistake that violates only this property.
     """
     leaders: dict[int, int] = {}
     for leader, replica in state.believed_leaders():
@@ -59,7 +59,7 @@ def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
 def leaders_elected_alive(before: Partition, after: Partition) -> Iterator[Complaint]:
     """Checks each election.
 
-    Applies to the `kafka` family, in which the controller can be wrong about running brokers.
+    This property applies only to the `kafka` family, in which the controller can consider a running broker dead.
     """
     leader = after.quorum.leader
     elected = after.quorum.epoch > before.quorum.epoch and leader != before.quorum.leader

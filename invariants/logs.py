@@ -1,4 +1,4 @@
-"""Properties of a single log, and of two logs compared with each other."""
+"""Properties of a single log, and properties that compare two logs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
 
 
 def distance_to_divergence(state: PartitionView) -> int:
-    """Return 0 if two logs have different records at the same offset, else 1.
+    """Return 0 if any two logs have different records at the same offset, and 1 otherwise.
 
-    Random search uses this as the distance to a violation (see `Spec.distance`), because data diverges or is lost if no
-    broker repairs such logs.
+    Random search uses this number as the distance to a violation (see `Spec.distance`), because such logs lead to lost
+    or diverging data unless a broker truncates them.
 
     Source: KIP-101, whose scenarios begin with such logs.
     """
@@ -52,10 +52,11 @@ def both_committed(state: PartitionView) -> bool:
     premise=both_committed,
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
-    """Compares any two replicas in the same epoch.
+    """Compares any two replicas in the same leader epoch.
 
-    This property is kept because it is the articles' second scenario, and because it also compares two followers, on
-    disks too. In mutants, `follower_log_is_prefix`, which compares a follower with its leader, is violated earlier.
+    This property is kept because the second scenario of the articles violates it, and because it also compares two
+    followers, even on disks. In mutants, `follower_log_is_prefix`, which compares a follower with its leader, is
+    violated earlier.
     """
     for (one, replica), (other, peer) in _pairs(state):
         committed = min(replica.high_watermark, peer.high_watermark)
@@ -108,11 +109,11 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
     fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.7")),
 )
 def log_matching(state: PartitionView) -> Iterator[Complaint]:
-    """Compares any two logs, whatever their brokers believe.
+    """Compares any two logs, independently of the leaders and epochs that the brokers have learned.
 
     This property is kept in the `kafka` family because it does not need the leaders or epochs of brokers, so it can be
-    checked on disks; `follower_log_is_prefix` finds the same mistakes there. In the `atomic` family, a mistake violates
-    only this property.
+    checked on disks. In that family, `follower_log_is_prefix` finds the same mistakes. In the `atomic` family, there is
+    a mistake that violates only this property.
     """
     for (one, replica), (other, peer) in _pairs(state):
         different = []
@@ -121,7 +122,7 @@ def log_matching(state: PartitionView) -> Iterator[Complaint]:
                 continue
             if mine != theirs:
                 different.append((last, mine, theirs))
-            if mine.epoch == theirs.epoch:
+            if mine.epoch == theirs.epoch and mine.epoch >= 0:  # records from before KIP-101 have no epoch, -1 on disk
                 for offset, ours, others in different:
                     yield Complaint.about(
                         f"brokers {one} and {other} both have a record of epoch {mine.epoch} at "
@@ -142,7 +143,7 @@ def epochs_monotonic_in_log(state: PartitionView) -> Iterator[Complaint]:
     """Checks each log separately.
 
     This property is kept in the `kafka` family because it needs only one log, so it can be checked on the disk of one
-    broker. In the `atomic` family, a mistake violates only this property.
+    broker. In the `atomic` family, there is a mistake that violates only this property.
     """
     for broker, replica in state.replicas_of():
         for before, after in itertools.pairwise(replica.log.records):

@@ -1,4 +1,4 @@
-"""Properties of promises to clients: records that consumers could read or that were acknowledged are not lost.
+"""Properties of promises to clients: a record that consumers could read, or that was acknowledged, is not lost.
 
 States of the `kafka` family record these promises, although no broker stores them.
 """
@@ -6,12 +6,16 @@ States of the `kafka` family record these promises, although no broker stores th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from leadline.checker.properties import invariant, step_invariant
+from leadline.checker.result import PropertyResult, Result, Verdict
+from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.invariants.known import ALL_RELEASES, RPC, releases
 from leadline.invariants.view import Complaint
+from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.consume import readable
 from leadline.model.kafka.controller import controller_elects_uncleanly
 from leadline.model.kafka.state import Partition, Promise
@@ -33,7 +37,9 @@ def something_exposed(state: Partition) -> bool:
 
 
 def led_after_durable(state: Partition) -> bool:
-    """Return whether a record that must survive by KIP-966 was acknowledged, and a broker then led in a later epoch."""
+    """Return whether a broker leads in a later epoch than the epoch in which a record was acknowledged that KIP-966
+    protects.
+    """
     return _promises_durability(state) and led_after_acked(state)
 
 
@@ -55,11 +61,11 @@ def _promises_durability(state: Partition) -> bool:
     premise=led_after_exposed,
 )
 def committed_never_lost(state: Partition) -> Iterator[Complaint]:
-    """Checks the records that consumers could read.
+    """Checks every record that consumers could read.
 
-    This property is kept because it is the promise made to users, and because it is violated only when a broker that
-    has lost a record leads. `leader_candidates_complete` is usually violated earlier, when such a broker could be
-    elected.
+    This property is kept because it states the promise that Kafka makes to users, and because it is violated only when
+    a broker that has lost a record leads. `leader_candidates_complete` is usually violated earlier, when such a broker
+    could be elected.
     """
     yield from _lost(state, state.exposed, "could be read from")
 
@@ -72,10 +78,10 @@ def committed_never_lost(state: Partition) -> Iterator[Complaint]:
     premise=led_after_acked,
 )
 def acked_never_lost(state: Partition) -> Iterator[Complaint]:
-    """Checks the records that were acknowledged to producers.
+    """Checks every record that was acknowledged to its producer.
 
-    This property is kept because of acks=0 and acks=1, with which a record is acknowledged before consumers can read
-    it. With acks=all, `committed_never_lost` finds the same mistakes.
+    This property is kept because of acks=0 and acks=1. With these settings, a record is acknowledged before consumers
+    can read it. With acks=all, `committed_never_lost` finds the same mistakes.
     """
     yield from _lost(state, state.acked, "was acknowledged by")
 
@@ -87,10 +93,10 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     premise=something_exposed,
 )
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
-    """Checks the records that consumers can read from any leader, even a deposed leader.
+    """Checks every record that consumers can read from any leader, even from a deposed leader.
 
-    This property is kept because it answers a question of the articles' readers, and because it covers what deposed
-    leaders show. In mutants, `leader_candidates_complete` is violated earlier.
+    This property is kept because it answers a question of the articles' readers, and because it includes the records
+    that consumers read from deposed leaders. In mutants, `leader_candidates_complete` is violated earlier.
     """
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:
@@ -142,21 +148,49 @@ PROMISES = tuple(
 """The names of the properties that users of Kafka were promised. All other properties are for its developers."""
 
 
+def promised(spec: Spec[Any]) -> tuple[str, ...]:
+    """Return the names of the properties of a spec that its configuration promises to users.
+
+    With ``acks=0`` and ``acks=1``, `acked_never_lost` is left out. A record that consumers could read counts for
+    `committed_never_lost`, and the loss of any other record is by design; see `why_not_promised`.
+
+    Parameters:
+        spec: the spec. If it is not of the `kafka` family, the result is empty.
+    """
+    if getattr(spec.bounds, "acks", None) is None:
+        return ()
+    names = [item.name for item in spec.checks if item.name in PROMISES]
+    return tuple(name for name in names if name != acked_never_lost.name or spec.bounds.acks == "all")
+
+
+def by_design(item: PropertyResult) -> str:
+    """Return why the configuration does not promise a property in its counterexamples; empty if it does in one."""
+    violated = item.traces if item.verdict is Verdict.VIOLATED else ()
+    reasons = [why_not_promised(item.property.name, trace) for trace in violated]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
+def violations(result: Result) -> list[PropertyResult]:
+    """Return the properties of a result that have counterexamples. Those that are violated by design come last."""
+    found = [item for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
+    return sorted(found, key=lambda item: bool(by_design(item)))
+
+
 def why_not_promised(name: str, trace: Trace[object]) -> str:
     """Return why the configuration does not promise a property in the behaviour of a counterexample.
 
-    An unclean election can lose records that fewer than all brokers must have, as Kafka's documentation of
-    ``unclean.leader.election.enable`` says. If ``min.insync.replicas`` brokers have lost the end of their log, records
-    can be lost (KIP-966). With ``acks=0`` and ``acks=1``, a record can be lost before followers fetch it, as the
-    documentation of ``acks`` says. But if consumers could read the record, every member of the ISR had it.
+    An unclean election can lose records, as Kafka's documentation of ``unclean.leader.election.enable`` says, unless
+    all brokers must have them. If ``min.insync.replicas`` brokers have lost the end of their log, records can be lost
+    (KIP-966). With ``acks=0`` and ``acks=1``, a record can be lost before followers fetch it, as the documentation of
+    ``acks`` says. However, if consumers could read the record, every member of the ISR had it.
 
     Parameters:
         name: the name of the violated property.
         trace: the counterexample.
 
     Returns:
-        The reason; empty if the configuration promises the property in this behaviour, or if the spec is not of the
-        `kafka` family.
+        The reason. Empty if the configuration promises the property in this behaviour, or if the spec does not belong
+        to the `kafka` family.
     """
     end = trace.states[-1]
     if not isinstance(end, Partition) or name not in _LOSSES:
@@ -164,18 +198,41 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     bounds, lost = end.bounds, end.spent.lossy_crashes
     is_unclean = any(step.action.name == controller_elects_uncleanly.name for step in trace.instances)
     if is_unclean and (bounds.min_insync_replicas < bounds.brokers or lost):
-        return "unclean.leader.election.enable=true does not promise that records survive an unclean election"
+        return UNCLEAN_NOT_PROMISED
     if lost >= bounds.min_insync_replicas:
-        return (
-            f"min.insync.replicas={bounds.min_insync_replicas} does not promise that records survive the loss of "
-            f"the end of {counted(lost, 'log')}"
-        )
+        return _loss_not_promised(bounds, lost)
     readable_records = {(promise.record, promise.offset) for promise in end.exposed}
     readable_acked = [promise for promise in end.acked if (promise.record, promise.offset) in readable_records]
     was_readable = next(_lost(end, readable_acked, ""), None) is not None
     if name == acked_never_lost.name and bounds.acks != "all" and not was_readable:
-        return f"acks={bounds.acks} does not promise that a record survives if its followers have not fetched it"
+        return _acks_not_promised(bounds)
     return ""
+
+
+def not_promised(bounds: Bounds) -> list[str]:
+    """Return what the settings of a cluster do not promise, in sentences. See `why_not_promised`.
+
+    Parameters:
+        bounds: the settings; the other bounds do not matter.
+    """
+    said = [_acks_not_promised(bounds)] if bounds.acks != "all" else []
+    if bounds.unclean_leader_election:
+        said.append(UNCLEAN_NOT_PROMISED)
+    return [*said, _loss_not_promised(bounds, bounds.min_insync_replicas)]
+
+
+UNCLEAN_NOT_PROMISED = "unclean.leader.election.enable=true does not promise that records survive an unclean election"
+
+
+def _acks_not_promised(bounds: Bounds) -> str:
+    return f"acks={bounds.acks} does not promise that a record survives if its followers have not fetched it"
+
+
+def _loss_not_promised(bounds: Bounds, lost: int) -> str:
+    return (
+        f"min.insync.replicas={bounds.min_insync_replicas} does not promise that records survive the loss of "
+        f"the end of {counted(lost, 'log')}"
+    )
 
 
 _LOSSES = tuple(item.name for item in (committed_never_lost, acked_never_lost, reads_not_taken_back))

@@ -1,7 +1,7 @@
-"""The protocols (interfaces) of states that properties read. All families of specs implement them.
+"""The protocols (interfaces) of the states that properties read. All families of specs implement them.
 
-They let each property be defined only once. `leadline.model.disk` implements them for the disks of brokers, with record
-batches in place of records.
+Because of these interfaces, each property is defined only once. `leadline.model.disk` implements them for the disks of
+brokers, with record batches in place of records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from leadline.model.quorum import Quorum
 
 
 class Complaint(str):
-    """A sentence that describes a violation, with the brokers and the offset that it concerns.
+    """A sentence that describes a violation, with the brokers and the offset to which it refers.
 
     Attributes:
         offset: the offset, or None if the sentence does not concern a single offset.
@@ -47,7 +47,9 @@ class LogView(Protocol):
     @property
     def records(self) -> Sequence[RecordView]: ...
     def beside(self, other: Self, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
-        """Yield each offset less than `below` with the records of both logs there. A missing record is None."""
+        """Yield each offset less than `below`, with the records of both logs at the offset. A missing record is
+        None.
+        """
 
 
 class ReplicaView(Protocol):
@@ -81,7 +83,7 @@ class PartitionView(Protocol):
         """Return whether a broker believes that it leads."""
 
     def believed_leaders(self) -> Iterator[tuple[int, ReplicaView]]:
-        """Yield the brokers that believe they lead, each with its replica."""
+        """Yield the brokers that believe they lead, as pairs of a broker and its replica."""
 
     def has_to_truncate(self, broker: int) -> bool:
         """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet."""

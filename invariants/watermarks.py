@@ -1,4 +1,4 @@
-"""Properties of high watermarks: they stay within the log and never decrease."""
+"""Properties of high watermarks: a high watermark stays within the log and never decreases."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def hw_within_log(state: PartitionView) -> Iterator[Complaint]:
 def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[Complaint]:
     """Checks leaders that still lead in the same epoch after a step.
 
-    This property is kept in the `atomic` family for protocols before KIP-101. With leader epochs, no member of the ISR
-    truncates below a high watermark, so it would not decrease even without the maximum. In the `kafka` family, a
-    mistake violates only this property.
+    This property is kept in the `atomic` family because of the protocols before KIP-101. With leader epochs, no member
+    of the ISR truncates below a high watermark. The high watermark would then not decrease even if the leader did not
+    compare it with the previous value. In the `kafka` family, there is a mistake that violates only this property.
     """
     for broker, replica in before.believed_leaders():
         for _, later in after.replicas_of((broker,)):

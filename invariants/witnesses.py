@@ -1,4 +1,4 @@
-"""Witnesses: situations that a search must reach. Otherwise the absence of violations proves nothing."""
+"""Witnesses: situations that a search must reach. If they are not reached, the absence of violations proves nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def leader_changes(before: PartitionView, after: PartitionView) -> bool:
 def leadership_moves(state: Partition) -> bool:
     """Compares each leader with the leader of epoch 0.
 
-    Replaces `leader_changes` in the `kafka` family, where the initial state has a leader and a failed leader does
-    not believe that it leads.
+    This witness replaces `leader_changes` in the `kafka` family, in which the initial state has a leader and a failed
+    leader does not believe that it leads.
     """
     return any(leader != PREFERRED for leader, _ in state.believed_leaders())
 

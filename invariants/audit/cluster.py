@@ -1,4 +1,4 @@
-"""Audit all partitions of a cluster, on several cores if that is faster."""
+"""The audit of all partitions of a cluster, on several cores if that is faster."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ from leadline.invariants.view import Complaint
 from leadline.model.disk.cluster import Cluster, assemble, reader, survey
 from leadline.model.disk.directory import METADATA, METADATA_TOPIC, find_data_directories
 from leadline.model.disk.files import Files, Unreadable
+from leadline.model.disk.metadata import Metadata, PartitionState, unclean_elections
 from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
 
 ALONE_FOR = 1.0
@@ -84,7 +85,7 @@ class Done:
     seconds: float = 0.0
 
     def add(self, report: PartitionReport, seconds: float) -> None:
-        """Add the report on a partition, which was audited `seconds` after the audit began."""
+        """Add the report on a partition whose audit ended `seconds` after the beginning of the whole audit."""
         self.partitions += 1
         self.batches += report.batches
         self.size += report.size
@@ -111,7 +112,8 @@ def audit(
         given: the paths of data directories, or of directories that contain data directories.
         files: the file system with the directories.
         checksums: whether to compute the checksums of batches.
-        stopped: whether no broker was running when its directory was copied, even if it was not stopped cleanly.
+        stopped: whether no broker was running when the directories were copied, even if a broker was not stopped
+            cleanly.
         workers: the number of worker processes. The default is the number of cores.
         progress: a function that is called regularly, or None.
 
@@ -140,8 +142,8 @@ def compare(
     """Audit the data directories of brokers and compare them with an earlier copy.
 
     Parameters:
-        before, after: the paths of the directories in the earlier and in the later copy. See `audit` for the other
-            parameters.
+        before, after: the paths of the directories in the earlier and in the later copy. See `audit` for the remaining
+        parameters.
 
     Raises:
         LeadlineError: a path contains no data directory, or cannot be read, or a copy contains several clusters.
@@ -223,8 +225,9 @@ def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cl
 def tasks_of(cluster: Cluster) -> Iterator[PartitionTask]:
     """Yield a task for each partition of a cluster."""
     for partition, held in cluster.partitions.items():
-        topic_id = cluster.topic_id(partition)
-        history = cluster.metadata.partitions.get((topic_id, partition[1])) if cluster.metadata and topic_id else None
+        topic_id, metadata = cluster.topic_id(partition), cluster.metadata
+        key = (topic_id, partition[1]) if topic_id else None
+        history = metadata.partitions.get(key) if metadata and key else None
         yield PartitionTask(
             topic=partition[0],
             number=partition[1],
@@ -237,8 +240,20 @@ def tasks_of(cluster: Cluster) -> Iterator[PartitionTask]:
             history=tuple(history or ()),
             cleaned_below=cluster.cleaned_below(partition),
             one_moment=not cluster.why_not_one_moment,
-            has_metadata=cluster.metadata is not None,
+            has_metadata=metadata is not None,
+            held_back=_held_back(metadata, partition[0], history or ()) if metadata else frozenset(),
+            fenced=tuple(metadata.fenced_elections.get(key, ())) if metadata and key else (),
         )
+
+
+def _held_back(metadata: Metadata, topic: str, history: Iterable[tuple[int, PartitionState]]) -> frozenset[int]:
+    """Return the value of `DiskPartition.held_back` for a partition of a topic, from the states of the partition."""
+    return frozenset(
+        election.offset
+        for election in unclean_elections(history)
+        if (metadata.min_insync_replicas(topic, election.since, election.offset) or 1) > len(election.before.electable)
+        and metadata.holds_back_high_watermarks(election.since)
+    )
 
 
 def _cores() -> int:
@@ -246,7 +261,7 @@ def _cores() -> int:
 
 
 def _run(run: Callable[[Task], PartitionReport], tasks: Sequence[Task], workers: int) -> Iterator[PartitionReport]:
-    """Audit partitions in this process first, and in worker processes if that would take long. Yield their reports."""
+    """Audit partitions, and yield their reports. Worker processes are used if one process would take too long."""
     began, waiting = time.monotonic(), list(reversed(tasks))
     while waiting:
         yield run(waiting.pop())
@@ -338,7 +353,7 @@ def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
 
 
 def _printable(finding: Finding) -> Finding:
-    """Return a finding without secrets and terminal escapes, which the names of directories can contain."""
+    """Return a finding from which secrets and terminal escapes, which names of directories can contain, are removed."""
     return attrs.evolve(finding, sentence=_shown(finding.sentence), path=_shown(finding.path))
 
 
@@ -347,7 +362,9 @@ def _shown(text: str) -> str:
 
 
 def _reasons(cluster: Cluster) -> Iterator[str]:
-    """Yield the reasons why the audit of a cluster is incomplete, except the reasons that concern single partitions."""
+    """Yield the reasons why the audit of a cluster is incomplete. Reasons that concern single partitions are left
+    out.
+    """
     if any(partition != METADATA for partition in cluster.partitions):
         if cluster.metadata is None:
             yield (f"there is no metadata log, so leaders and ISRs are unknown: {_names(OF_LEADERS)} were not checked")
@@ -366,7 +383,7 @@ def _names(checks: Iterable[Property]) -> str:
 
 
 def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
-    """Yield sentences that say why properties of single partitions are undecided."""
+    """Yield sentences that say why properties are undecided on single partitions."""
     every = [
         reason
         for report in reports

@@ -1,4 +1,6 @@
-"""Add explanations to findings: likely causes, where logs diverge, and which brokers can be elected safely."""
+"""Explanations of findings: likely causes, the offsets at which logs diverge, and the brokers that can be elected
+safely.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ FOLLOWS_FROM_A_SHORT_LOG = ("recovery_point_within_log", "epoch_file_matches_log
 
 
 def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with explanations added, and without findings that follow from another finding.
+    """Return findings with explanations added. A finding that follows from an earlier finding is removed.
 
     Parameters:
         partition: the partition.
@@ -52,7 +54,7 @@ def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Fin
 
 
 def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
-    """Yield the likely cause of a log that ends below its high watermark, according to other files of the replica."""
+    """Yield the likely cause of a log that ends below its high watermark, based on other files of the replica."""
     if finding.check != "hw_within_log":
         return
     for _, replica in partition.replicas_of(finding.brokers):
@@ -65,7 +67,7 @@ def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
 
 
 def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
-    """Return evidence that a log was once longer, as a list of clauses. An empty list means that there is none."""
+    """Return evidence that a log was once longer, as a list of clauses. The list is empty if there is no evidence."""
     end, signs = replica.log.end_offset, []
     if (replica.place.recovery_point or 0) > end:
         signs.append(f"the recovery point {replica.place.recovery_point} says that more was flushed")
@@ -80,7 +82,7 @@ def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
 
 
 def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield a sentence on each pair of diverging logs that findings are about."""
+    """Yield a sentence for each pair of diverging logs to which findings refer."""
     about = [set(finding.brokers) for finding in findings if finding.check in BETWEEN_BROKERS]
     for (one, replica), (other, peer) in itertools.combinations(partition.replicas_of(), 2):
         if any({one, other} <= brokers or (len(brokers) == 1 and brokers & {one, other}) for brokers in about):
@@ -88,7 +90,7 @@ def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Itera
 
 
 def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -> Iterator[str]:
-    """Yield a sentence on the offset at which two logs diverge, and on their batches from there on."""
+    """Yield a sentence about the offset at which two logs diverge, and about their batches from this offset on."""
     aligned = replica.log.aligned(peer.log, max(replica.log.end_offset, peer.log.end_offset))
     differing = np.flatnonzero(~aligned.same)
     if not len(differing):
@@ -105,7 +107,7 @@ def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -
 
 
 def _held(replica: DiskReplica, there: bool, offset: int) -> str:
-    """Return a phrase for the batches of a log from an offset on.
+    """Return a phrase that describes the batches of a log from an offset on.
 
     Parameters:
         replica: the replica with the log.
@@ -123,13 +125,17 @@ def _held(replica: DiskReplica, there: bool, offset: int) -> str:
     return f"{many} of {shown} (offset{'s' if last > offset else ''} {offsets_text(offset, last)})"
 
 
+_HELD_BACK = ", fewer than min.insync.replicas, so its high watermark did not advance"
+
+
 def unclean_sentences(partition: DiskPartition) -> Iterator[str]:
-    """Yield a sentence on each leader that was elected although it was not in the ISR or ELR."""
+    """Yield a sentence for each leader that was elected although it was not in the ISR or ELR."""
     for election in partition.unclean:
         before, after = election.before, election.after
         yield (
             f"the controllers elected broker {after.leader} uncleanly in leader epoch {after.leader_epoch} (offset "
             f"{election.offset} of the metadata log): the ISR was {_brokers(before.electable)}"
+            f"{_HELD_BACK if election.offset in partition.held_back else ''}"
         )
 
 
@@ -140,7 +146,7 @@ def _without_leader(partition: DiskPartition) -> Iterator[str]:
 
 
 def _sets_of(partition: DiskPartition, brokers: Iterable[int]) -> str:
-    """Return the names of the sets, the ISR and the ELR, that brokers are in."""
+    """Return the names of the sets (the ISR and the ELR) of which brokers are members."""
     assert partition.state is not None
     chosen, state = set(brokers), partition.state
     return " or ".join(name for name, members in (("ISR", state.isr), ("ELR", state.elr)) if chosen & members)
@@ -175,12 +181,13 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
 
 
 def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
-    """Return whether a replica has no damaged batch, and has all batches below the high watermarks of others.
+    """Return whether a replica has no damaged batch, and has all batches below the high watermarks of the other
+    replicas.
 
     Parameters:
         partition: the partition.
         replica: the replica.
-        committed: the largest high watermark. A log that ends below it does not have all batches.
+        committed: the largest high watermark. A log that ends below this offset does not have all batches.
     """
     if replica.log.end_offset < committed or not replica.batches["intact"].all():
         return False

@@ -1,4 +1,6 @@
-"""Compare two copies of a cluster: a committed record may be missing in the later copy only if Kafka removed it."""
+"""The comparison of two copies of a cluster. Kafka must have removed every committed record that the later copy
+lacks.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ from leadline.model.disk.wire import text_of_uuid
 
 @attrs.frozen
 class MomentsTask:
-    """A partition to audit in two copies. A task is None if the copy does not contain the partition."""
+    """A partition to audit in two copies. The task for a copy is None if the copy does not contain the partition."""
 
     before: PartitionTask | None
     after: PartitionTask | None
 
     @property
     def task(self) -> PartitionTask:
-        """The task of the later copy, or of the earlier copy if the later copy does not contain the partition."""
+        """The task for the later copy, or for the earlier copy if the later copy does not contain the partition."""
         task = self.after or self.before
         assert task is not None
         return task

@@ -1,4 +1,4 @@
-"""Notes about a partition: useful information that is not a violation."""
+"""Notes about a partition, which are useful information but not violations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Seq
     Parameters:
         partition: the partition.
         others: replicas that are not part of the partition. See `leadline.invariants.audit.partition.Observation`.
-        findings: the violations that were found. A log that they report as too short gets no note about that.
+        findings: the violations that were found. If a violation already reports that a log is too short, there is no
+            note about this.
     """
     short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}
     found = [*_other_topics(partition, others)]
@@ -96,7 +97,9 @@ def _torn_tail(partition: DiskPartition, replica: DiskReplica) -> Iterator[Findi
 
 
 def _beyond_the_log(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
-    """Yield notes about offsets in checkpoints that are beyond the end of the log, as after an unclean shutdown."""
+    """Yield notes about offsets in checkpoints that are beyond the end of the log, which an unclean shutdown can
+    cause.
+    """
     place, log = replica.place, replica.log
     if replica.high_watermark > log.end_offset:
         yield _note(

@@ -1,4 +1,4 @@
-"""Audit one partition: read its replicas and check every property."""
+"""The audit of one partition, which reads its replicas and checks every property."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leadline.invariants.audit.shapes import shape_of
 from leadline.invariants.view import Complaint
 from leadline.model.disk.files import Files
 from leadline.model.disk.log_table import LogTable, log_table_of
-from leadline.model.disk.metadata import PartitionState, unclean_elections
+from leadline.model.disk.metadata import FencedElection, PartitionState, unclean_elections
 from leadline.model.disk.partition import DiskPartition, DiskReplica, ReplicaPlace, read_replica
 
 OF_ONE_BROKER = (
@@ -45,6 +45,7 @@ OF_LEADERS = (
     logs.follower_log_is_prefix,
     leadership.leader_in_isr,
     leadership.one_leader_per_epoch,
+    disk.leaders_elected_unfenced,
     disk.epochs_given_by_controller,
     disk.topic_ids_agree,
 )
@@ -103,11 +104,14 @@ class PartitionTask:
     Attributes:
         topic, number: the topic name and the partition number.
         places: the locations of the replicas.
-        topic_id, state: the topic id and the state of the partition in the metadata log, or None if they are not there.
-        history: the states of the partition, each with the offset in the metadata log at which it began.
+        topic_id, state: the topic id and the state of the partition in the metadata log, or None if the metadata log
+        does not have them.
+        history: the states of the partition. Each state is preceded by the offset in the metadata log at which it
+            began.
         cleaned_below: the offset below which compaction may have changed the logs.
         one_moment: whether the disks were copied at the same moment.
         has_metadata: whether one of the given directories has a metadata log.
+        held_back, fenced: see `DiskPartition`.
     """
 
     topic: str
@@ -119,6 +123,8 @@ class PartitionTask:
     cleaned_below: int
     one_moment: bool
     has_metadata: bool
+    held_back: frozenset[int] = frozenset()
+    fenced: tuple[FencedElection, ...] = ()
 
 
 @attrs.frozen(eq=False)
@@ -130,7 +136,7 @@ class PartitionReport:
         findings: the violations and notes.
         undecided: the properties that could not be decided.
         batches, size: the number of batches in all replicas, and the size of their segments in bytes.
-        table: the table of the logs if there is a violation, or None.
+        table: the table of the logs, or None if there is no violation.
     """
 
     task: PartitionTask
@@ -159,8 +165,8 @@ class Observation:
 
     Attributes:
         partition: the partition, with the replicas on which properties are checked.
-        others: the other replicas: replicas of a different topic with the same name, and replicas that could not be
-            read or whose segments were left out of the copy.
+        others: the remaining replicas. These are replicas of a different topic with the same name, replicas that could
+            not be read, and replicas whose segments are missing in the copy.
     """
 
     partition: DiskPartition
@@ -206,6 +212,8 @@ def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observat
         state=task.state if topic_id in (None, task.topic_id) else None,
         one_moment=task.one_moment,
         unclean=tuple(unclean_elections(task.history)) if topic_id in (None, task.topic_id) else (),
+        held_back=task.held_back,
+        fenced=task.fenced if topic_id in (None, task.topic_id) else (),
         strangers=tuple(each for each in others if each.directory.topic_id not in (None, topic_id)),
     )
     return Observation(partition, others)
@@ -216,7 +224,7 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
 
     Parameters:
         task: the partition to audit.
-        observation: the data that was read for it.
+        observation: the data that was read for the partition.
         checks: the properties to check.
     """
     partition, earlier = observation.partition, observation.partition.earlier
@@ -245,7 +253,7 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
 
 
 def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | None) -> tuple[list[Finding], bool]:
-    """Check a property of a partition, or of two copies of it.
+    """Check a property of a partition, or of two copies of a partition.
 
     Parameters:
         check: the property.
@@ -253,8 +261,8 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
-        A finding for each group of brokers, and whether the property is undecided because a missing record may have
-        arrived after the copy.
+        The findings, one for each group of brokers. Also whether the property is undecided because a missing record may
+        have arrived after the copy was made.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}
     later, count, partition = False, 0, moments[-1]
@@ -273,7 +281,7 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
-    """Return whether a complaint may be caused only by copying disks or files at different moments."""
+    """Return whether the only cause of a complaint may be that disks or files were copied at different moments."""
     replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)

@@ -22,11 +22,11 @@ class ReleaseRange:
 
 
 def _between(text: str, first: tuple[int, ...] = (), end: tuple[int, ...] = (100,), *, kraft: bool) -> ReleaseRange:
-    """Return the releases from a version up to but not including another version.
+    """Return the releases from one version up to, but not including, a second version.
 
     Parameters:
         text: the range in words.
-        first, end: the first version, and the version that ends the range.
+        first, end: the first version, and the version before which the range ends.
         kraft: whether to include only releases with KRaft.
     """
     return ReleaseRange(
@@ -52,8 +52,8 @@ BEFORE_LEADER_EPOCHS = _between("releases before 0.11", (), (0, 11), kraft=False
 def releases_of(partition: DiskPartition, *, has_metadata: bool) -> ReleaseRange:
     """Return the releases that could have written the logs of a partition.
 
-    Brokers have a metadata log only with KRaft. They have stored topic ids since 2.8 (KIP-516), and leader epochs, both
-    in the batches and in a checkpoint, since 0.11 (KIP-101).
+    Brokers have a metadata log only with KRaft. They store topic ids in 2.8 and later (KIP-516). They store leader
+    epochs, both in the batches and in a checkpoint, in 0.11 and later (KIP-101).
 
     Parameters:
         partition: the partition.

@@ -23,15 +23,15 @@ class Finding:
 
     Attributes:
         check: the name of the property, or the subject of the note.
-        severity: ``error`` for a violation of the property; ``note`` for other information.
-        topic, partition: the topic and number of the partition, or None if the finding concerns a whole directory.
+        severity: ``error`` for a violation of the property, or ``note`` for any other information.
+        topic, partition: the topic name and the partition number, or None if the finding concerns a whole directory.
         brokers: the brokers that the finding concerns.
         offset: the first offset that the finding concerns, or None if it does not concern an offset.
         sentence: the description of the violation or the note.
         context: sentences on likely causes and on further violations.
         situation: sentences on the partition, such as the offsets at which its logs diverge and the electable brokers.
         path: a file or directory to inspect.
-        shape: the shape of the violation, or None if specs do not have the property. See `shape_of`.
+        shape: the shape of the violation, see `shape_of`. None if no spec has the property.
         releases: the releases that could have written the logs, or None if `shape` is None.
     """
 
@@ -50,7 +50,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The sentence, context and situation as one text."""
+        """The sentence, the context and the situation as one text."""
         return ". ".join(part.rstrip(".") for part in (self.sentence, *self.context, *self.situation))
 
 
@@ -60,7 +60,7 @@ class UndecidedCheck:
 
     Attributes:
         check: the name of the property, or an empty string if the reason concerns all properties.
-        reason: the reason why the property could not be decided, or an empty string.
+        reason: the reason why the property could not be decided, or an empty string if no reason is known.
     """
 
     check: str
@@ -76,8 +76,8 @@ class AuditResult:
         reasons: sentences that say why the audit is incomplete. Empty if it is complete.
         checks: the properties that were checked.
         open: the names of the properties that could not be decided on every partition.
-        brokers, partitions: the number of brokers, without nodes that are only controllers, and the number of
-            partitions, without the metadata log.
+        brokers, partitions: the number of brokers and the number of partitions. Nodes that are only controllers and the
+        metadata log are not counted.
         batches, size: the number of batches that were read, and the size of the segments in bytes.
         seconds: the duration of the audit in seconds.
         tables: tables of the logs of partitions with errors, by topic and partition number.
@@ -101,7 +101,9 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Violated if there is an error, else incomplete if a property is undecided, else holds."""
+        """``violated`` if there is an error, otherwise ``incomplete`` if a property is undecided, otherwise
+        ``holds``.
+        """
         if self.errors:
             return Verdict.VIOLATED
         return Verdict.INCOMPLETE if self.reasons else Verdict.HOLDS

@@ -1,9 +1,9 @@
-"""The audit on Spark, which reads headers on the machines that store the data.
+"""The audit on Spark, which reads headers on the machines on which the data is stored.
 
-Every machine can access directories given as URIs, in object storage or in a distributed file system, so any machine
-can audit any partition. Directories given as paths are on the local disks of machines, and several machines can have
-different directories at the same path. In this case each machine reads the headers in its own directories, and sends
-only headers to other machines.
+Directories that are given as URIs, in object storage or in a distributed file system, can be accessed from every
+machine. Therefore any machine can audit any partition. Directories that are given as paths are on the local disks of
+the machines, and several machines can have different directories at the same path. In this case, each machine reads the
+headers in its own directories, and sends only headers to other machines.
 """
 
 from __future__ import annotations
@@ -67,9 +67,10 @@ def audit_on_spark(
     """Audit data directories with Spark.
 
     Parameters:
-        given: URIs that every machine can read, or paths on the machines' local disks, but not both. See `audit`.
+        given: either URIs that every machine can read, or paths on the machines' local disks. See `audit`.
         checksums, stopped, progress: see `audit`.
-        master: the URL of the Spark master. If it is None, the master of `spark-submit` is used, or else this machine.
+        master: the URL of the Spark master. If it is None, the master of `spark-submit` is used if there is one, and
+            this machine otherwise.
         conf: configuration properties of Spark.
         verbose: whether to show the log and progress bar of Spark.
 
@@ -96,7 +97,7 @@ def audit_with(
     stopped: bool = False,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Audit data directories with an existing Spark session. For the other parameters, see `audit_on_spark`."""
+    """Audit data directories with an existing Spark session. For the remaining parameters, see `audit_on_spark`."""
     began = time.monotonic()
     if is_remote(given[0]):
         clusters = clusters_in(AnyFiles(), given, stopped=stopped)
@@ -132,7 +133,7 @@ def _in_shared_storage(
 
 @attrs.frozen
 class Seen:
-    """A data directory, and the machines that have it.
+    """A data directory, and the machines on which it exists.
 
     Attributes:
         surveyed: the data directory. Its paths begin with the name of a machine.
@@ -188,7 +189,7 @@ def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, .
     """Return the names of the machines that have a replica.
 
     Parameters:
-        where: the data directories, by their path with the name of a machine before it.
+        where: the data directories, by their paths, which begin with the name of a machine.
         place: the location of the replica.
     """
     return next(each.machines for path, each in where.items() if place.path.startswith(f"{path}/"))
@@ -197,7 +198,8 @@ def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, .
 def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
     """Combine the data directories of all machines.
 
-    If two machines have the same directory at the same path, they share a disk, and the directory is returned once.
+    If two machines have the same directory at the same path, they share a disk, and the directory is returned only
+    once.
 
     Parameters:
         found: for each Spark task, the name of its machine and the directories on it. A machine can have several tasks.
@@ -221,7 +223,7 @@ def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
 
 
 def _called(surveyed: Survey, machine: str) -> Survey:
-    """Return a data directory with the name of its machine before each path."""
+    """Return a data directory in which each path begins with the name of its machine."""
     directory = surveyed.directory
     partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
     named = attrs.evolve(directory, path=f"{machine}{directory.path}", partitions=partitions)
@@ -234,7 +236,8 @@ def _local(path: str) -> str:
 
 
 def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[str, list[T]]]:
-    """Call `look` with the name of the machine in a Spark task for each core, so that every machine is reached.
+    """Call `look` in one Spark task for each core, so that every machine is reached. Its argument is the machine's
+    name.
 
     Returns:
         The name of the machine and the result of the call, for each task.
@@ -275,7 +278,7 @@ def _judged_from_afar(
     checksums: bool,
     context: SparkContext,
 ) -> list[PartitionReport]:
-    """Read each replica on a machine that has it, group the replicas by partition, and check them."""
+    """Read each replica on a machine that has it. Then group the replicas by partition, and check the partitions."""
     wanted = context.broadcast([(index, *place) for index, held in places.items() for place in held])
     known = context.broadcast(list(tasks))
     # functions of this package are pickled by name, because a copied property would not be equal to the original
@@ -290,7 +293,7 @@ def _judged_from_afar(
 def _read_there(
     wanted: Broadcast[list[_Wanted]], checksums: bool, _: Iterable[int]
 ) -> Iterator[tuple[int, DiskReplica]]:
-    """Yield the replicas on this machine, each with the index of its partition's task.
+    """Yield the replicas on this machine, as pairs of the index of the partition's task and a replica.
 
     If the machine has several Spark tasks, each replica is read by one of them.
     """

@@ -1,4 +1,4 @@
-"""Read the headers of the record batches in a segment, without the records.
+"""Functions that read the headers of the record batches in a segment, without reading the records.
 
 The format is that of Apache Kafka's `DefaultRecordBatch` (magic 2) and, before 0.11, of its message sets (magic 0 and
 1). An audit needs only the headers, so nothing is decompressed. A length in a header is compared with the size of the
@@ -134,7 +134,7 @@ def read_headers(
 
     Parameters:
         source: the segment's file.
-        checksums: whether to compute the checksum of each batch, for which the whole batch must be read.
+        checksums: whether to compute the checksum of each batch. This requires reading the whole batch.
         progress: called regularly with the number of bytes processed since the last call.
         chunk: the number of bytes read at a time.
 
@@ -142,7 +142,7 @@ def read_headers(
         Unreadable: the file cannot be read.
     """
     if source.size > LARGEST_SEGMENT:
-        raise Unreadable(f"a file of {source.size:,} bytes is larger than any segment")
+        raise Unreadable(f"the file has {source.size:,} bytes, but a segment has at most {LARGEST_SEGMENT:,}")
     buffer = memoryview(bytearray(max(min(chunk, source.size), HEADER.itemsize)))
     pieces: list[NDArray[np.void]] = []
     at, window = 0, len(buffer)
@@ -180,8 +180,8 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
     """Find the batches that are completely in a buffer.
 
     Returns:
-        The start of each batch, its size, and whether its checksum is right, as three lists; then the position of the
-        first bytes that are not a batch, or None if there are no such bytes.
+        Three lists with the start of each batch, its size, and whether its checksum is correct. Then the position of
+        the first bytes that are not a batch, or None if there are no such bytes.
     """
     starts: list[int] = []
     sizes: list[int] = []
@@ -208,7 +208,7 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
 
 
 def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:
-    """Return whether the checksum of a batch that is larger than the buffer matches its header."""
+    """Return whether the checksum of a batch matches its header, for a batch that is larger than the buffer."""
     head = memoryview(bytearray(_LEAST_LEFT))
     source.read_into(head, at)
     compute: Callable[[memoryview, int], int] = crc32c if magic == 2 else zlib.crc32
@@ -228,11 +228,11 @@ def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], inta
     """Return the headers of the batches in a buffer, as an array of type `BATCH`.
 
     Parameters:
-        held: the buffer.
+        held: the contents of the buffer.
         at: the position in the file at which the buffer begins.
         starts: the position of each batch in the buffer.
         sizes: the size of each batch in bytes.
-        intact: whether the checksum of each batch is right.
+        intact: for each batch, whether its checksum is correct.
     """
     batches = np.empty(len(starts), BATCH)
     if not starts:
@@ -278,7 +278,9 @@ def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], inta
 
 
 def _with_first_offsets(batches: NDArray[np.void]) -> NDArray[np.void]:
-    """Set the first offset of compressed batches from before 0.11, whose headers have only the last offset."""
+    """Set the first offset of compressed batches from before 0.11. The headers of these batches have only the last
+    offset.
+    """
     wrappers = np.flatnonzero((batches["magic"] < 2) & (batches["attributes"] & CODEC != 0))
     for index in wrappers:
         before = int(batches["last"][index - 1]) + 1 if index else 0
@@ -293,7 +295,7 @@ def _tail(source: Source, at: int, buffer: memoryview, *, torn: bool) -> Tail:
         source: the file.
         at: the position.
         buffer: memory for reading.
-        torn: whether to take bytes other than zeros for the beginning of an incomplete batch.
+        torn: whether bytes other than zeros count as the beginning of an incomplete batch.
     """
     position = at
     while position < source.size:

@@ -1,8 +1,8 @@
-"""Find the broker of each data directory, and group the directories by cluster.
+"""Functions that find the broker of each data directory, and group the directories by cluster.
 
-The ids in a directory do not prove that it belongs to a cluster. A `cluster.id` is often copied from an example, and a
-node id occurs in all directories of the node, in old copies, and in other clusters. Topic ids and the beginning of the
-metadata log are proof, because they contain random numbers or times. Before KRaft, the cluster id is random too.
+The ids in a directory do not prove to which cluster it belongs. A `cluster.id` is often copied from an example, and the
+same node id occurs in old copies and in other clusters. Topic ids and the beginning of the metadata log are proof,
+because they contain random numbers or times. Before KRaft, the cluster id is also random.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class MetadataLog:
         directory: the directory of the log.
         log: the batches of the log.
         quorum_epoch: the leader epoch in the `quorum-state` file, or None if the file does not exist or is malformed.
-        complete: whether the end of the log is present. It is missing if the leader epoch checkpoint has an epoch that
-            starts beyond the end of the log.
-        committed: the end offset of the latest snapshot, below which all records are committed, or 0 without snapshots.
+        complete: whether the end of the log is present. The end is missing if the leader epoch checkpoint has an epoch
+            that starts beyond the end of the log.
+        committed: the end offset of the latest snapshot, or 0 if there is no snapshot. All records below this offset
+            are committed.
     """
 
     directory: LogDirectory
@@ -60,7 +61,7 @@ class Node:
     """A broker or a controller, with its data directories.
 
     Attributes:
-        id: the node id, or a negative number if it is not in the node's directory.
+        id: the node id, or a negative number if the directory of the node does not contain it.
         directories: the data directories of the node.
         metadata: the metadata log of the node, or None if it has none.
     """
@@ -71,7 +72,9 @@ class Node:
 
     @property
     def is_broker(self) -> bool:
-        """Whether the node has partitions other than the metadata log, so that it is not only a controller."""
+        """Whether the node is a broker: it has partitions other than the metadata log, so it is not only a
+        controller.
+        """
         return any(map(_has_partitions, self.directories))
 
     @property
@@ -99,9 +102,11 @@ class Cluster:
     Attributes:
         nodes: the nodes, by id.
         metadata: the content of the metadata log, or None if there is no metadata log.
-        why_not_one_moment: clauses that say why the disks were not copied at the same moment. Empty if they were.
-        notes: notes about the directories, each with the ids of the nodes concerned.
-        doubled: the partitions that a broker has in two of its data directories, each with the broker and both paths.
+        why_not_one_moment: clauses that say why the disks were not copied at the same moment. Empty if all disks were
+            copied at the same moment.
+        notes: notes about the directories. Each note has the ids of the nodes that it concerns.
+        doubled: the partitions that a broker has in two of its data directories. Each partition is given with the
+            broker and both paths.
         unread: errors from reading the metadata log, one line each.
     """
 
@@ -114,7 +119,9 @@ class Cluster:
 
     @property
     def brokers(self) -> int:
-        """The number of brokers. A node that has only the metadata log and never registered is only a controller."""
+        """The number of brokers. A node that has only the metadata log and never registered as a broker is not
+        counted.
+        """
         registered = self.metadata.registrations if self.metadata is not None else {}
         return sum(
             node.is_broker or node.metadata is None or node.id in registered or self.metadata is None
@@ -122,7 +129,7 @@ class Cluster:
         )
 
     def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
-        """Yield the electable replicas without a directory, for brokers of which all data directories are given."""
+        """Yield the electable replicas that have no directory, for brokers whose data directories are all given."""
         state = self.state(partition)
         for broker in sorted(state.electable) if state is not None else ():
             node = self.nodes.get(broker)
@@ -152,7 +159,9 @@ class Cluster:
         return dict(sorted(found.items()))
 
     def place(self, partition: Partition, node: Node, directory: DataDirectory) -> ReplicaPlace:
-        """Return the location of a replica, and the data about it that is stored outside of its partition directory."""
+        """Return the location of a replica, and the data about the replica that is stored outside of its partition
+        directory.
+        """
         high_watermark = directory.checkpoint(text.HIGH_WATERMARKS, partition)
         if partition == METADATA and node.metadata is not None:
             high_watermark = max(node.metadata.committed, node.metadata.log.start_offset)
@@ -181,8 +190,8 @@ class Cluster:
     def cleaned_below(self, partition: Partition) -> int:
         """Return the offset below which compaction may have changed the logs of a partition, or 0 without compaction.
 
-        The log cleaner's checkpoint on each broker has the offset up to which the log cleaner has compacted a log. A
-        replica may have fetched batches that another broker had compacted, so the largest of these offsets is a limit
+        The log cleaner's checkpoint on each broker has the offset up to which a log was compacted. A replica may have
+        fetched batches that a different broker had already compacted. Therefore the largest of these offsets is a limit
         only if the directories of all brokers that ever had a replica are given.
         """
         cleaned = [
@@ -215,8 +224,8 @@ class Cluster:
     def _belief(self, partition: Partition, node: Node) -> Belief:
         """Return the state of a partition according to a node.
 
-        If there is no metadata log, or it does not have the topic, every node follows `UNKNOWN_LEADER`. A node without
-        a metadata log is assumed to have read the whole metadata log of the cluster.
+        If there is no metadata log, or if it does not contain the topic, every node follows `UNKNOWN_LEADER`. A node
+        without a metadata log is assumed to have read the whole metadata log of the cluster.
         """
         if self.metadata is None or partition == METADATA:
             return Belief(UNKNOWN_LEADER, 0, 0)
@@ -270,7 +279,7 @@ class Survey:
 
     @property
     def weight(self) -> int:
-        """The end offset of the metadata log plus 1, or 0 without a metadata log.
+        """The end offset of the metadata log plus 1, or 0 if there is no metadata log.
 
         Directories are grouped into clusters in descending order of weight.
         """
@@ -289,11 +298,12 @@ def survey(files: Files, path: str) -> Survey:
 
 @attrs.frozen(eq=False)
 class Reader:
-    """Functions that read further data from directories, on the machines that have the directories.
+    """Functions that read further data from directories, on the machines on which the directories are stored.
 
     Attributes:
         metadata: reads the content of a metadata log.
-        alike: returns whether two directories have a batch in common, or None if no offset is in the logs of both.
+        alike: returns whether two directories have a batch in common, or None if there is no offset that both
+            directories have.
     """
 
     metadata: Callable[[MetadataLog], Metadata]
@@ -301,7 +311,7 @@ class Reader:
 
 
 def reader(files: Files) -> Reader:
-    """Return a reader that uses a file system with access to all directories."""
+    """Return a reader for a file system that can access all directories."""
     return Reader(
         lambda log: read_metadata(files, log.directory),
         lambda one, other: _have_a_batch_in_common(files, one, other),
@@ -352,7 +362,7 @@ def _metadata_log(files: Files, directory: DataDirectory) -> MetadataLog | None:
 
 
 def _log(files: Files, directory: LogDirectory) -> DiskLog:
-    """Return the part of a log before the first unreadable segment. The audit of the partition reports the segment."""
+    """Return the part of a log before the first unreadable segment. The audit of the partition reports that segment."""
     pieces = [np.empty(0, BATCH)]
     for _, path in directory.segments:
         try:
@@ -377,7 +387,7 @@ def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
 
 
 def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
-    """Return whether a directory belongs to the same cluster as the directories of a group."""
+    """Return whether a directory belongs to the same cluster as a group of directories."""
     related = [_are_related(each, other, read) for other in group]
     if False in related:
         return False
@@ -399,13 +409,16 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
         return any(one.topics[topic] == other.topics[topic] for topic in shared)
     alike = read.alike(one.directory, other.directory)
     with_zookeeper = not any(each.metadata is not None or each.topics for each in (one, other))
-    if alike is False and mine and with_zookeeper and one.directory.node != other.directory.node:
-        return None  # logs of one cluster can differ in every batch, and ZooKeeper's cluster ids are random
+    nodes = one.directory.node, other.directory.node
+    if alike is False and with_zookeeper and (None in nodes or nodes[0] != nodes[1]):
+        return None  # nothing contradicts one cluster: its logs can differ in every batch
     return alike
 
 
 def _have_a_batch_in_common(files: Files, one: DataDirectory, other: DataDirectory) -> bool | None:
-    """Return whether two directories have a batch in common, or None if no offset is in the logs of both."""
+    """Return whether two directories have a batch in common, or None if there is no offset that both directories
+    have.
+    """
     found = None
     for partition in sorted(one.partitions.keys() & other.partitions.keys())[:MOST_LOGS]:
         logs = [_log(files, read_log_directory(files, each.partitions[partition])) for each in (one, other)]
@@ -436,6 +449,8 @@ def _cluster(group: list[Survey], read: Reader, stopped: bool) -> Cluster:
         kept = _own_directories(node, held, notes, doubled)
         metadata = next((each.metadata for each in kept if each.metadata is not None), None)
         nodes[node] = Node(node, tuple(each.directory for each in kept), metadata)
+    if len(nodes) > 1 and not any(each.directory.cluster or each.metadata or each.topics for each in group):
+        notes.append((tuple(nodes), "no directory has a cluster id, as before 0.10.1: they are taken for one cluster"))
     newest = _newest(nodes.values())
     content = read.metadata(newest) if newest is not None else None
     unread = tuple(content.problems) if content is not None else ()
@@ -453,9 +468,9 @@ def _own_directories(
 ) -> list[Survey]:
     """Return the data directories of a node, chosen from all directories with its id.
 
-    A directory is left out if it and a chosen directory have the metadata log, or if most of its partitions are in
-    chosen directories: it is a copy from a different time, or of an earlier or later incarnation of the node. A
-    directory without partitions is left out if there are others.
+    A directory is left out if it and a chosen directory both have the metadata log, or if most of its partitions are in
+    chosen directories. It is then a copy from a different time, or of an earlier or later incarnation of the node. A
+    directory without partitions is left out if there are directories with partitions.
 
     Parameters:
         node: the id of the node.
@@ -498,7 +513,9 @@ def _own_directories(
 
 
 def _newest(nodes: Iterable[Node]) -> MetadataLog | None:
-    """Return the metadata log that ends last (by leader epoch, then by offset), or None if no node has one."""
+    """Return the metadata log that ends last, by leader epoch and then by offset, or None if no node has a metadata
+    log.
+    """
     found = [node.metadata for node in nodes if node.metadata is not None]
     return max(found, key=lambda each: (each.last_epoch, each.log.end_offset), default=None)
 

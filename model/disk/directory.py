@@ -1,4 +1,4 @@
-"""Read data directories and the directories of partitions in them, except the segments of logs."""
+"""Functions that read data directories and the partition directories in them, but not the segments of logs."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class DataDirectory:
 
     Attributes:
         path: the path of the data directory.
-        node: the id of the broker or controller, or None if it is not in `meta.properties`.
-        cluster, directory: the ids of the cluster and of the directory, or empty strings if they are not in
-            `meta.properties`.
+        node: the id of the broker or controller, or None if `meta.properties` does not contain it.
+        cluster, directory: the ids of the cluster and of the directory, or empty strings if `meta.properties` does not
+        contain them.
         clean: whether the broker was stopped cleanly.
         checkpoints: the offsets in each checkpoint file, by file name. Files that do not exist have no entry.
         partitions: the path of the directory of each partition.
-        set_aside: the names of partition directories that are being deleted or moved, or that are stray.
+        set_aside: the names of partition directories that are being deleted, that are being moved, or that are stray.
         problems: errors from reading the files, one line each.
     """
 
@@ -155,7 +155,7 @@ def _partitions(kinds: Mapping[str, str]) -> Iterator[re.Match[str]]:
 
 
 def _odd(kinds: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names of Kafka's files and directories that are links or special files."""
+    """Yield the names of Kafka files and directories that are links or special files."""
     ours = {text.PROPERTIES, text.CLEAN_SHUTDOWN, *text.OFFSET_CHECKPOINTS}
     for name, kind in kinds.items():
         if (kind != "file" and name in ours) or (kind == "other" and _PARTITION.fullmatch(name)):
@@ -170,10 +170,10 @@ class LogDirectory:
         path: the path of the directory.
         segments: the base offset and the path of each segment, sorted by base offset.
         epochs: the entries of the leader epoch checkpoint, or None if the file does not exist.
-        topic_id: the topic id, or None if it is not in `partition.metadata`.
+        topic_id: the topic id, or None if `partition.metadata` does not contain it.
         snapshots: the offsets of the producer snapshots.
-        swapping: whether compaction was interrupted while it replaced segments.
-        is_one: whether the directory contains a file of a partition, so that it is a partition directory.
+        swapping: whether compaction was interrupted while it was replacing segments.
+        is_one: whether this is a partition directory, which means that it contains a file of a partition.
         problems: errors from reading the files, one line each.
     """
 

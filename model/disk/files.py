@@ -1,8 +1,8 @@
-"""Open files safely, even if a directory has malicious content.
+"""Functions and classes that open files safely, even in a directory with malicious content.
 
-Only regular files are opened, in read-only mode and without following links, and they are read in pieces of limited
-size. Files are not mapped into memory, because a process is killed when it reads from a mapped file that a broker has
-truncated.
+Only regular files are opened. They are opened in read-only mode without following links, and are read in pieces of
+limited size. Files are not mapped into memory, because a process is killed when it reads from a mapped file that a
+broker has truncated.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Files(Protocol):
         """
 
     def opened(self, path: str) -> AbstractContextManager[Source]:
-        """Return a context manager that opens a file and closes it at the end.
+        """Return a context manager that opens a file and closes it at the end of the block.
 
         Raises:
             Unreadable: the path cannot be opened or is not a regular file.
@@ -76,12 +76,12 @@ class Files(Protocol):
 
 
 def filled(buffer: memoryview, read: Callable[[memoryview, int], int]) -> int:
-    """Read piece by piece until a buffer is full or the file ends.
+    """Read piece by piece until a buffer is full or the end of the file is reached.
 
     Parameters:
         buffer: the buffer to fill.
-        read: reads into a buffer, given the unfilled part of `buffer` and the number of bytes read so far. Returns the
-            number of bytes that this call has read, or 0 at the end of the file.
+        read: a function that reads into a buffer. Its arguments are the unfilled part of `buffer` and the number of
+            bytes read so far. It returns the number of bytes that it has read, or 0 at the end of the file.
 
     Returns:
         The number of bytes read.
@@ -159,7 +159,7 @@ def read_bytes(files: Files, path: str, most: int = MOST_TEXT) -> bytes:
     """
     with files.opened(path) as source:
         if source.size > most:
-            raise Unreadable(f"{path} has {source.size:,} bytes; the limit for such a file is {most:,}")
+            raise Unreadable(f"{path} has {source.size:,} bytes, but the limit for a file of this kind is {most:,}")
         buffer = bytearray(source.size)
         got = source.read_into(memoryview(buffer), 0)
         return bytes(buffer[:got])

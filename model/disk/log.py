@@ -1,8 +1,9 @@
-"""The log of a replica on disk, made of batches, with the methods of `leadline.model.log.Log` that properties call.
+"""The log of a replica on disk, which consists of batches and has the methods of `leadline.model.log.Log` for
+properties.
 
 A log on disk differs from a log in the model in three ways. It can start after offset 0, because retention moves its
-start. Compaction can have removed batches, or records from a batch. And it can be long, so that logs are compared as
-arrays, and a difference that extends over many batches is reported once.
+start. Compaction can have removed batches, or records from a batch. It can also be long, so logs are compared as
+arrays, and a difference that extends over many batches is reported only once.
 """
 
 from __future__ import annotations
@@ -79,19 +80,20 @@ class DiskLog:
         return _batch(self.batches[_covering(self.batches, np.array([offset]))[0]])
 
     def beside(self, other: DiskLog, below: int) -> Iterator[Place]:
-        """Compare two logs at each offset less than `below` at which the result can differ from the previous offset.
+        """Compare two logs. The result contains each offset less than `below` at which it can differ from the previous
+        offset.
 
         Offsets at which a difference is not a fault are omitted: offsets below a log start offset, offsets that
         compaction may have removed, and offsets of batches with a wrong checksum, which are reported separately.
 
         Parameters:
-            other: the other log.
+            other: the log with which this log is compared.
             below: the first offset that is not compared.
 
         Returns:
-            An iterator of offsets, each with the batch of this log and the batch of the other log, or None for a log
-            without a batch there. If compaction may have changed one of the two batches, and the fields that compaction
-            keeps are equal, the same `Batch` is returned for both logs.
+            An iterator of tuples of an offset, the batch of this log and the batch of the other log. A batch is None if
+            its log does not have a batch at the offset. If compaction may have changed one of the two batches, and the
+            fields that compaction keeps are equal, the same `Batch` is returned for both logs.
         """
         below = min(below, max(self.end_offset, other.end_offset))
         key = id(other), below  # cached, because several properties compare the same two logs
@@ -142,7 +144,8 @@ class Alignment:
     Attributes:
         mine, theirs: the batches of the first and of the second log, as arrays of type `BATCH`.
         offsets: the offsets that are compared.
-        left, right: for each offset, the index of its batch in `mine` and in `theirs`, or -1 for a log without one.
+        left, right: for each offset, the index of its batch in `mine` and in `theirs`, or -1 if the log has no batch
+        there.
         same: for each offset, whether both logs have the same batch.
     """
 
@@ -155,7 +158,7 @@ class Alignment:
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        """A number for each offset. Successive offsets have the same number if the epochs and `same` do not change."""
+        """A number for each offset. Successive offsets have the same number if the epochs and `same` are the same."""
         epochs = [
             np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
             for batches, places in ((self.mine, self.left), (self.theirs, self.right))
@@ -164,7 +167,7 @@ class Alignment:
         return np.concatenate([[0], np.cumsum(changed)]) if len(self.offsets) else np.empty(0, np.int64)
 
     def place(self, index: int) -> Place:
-        """Return the offset with an index, and the batches of both logs at this offset."""
+        """Return the offset with the given index, and the batches of both logs at this offset."""
         left, right = int(self.left[index]), int(self.right[index])
         mine = _batch(self.mine[left]) if left >= 0 else None
         if self.same[index]:
@@ -191,7 +194,9 @@ def log_of(batches: NDArray[np.void], start_offset: int, least_end: int, cleaned
 
 
 def chosen(batches: NDArray[np.void], which: NDArray[np.bool_]) -> NDArray[np.void]:
-    """Return the batches that a mask selects. If it selects all, they are not copied, because there can be millions."""
+    """Return the batches that a mask selects. If the mask selects all batches, they are not copied, as there can be
+    millions.
+    """
     return batches if which.all() else batches[which]
 
 
@@ -217,7 +222,7 @@ def is_sound(batches: NDArray[np.void]) -> NDArray[np.bool_]:
 
 
 def is_full(batches: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Return a mask that selects the batches that have all their records and were not changed by compaction."""
+    """Return a mask that selects the batches that contain all their records and were not changed by compaction."""
     full: NDArray[np.bool_] = (batches["records"] == batches["last"] - batches["first"] + 1) & (
         batches["attributes"] & DELETE_HORIZON == 0
     )
@@ -230,7 +235,7 @@ def offsets_text(first: int, last: int) -> str:
 
 
 def _same(one: NDArray[np.void], other: NDArray[np.void], cleaned_below: int) -> NDArray[np.bool_]:
-    """Return a mask that selects the pairs of batches that can be copies of the same batch.
+    """Return a mask that selects the pairs whose two batches can be copies of the same batch.
 
     A follower copies every byte of a batch. Compaction, which runs on each broker independently, removes records from a
     batch but keeps its offsets, epoch and producer.

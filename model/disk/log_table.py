@@ -1,4 +1,4 @@
-"""Compare the logs of a partition in a table, with a row for each log and a column for each range of offsets.
+"""A table that compares the logs of a partition, with a row for each log and a column for each range of offsets.
 
 The offsets of a column have the same leader epoch, and the same result of the comparison, in every log.
 """
@@ -35,7 +35,7 @@ class LogCell:
     """The cell of a log in a column.
 
     Attributes:
-        kind: the result of the comparison with the other logs.
+        kind: the result of comparing the log with the remaining logs.
         epoch: the leader epoch of the batch, or None if the log has no batch there.
         text: a short description of the batch.
     """
@@ -50,12 +50,12 @@ class LogRow:
     """The row of a log.
 
     Attributes:
-        broker: the broker with this log.
+        broker: the broker that has this log.
         badges: short texts about the broker, such as whether it leads and whether it is in the ISR.
         cells: the cell of each column.
         start, high_watermark, end: the log start offset, high watermark and log end offset.
-        high_watermark_at, end_at: the index of the first column at or after the high watermark and the log end offset,
-            or the number of columns if there is no such column.
+        high_watermark_at, end_at: the index of the first column at or after the high watermark, and of the first column
+        at or after the log end offset. If there is no such column, the number of columns.
     """
 
     broker: int
@@ -75,7 +75,7 @@ class LogTable:
     Attributes:
         columns: the first and the last offset of each column.
         rows: the row of each log, sorted by broker.
-        left_out: the number of columns that are omitted for lack of space.
+        left_out: the number of columns that are omitted because of limited space.
     """
 
     columns: tuple[tuple[int, int], ...]
@@ -123,7 +123,7 @@ def log_table_of(partition: DiskPartition) -> LogTable | None:
 
 
 def _borders(replicas: list[DiskReplica]) -> list[int]:
-    """Return the offsets at which columns begin: where a log, or the difference between two logs, changes."""
+    """Return the offsets at which columns begin, because a log, or the difference between two logs, changes there."""
     found: set[int] = set()
     for replica in replicas:
         log = replica.log
@@ -162,7 +162,7 @@ def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> L
     Parameters:
         replica: the replica with the log.
         offset: the first offset of the column.
-        differs: whether another log has a different batch there.
+        differs: whether any other log has a different batch there.
         committed: the offset below which all records are committed.
     """
     log = replica.log

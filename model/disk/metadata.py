@@ -1,4 +1,4 @@
-"""Replay KRaft's metadata log, which has the decisions of the controllers in order.
+"""A replay of KRaft's metadata log, which contains the decisions of the controllers in order.
 
 The fields of its records are defined by the schemas in Apache Kafka's `metadata/src/main/resources/common/metadata`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +23,12 @@ LARGEST_BATCH = 256 * 2**20
 """The size of the largest batch of metadata records that is read, in bytes."""
 
 NO_LEADER_CHANGE = -2
+
+HOLDS_BACK = 15
+"""The level of ``metadata.version`` 3.7-IV0. See `Metadata.holds_back_high_watermarks`."""
+
+TOPIC, BROKER = 2, 4
+"""The types of resources in a ConfigRecord. The broker with an empty name stands for all brokers."""
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
@@ -59,24 +65,43 @@ class UncleanElection:
     Attributes:
         offset: the offset in the metadata log.
         before, after: the states of the partition before and after the election.
+        since: the offset in the metadata log from which the same brokers were electable before the election.
     """
 
     offset: int
     before: PartitionState
     after: PartitionState
+    since: int
+
+
+@attrs.frozen
+class FencedElection:
+    """The election of a leader that the controllers considered fenced.
+
+    Attributes:
+        offset: the offset in the metadata log.
+        leader, leader_epoch: the broker that was elected, and its leader epoch.
+    """
+
+    offset: int
+    leader: int
+    leader_epoch: int
 
 
 def unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[UncleanElection]:
-    """Yield the unclean elections of a partition. Pairs of states with other states between them are omitted.
+    """Yield the unclean elections of a partition. Only states with successive partition epochs are compared.
 
     Parameters:
-        history: the states of the partition, each with the offset in the metadata log at which it began.
+        history: the states of the partition. Each state is preceded by the offset in the metadata log at which it
+            began.
     """
-    for (_, before), (offset, after) in itertools.pairwise(history):
+    since, electable = 0, None
+    for (began, before), (offset, after) in itertools.pairwise(history):
+        since, electable = (since if before.electable == electable else began), before.electable
         elected = after.leader is not None and after.leader_epoch > before.leader_epoch
         elected = elected and after.partition_epoch == before.partition_epoch + 1
         if elected and before.electable and after.leader not in before.electable:
-            yield UncleanElection(offset, before, after)
+            yield UncleanElection(offset, before, after, since)
 
 
 @attrs.frozen
@@ -96,7 +121,7 @@ class Topic:
 
 @attrs.frozen
 class Registration:
-    """A registration of a broker, with its offset in the metadata log and the ids of the broker's log directories."""
+    """A registration of a broker: its offset in the metadata log, and the ids of the broker's log directories."""
 
     offset: int
     directories: frozenset[UUID]
@@ -115,6 +140,10 @@ class Metadata:
             record that began it.
         registrations: the registrations of each broker, by broker id.
         compacted: the names of topics whose cleanup policy has ever included compaction.
+        fenced_elections: the elections of fenced brokers, by topic id and partition number.
+        minima: the values of ``min.insync.replicas`` for each topic name, and with an empty name for all topics. Each
+            value has the offset of its record. None means that the value was removed.
+        levels: the levels of ``metadata.version``, each with the offset of its record.
         problems: errors from reading the log, one line each.
     """
 
@@ -125,6 +154,9 @@ class Metadata:
     partitions: dict[tuple[UUID, int], list[tuple[int, PartitionState]]] = attrs.field(factory=dict)
     registrations: dict[int, list[Registration]] = attrs.field(factory=dict)
     compacted: set[str] = attrs.field(factory=set)
+    fenced_elections: dict[tuple[UUID, int], list[FencedElection]] = attrs.field(factory=dict)
+    minima: dict[str, list[tuple[int, int | None]]] = attrs.field(factory=dict)
+    levels: list[tuple[int, int]] = attrs.field(factory=list)
     problems: list[str] = attrs.field(factory=list)
 
     def state(self, topic_id: UUID, partition: int, before: int | None = None) -> PartitionState | None:
@@ -132,7 +164,7 @@ class Metadata:
 
         Parameters:
             topic_id, partition: the topic id and number of the partition.
-            before: only records below this offset are used, or all records if it is None.
+            before: the offset below which records are used. If it is None, all records are used.
 
         Returns:
             The state, or None if the partition did not exist at that offset.
@@ -146,7 +178,9 @@ class Metadata:
         return None if gone else found
 
     def topic_id(self, name: str, before: int | None = None) -> UUID | None:
-        """Return the id of the topic with the given name, or None if there was none. See `state` for `before`."""
+        """Return the id of the topic with the given name, or None if there was no such topic. See `state` for
+        `before`.
+        """
         for topic_id in reversed(self.ids.get(name, ())):
             topic = self.topics[topic_id]
             created = before is None or topic.created < before
@@ -155,12 +189,41 @@ class Metadata:
                 return topic_id
         return None
 
+    def min_insync_replicas(self, topic: str, since: int, until: int) -> int | None:
+        """Return the smallest value of ``min.insync.replicas`` of a topic between two offsets of the metadata log.
+
+        Parameters:
+            topic: the name of the topic.
+            since, until: the first offset, and the offset after the last one.
+
+        Returns:
+            The value, or None if it was not in the metadata log at all these offsets. The configuration files of the
+            brokers decide it then.
+        """
+        own, default = self.minima.get(topic, ()), self.minima.get("", ())
+        changes = {since, *(offset for offset, _ in (*own, *default) if since < offset < until)}
+        values = [_value_at(own, at) or _value_at(default, at) for at in changes]
+        known = [value for value in values if value is not None]
+        return min(known) if len(known) == len(values) else None
+
+    def holds_back_high_watermarks(self, at: int) -> bool:
+        """Return whether a leader below ``min.insync.replicas`` keeps its high watermark at an offset (KAFKA-15583).
+
+        This is known if ``metadata.version`` is 3.7 or later, because no older broker can be in the cluster then.
+        """
+        return (_value_at(self.levels, at) or 0) >= HOLDS_BACK
+
     def existing(self) -> Iterator[tuple[str, int]]:
         """Yield the topic name and number of each partition that exists at the end of the log."""
         for topic_id, number in self.partitions:
             topic = self.topics.get(topic_id)
             if topic is not None and topic.removed is None:
                 yield topic.name, number
+
+
+def _value_at(changes: Sequence[tuple[int, int | None]], at: int) -> int | None:
+    """Return the value at an offset of the metadata log, from changes in the order of their offsets."""
+    return next((value for offset, value in reversed(changes) if offset <= at), None)
 
 
 def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
@@ -171,7 +234,7 @@ def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
         directory: the directory of the log.
 
     Returns:
-        The content of the log. If the log cannot be read completely, `problems` has the reason.
+        The content of the log. If the log cannot be read completely, `problems` contains the reason.
     """
     metadata = Metadata()
     replay = _Replay(metadata)
@@ -255,6 +318,7 @@ class _Replay:
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
         self._transaction: list[tuple[int, bytes]] | None = None
+        self._fenced: set[int] = set()
         self._apply: dict[int, Callable[[int, int, Wire], None]] = {
             0: self._register_broker,
             1: self._unregister_broker,
@@ -262,17 +326,22 @@ class _Replay:
             3: self._partition,
             4: self._config,
             5: self._partition_change,
+            7: self._fence,
+            8: self._unfence,
             9: self._remove_topic,
+            12: self._feature_level,
             17: self._broker_change,
         }
 
     def record(self, offset: int, value: bytes) -> None:
-        """Apply a record of the log, unless the snapshot that was read includes it."""
+        """Apply a record of the log, unless it is already part of the snapshot that was read."""
         if offset >= self._metadata.begins:
             self.add(offset, value)
 
     def add(self, offset: int, value: bytes) -> None:
-        """Apply a record of the log or of a snapshot, or keep it until its transaction ends."""
+        """Apply a record of the log or of a snapshot. A record of a transaction is stored until the transaction
+        ends.
+        """
         wire = Wire(value)
         frame, kind, version = wire.unsigned(), wire.unsigned(), wire.unsigned()
         if frame != 1:
@@ -299,6 +368,7 @@ class _Replay:
         topic = self._metadata.topics.get(topic_id)
         if topic is not None:
             self._metadata.topics[topic_id] = attrs.evolve(topic, removed=offset)
+            self._metadata.minima.setdefault(topic.name, []).append((offset, None))
 
     def _partition(self, offset: int, version: int, wire: Wire) -> None:
         if version > 2:
@@ -349,12 +419,23 @@ class _Replay:
                 changes["recovering"] = recovery == 1
             elif tag == 6 and (elr := field.nullable_array(field.int32)) is not None:
                 changes["elr"] = frozenset(elr)
-        history.append((offset, attrs.evolve(state, **changes)))
+        changed = attrs.evolve(state, **changes)
+        history.append((offset, changed))
+        if changed.leader is not None and changed.leader != state.leader and changed.leader in self._fenced:
+            election = FencedElection(offset, changed.leader, changed.leader_epoch)
+            self._metadata.fenced_elections.setdefault((topic_id, number), []).append(election)
 
     def _config(self, offset: int, version: int, wire: Wire) -> None:
         resource, name, key, value = wire.int8(), wire.string(), wire.string(), wire.nullable_string()
-        if resource == 2 and key == "cleanup.policy" and "compact" in (value or ""):  # 2 is the resource type of topics
+        if resource == TOPIC and key == "cleanup.policy" and "compact" in (value or ""):
             self._metadata.compacted.add(name)
+        if key == "min.insync.replicas" and (resource == TOPIC or (resource, name) == (BROKER, "")):
+            number = int(value) if value is not None and value.strip().isdecimal() else None
+            self._metadata.minima.setdefault(name, []).append((offset, number))
+
+    def _feature_level(self, offset: int, version: int, wire: Wire) -> None:
+        if wire.string() == "metadata.version":
+            self._metadata.levels.append((offset, wire.int16()))
 
     def _register_broker(self, offset: int, version: int, wire: Wire) -> None:
         broker = wire.int32()
@@ -365,7 +446,7 @@ class _Replay:
         wire.array(lambda: self._endpoint(wire))
         wire.array(lambda: self._feature(wire))
         wire.nullable_string()
-        wire.boolean()  # whether the broker is fenced
+        (self._fenced.add if wire.boolean() else self._fenced.discard)(broker)
         if version >= 1:
             wire.boolean()  # whether the broker is shutting down
         directories = next((field.array(field.uuid) for tag, field in wire.tagged() if tag == 0), [])
@@ -377,11 +458,21 @@ class _Replay:
         wire.int64()
         known = self._metadata.registrations.get(broker)
         for tag, field in wire.tagged():
-            if tag == 2 and known:
+            if tag == 0 and (change := field.int8()):
+                (self._fenced.add if change > 0 else self._fenced.discard)(broker)
+            elif tag == 2 and known:
                 known[-1] = attrs.evolve(known[-1], directories=frozenset(field.array(field.uuid)))
 
     def _unregister_broker(self, offset: int, version: int, wire: Wire) -> None:
-        self._metadata.registrations.pop(wire.int32(), None)
+        broker = wire.int32()
+        self._metadata.registrations.pop(broker, None)
+        self._fenced.discard(broker)
+
+    def _fence(self, offset: int, version: int, wire: Wire) -> None:
+        self._fenced.add(wire.int32())
+
+    def _unfence(self, offset: int, version: int, wire: Wire) -> None:
+        self._fenced.discard(wire.int32())
 
     @staticmethod
     def _endpoint(wire: Wire) -> None:

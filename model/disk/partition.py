@@ -1,4 +1,6 @@
-"""A partition on the disks of its brokers, with the attributes and methods that properties use on model states."""
+"""A partition on the disks of its brokers. It has the attributes and methods that properties use on states of the
+model.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from leadline.model.disk.batches import BATCH, LARGEST_OFFSET, Tail, read_header
 from leadline.model.disk.directory import METADATA_TOPIC, LogDirectory, no_directory, read_log_directory
 from leadline.model.disk.files import Files, Source, Unreadable
 from leadline.model.disk.log import Batch, DiskLog, log_of
-from leadline.model.disk.metadata import PartitionState, UncleanElection
+from leadline.model.disk.metadata import FencedElection, PartitionState, UncleanElection
 from leadline.model.disk.text import Epoch
 from leadline.model.quorum import NO_EPOCH, Quorum
 
@@ -52,9 +54,9 @@ class ReplicaPlace:
         path: the path of the partition directory.
         clean: whether the broker was stopped cleanly.
         high_watermark, recovery_point, log_start, cleaned_to: the offsets of the partition in the broker's checkpoint
-            files. An offset is None if it is not in the file or the file does not exist.
+        files. An offset is None if the file does not exist or does not contain the partition.
         belief: the state of the partition according to the broker.
-        missing: whether the broker should have this directory but does not.
+        missing: whether the broker should have this directory but does not have it.
     """
 
     node: int
@@ -124,7 +126,9 @@ class DiskReplica:
 
     @property
     def has_a_log(self) -> bool:
-        """Whether the replica has a segment. Kafka always keeps one, but a copy of a disk may lack all segments."""
+        """Whether the replica has a segment. Kafka always keeps at least one segment, but a copy of a disk may lack all
+        segments.
+        """
         return bool(self.segments)
 
     @property
@@ -194,7 +198,7 @@ def read_replica(
 
 
 def _is_left_out(source: Source) -> bool:
-    """Return whether a file is a Git LFS pointer, which replaces a large file that was not downloaded."""
+    """Return whether a file is a Git LFS pointer, which stands for a large file that was not downloaded."""
     buffer = memoryview(bytearray(len(LEFT_OUT)))
     return source.read_into(buffer, 0) == len(buffer) and buffer == LEFT_OUT
 
@@ -206,8 +210,8 @@ class DiskPromise:
     Attributes:
         record: the batch.
         offset: an offset in the batch.
-        epoch: the leader epoch after which every leader must have the batch.
-        teller: a phrase that names the broker that let consumers read the batch.
+        epoch: the leader epoch of the promise. Every leader of a later epoch must have the batch.
+        teller: a phrase that names the broker from which consumers could read the batch.
     """
 
     record: Batch
@@ -225,11 +229,16 @@ class DiskPartition:
         topic_id: the topic id, or None if it is unknown.
         replicas: the replicas with this topic id, by broker.
         state: the state of the partition in the metadata log, or None if the metadata log does not have the partition.
-        one_moment: whether the disks were copied at the same moment. If not, a missing record may have arrived later.
-        strangers: the replicas of a different topic with the same name.
+        one_moment: whether the disks were copied at the same moment. If not, a missing record may have arrived after
+            the copy.
+        strangers: the replicas that belong to a different topic with the same name.
         earlier: the partition in an earlier copy, or None if there is no earlier copy.
         unclean: the unclean elections of the partition, oldest first.
-        cautious: whether to assume that a follower has not truncated its log yet unless the log shows that it has.
+        held_back: the offsets of the unclean elections before which no leader with an ISR of one member advanced its
+            high watermark, because ``min.insync.replicas`` was at least 2.
+        fenced: the elections of fenced brokers, oldest first.
+        cautious: whether to assume that a follower has not truncated its log yet, unless the log shows that the
+            follower has.
     """
 
     topic: str
@@ -241,6 +250,8 @@ class DiskPartition:
     strangers: tuple[DiskReplica, ...] = ()
     earlier: DiskPartition | None = None
     unclean: tuple[UncleanElection, ...] = ()
+    held_back: frozenset[int] = frozenset()
+    fenced: tuple[FencedElection, ...] = ()
     cautious: bool = False
 
     @property
@@ -278,12 +289,13 @@ class DiskPartition:
         )
 
     def _alone_in_isr(self) -> Iterator[tuple[str, DiskReplica, int]]:
-        """Yield each replica that was the only one in the ISR and ELR when another broker was elected uncleanly.
+        """Yield each replica that was the only member of the ISR and ELR when a different broker was elected uncleanly.
 
-        Each replica has a phrase that names its broker, and the end of the batches that it had at that time.
+        For each replica, also yield a phrase that names its broker, and the end of the batches that it had at that
+        time.
         """
         for election in self.unclean:
-            if len(election.before.electable) > 1:
+            if len(election.before.electable) > 1 or election.offset in self.held_back:
                 continue
             for broker, replica in self.replicas_of(election.before.electable):
                 later = replica.log.batches["first"][replica.log.batches["epoch"] > election.before.leader_epoch]
@@ -291,7 +303,7 @@ class DiskPartition:
                 if end > replica.high_watermark:
                     yield (
                         f"broker {broker}, the only member of the ISR before the unclean election of leader epoch "
-                        f"{election.after.leader_epoch} (if min.insync.replicas was 1)",
+                        f"{election.after.leader_epoch} (if min.insync.replicas was 1, or brokers were older than 3.7)",
                         replica,
                         end,
                     )
@@ -315,14 +327,15 @@ class DiskPartition:
         return self.replicas[broker].leader == broker
 
     def believed_leaders(self) -> Iterator[tuple[int, DiskReplica]]:
-        """Return the brokers that believe they lead, each with its replica."""
+        """Return the brokers that believe they lead, as pairs of a broker and its replica."""
         return ((broker, replica) for broker, replica in self.replicas_of() if replica.leader == broker)
 
     def has_to_truncate(self, broker: int) -> bool:
         """Return whether a follower's log may differ from its leader's log because the follower has not truncated yet.
 
-        Always False unless `cautious` is set. A batch of the leader's epoch proves that the follower has truncated.
-        Properties of records below a high watermark do not need `cautious`, because such records are never truncated.
+        The result is always False unless `cautious` is set. A batch of the leader's epoch proves that the follower has
+        truncated. Properties of records below a high watermark do not need `cautious`, because these records are never
+        truncated.
         """
         if not self.cautious:
             return False

@@ -1,4 +1,4 @@
-"""Read files in object storage, or in another remote file system that pyarrow supports."""
+"""A file system for files in object storage, or in any other remote file system that pyarrow supports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def canonical(path: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text without the user names, passwords and options of the URIs in it."""
+    """Return a text from which the user names, passwords and options of URIs have been removed."""
     return re.sub(r"(://)[^/@\s]+@", r"\1...@", re.sub(r"(://[^/?\s]*)\?[^/\s]*", r"\1", text))
 
 

@@ -1,4 +1,4 @@
-"""Read the text files of a data directory: checkpoints, properties, and the state of the Raft quorum.
+"""Functions that read the text files of a data directory: checkpoints, properties, and the state of the Raft quorum.
 
 The formats are defined by Apache Kafka's classes `CheckpointFile`, `LeaderEpochCheckpointFile`,
 `PartitionMetadataFile`, `MetaProperties` and `FileQuorumStateStore`.

@@ -1,4 +1,4 @@
-"""Decode Kafka's binary encoding of numbers, strings, arrays and tagged fields (KIP-482 and the record format).
+"""A decoder for Kafka's binary encoding of numbers, strings, arrays and tagged fields (KIP-482 and the record format).
 
 Before memory is allocated, a declared length or count is compared with the number of remaining bytes, because a damaged
 file can declare any length.
@@ -80,7 +80,7 @@ class Wire:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise Malformed("a variable-length integer does not end")
+        raise Malformed("a variable-length integer has more than 10 bytes")
 
     def signed(self) -> int:
         """Read a signed variable-length integer in zigzag encoding."""
@@ -91,7 +91,7 @@ class Wire:
         """Read a compact string."""
         found = self.nullable_string()
         if found is None:
-            raise Malformed("a string that must not be null is null")
+            raise Malformed("a string is null but must not be null")
         return found
 
     def nullable_string(self) -> str | None:
@@ -105,7 +105,7 @@ class Wire:
             raise Malformed("a string is not UTF-8") from error
 
     def sized(self) -> bytes | None:
-        """Read the key or value of a record, which is a length and as many bytes.
+        """Read the key or value of a record, which consists of a length followed by that number of bytes.
 
         Return None if the length is -1 (null).
         """
@@ -120,7 +120,7 @@ class Wire:
         """
         found = self.nullable_array(read)
         if found is None:
-            raise Malformed("an array that must not be null is null")
+            raise Malformed("an array is null but must not be null")
         return found
 
     def nullable_array(self, read: Callable[[], T]) -> list[T] | None:
@@ -131,14 +131,16 @@ class Wire:
         return [read() for _ in range(count - 1)] if count else None
 
     def tagged(self) -> Iterator[tuple[int, Wire]]:
-        """Yield the tagged fields at the end of a structure: each tag with a decoder for the bytes of its field."""
+        """Yield the tagged fields at the end of a structure, as pairs of a tag and a decoder for the bytes of the
+        field.
+        """
         for _ in range(self.unsigned()):
             tag, length = self.unsigned(), self.unsigned()
             yield tag, Wire(self.take(length))
 
 
 def uuid_of_text(text: str) -> UUID:
-    """Return the UUID for an id in Kafka's notation, which is 22 characters of URL-safe Base64."""
+    """Return the UUID of an id in Kafka's notation, which consists of 22 characters of URL-safe Base64."""
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
 
 

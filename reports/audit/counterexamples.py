@@ -1,7 +1,9 @@
-"""Known bugs that match findings of an audit: interleavings that can lead to the state of the disks.
+"""Known bugs that match the findings of an audit. Each bug is shown by an interleaving that leads to the state of the
+disks.
 
-A bug of the archive matches a finding if its trace ends in the same kind of violation, and if a release that it affects
-could have written the logs. See `leadline.invariants.audit.shapes` and `leadline.invariants.audit.releases`.
+A known bug matches a finding if two conditions are met: the trace of the bug ends in the same kind of violation, and a
+release that has the bug could have written the logs. See `leadline.invariants.audit.shapes` and
+`leadline.invariants.audit.releases`.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
-from leadline.checker.bounds import bounds_text
 from leadline.checker.properties import Property
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
@@ -20,7 +21,7 @@ from leadline.invariants.audit.result import AuditResult, Finding, Shape
 from leadline.invariants.audit.shapes import shape_of
 from leadline.invariants.view import Complaint, PartitionView
 from leadline.reports.bugs import SHIPPED, Bug, read_archive
-from leadline.reports.loading import load_spec
+from leadline.reports.loading import explore_command
 
 MOST_NAMED = 3
 """The most bugs that are named for one finding."""
@@ -33,8 +34,8 @@ class Counterexample:
     Attributes:
         bug: the bug.
         trace: the trace.
-        releases: the range of releases for which the bug was searched.
-        shapes: the shapes of the violations at the end of the trace.
+        releases: the releases that could have written the logs, as a range.
+        shapes: the kinds of the violations at the end of the trace.
     """
 
     bug: Bug
@@ -44,25 +45,23 @@ class Counterexample:
 
     @property
     def title(self) -> str:
-        """The ticket, and a sentence that says what happens."""
+        """The ticket of the bug, followed by a sentence that describes the bug."""
         return f"{self.bug.ticket}: {self.bug.sentence.rstrip('.')}"
 
     @property
     def command(self) -> str:
         """The command that searches for this counterexample."""
-        spec, about = self.trace.spec, self.trace.about
-        default = load_spec(spec.name).bounds
-        changed = {name: value for name, value in attrs.asdict(spec.bounds).items() if value != getattr(default, name)}
-        bounds = f" -b {bounds_text(changed)}" if changed else ""
-        return f"leadline explore {spec.name}{bounds}{f' -i {about.name}' if about is not None else ''}"
+        return explore_command(self.trace)
 
     def matches(self, finding: Finding) -> bool:
-        """Return whether the trace ends like a finding, and the same releases could have written the logs."""
+        """Return whether the trace ends in the same kind of violation as a finding and its releases could have written
+        the logs.
+        """
         return finding.shape in self.shapes and finding.releases == self.releases
 
 
 def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: None) -> Iterator[Counterexample]:
-    """Search for the bugs of the archive in the last release of a range that each bug affects.
+    """Search for each known bug that affects a release in a range, using the last such release.
 
     Parameters:
         releases: the range of releases.
@@ -91,7 +90,7 @@ def _column_name(reference: str) -> str:
 
 
 def shapes_at_end(trace: Trace[PartitionView]) -> frozenset[Shape]:
-    """Return the shapes of all violations in the last state of a trace that disks can have too."""
+    """Return the kinds of the violations in the last state of a trace that can also be observed on disks."""
     return frozenset(
         shape_of(check.name, trace.states[-1], complaints)
         for check in OF_SPECS
@@ -106,11 +105,11 @@ def _complaints(check: Property, state: PartitionView) -> list[Complaint]:
 def with_counterexamples(
     result: AuditResult, tell: Callable[[str], None] = lambda title: None
 ) -> tuple[AuditResult, list[Counterexample]]:
-    """Match an audit's findings with the known bugs.
+    """Return an audit whose findings name the known bugs that match them, together with the counterexamples.
 
     Returns:
-        The audit, whose findings name the matching bugs or say that there is none, and the shortest counterexample for
-        each finding. If a search is interrupted, the findings name only the bugs that were found before.
+        The audit and the shortest matching counterexample for each finding. A finding without a matching bug says so.
+        If a search is interrupted, the findings name only the bugs that were found before the interrupt.
     """
     found: list[Counterexample] = []
     complete = True

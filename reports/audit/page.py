@@ -82,7 +82,7 @@ class _Finding:
 
 @attrs.frozen
 class _Partition:
-    """A partition with errors, as the template of the page needs it."""
+    """A partition with errors, in the form that the page template needs."""
 
     name: str
     title: str
@@ -115,7 +115,7 @@ class _Check:
 
 @attrs.frozen
 class _Audit:
-    """An audit, as the template of the page needs it."""
+    """An audit, in the form that the page template needs."""
 
     verdict: str
     looks: str

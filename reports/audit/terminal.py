@@ -30,7 +30,7 @@ MOST_FINDINGS = 6
 
 
 def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:
-    """Return the view of an audit, with errors by partition, a matching trace, notes, and the verdict.
+    """Return the view of an audit: the errors by partition, a matching trace, the notes, and the verdict.
 
     Parameters:
         result: the audit.
@@ -67,7 +67,7 @@ def _errors(result: AuditResult) -> Iterator[RenderableType]:
 
 
 def without_repetition(findings: Sequence[Finding]) -> list[Finding]:
-    """Return a partition's findings without violations of `weak_isr` that are also violations of `strong_isr`."""
+    """Return the findings of a partition, except violations of `weak_isr` that are reported for `strong_isr` too."""
     strong = {(finding.brokers, finding.offset) for finding in findings if finding.check == "strong_isr"}
     return [each for each in findings if each.check != "weak_isr" or (each.brokers, each.offset) not in strong]
 
@@ -109,7 +109,7 @@ def verdict_sentence(result: AuditResult) -> str:
 
 
 def partition_name(topic: str | None, partition: int | None) -> str:
-    """Return the name of a partition, such as ``orders-0``, or ``directories`` if there is no topic."""
+    """Return the name of a partition, such as ``orders-0``, or ``directories`` if a finding has no partition."""
     return "directories" if topic is None else f"{topic}-{partition}"
 
 

@@ -192,7 +192,7 @@ class Disk:
         node: the broker.
         logs: its logs, by topic and number; the metadata log among them.
         clean: whether it was stopped cleanly.
-        cluster, directory: the ids in `meta.properties`.
+        cluster, directory: the ids in `meta.properties`. With an empty cluster, there is only the broker's.
         quorum: the content of the `quorum-state` file; None: there is no such file.
     """
 
@@ -208,6 +208,7 @@ class Disk:
         """Write it."""
         self.path.mkdir(parents=True, exist_ok=True)
         ids = {"node.id": self.node, "cluster.id": self.cluster, "directory.id": self.directory or f"d{self.node}"}
+        ids = ids if self.cluster else {"broker.id": self.node}  # before 0.10.1, KIP-78
         about = "".join(f"{name}={value}\n" for name, value in {"version": 1, **ids}.items())
         (self.path / "meta.properties").write_text(f"#\n#Wed May 01 00:00:00 UTC 2024\n{about}")
         if self.clean:
@@ -337,10 +338,10 @@ def remove_topic_record(topic_id: UUID) -> bytes:
 
 
 def config_record(topic: str, key: str, value: str | None) -> bytes:
-    """A ConfigRecord of a topic."""
+    """A ConfigRecord of a topic, or of all brokers if the name of the topic is empty."""
 
     def write(buffer: io.BytesIO) -> None:
-        kio.write_int8(buffer, i8(2))
+        kio.write_int8(buffer, i8(2 if topic else 4))
         kio.write_compact_string(buffer, topic)
         kio.write_compact_string(buffer, key)
         kio.write_nullable_compact_string(buffer, value)
@@ -408,7 +409,29 @@ def partition_change_record(
     return _framed(5, 2 if elr is not None else 0, write)
 
 
-def register_broker_record(broker: int, epoch: int, directories: Iterable[UUID] = ()) -> bytes:
+def broker_change_record(broker: int, *, fenced: bool) -> bytes:
+    """A BrokerRegistrationChangeRecord that fences or unfences a broker."""
+
+    def write(buffer: io.BytesIO) -> None:
+        kio.write_int32(buffer, i32(broker))
+        kio.write_int64(buffer, i64(1))
+        _tags(buffer, {0: struct.pack(">b", 1 if fenced else -1)})
+
+    return _framed(17, 0, write)
+
+
+def feature_level_record(name: str, level: int) -> bytes:
+    """A FeatureLevelRecord."""
+
+    def write(buffer: io.BytesIO) -> None:
+        kio.write_compact_string(buffer, name)
+        kio.write_int16(buffer, i16(level))
+        _tags(buffer, {})
+
+    return _framed(12, 0, write)
+
+
+def register_broker_record(broker: int, epoch: int, directories: Iterable[UUID] = (), *, fenced: bool = False) -> bytes:
     """A RegisterBrokerRecord with one endpoint and one feature."""
 
     def write(buffer: io.BytesIO) -> None:
@@ -426,7 +449,7 @@ def register_broker_record(broker: int, epoch: int, directories: Iterable[UUID] 
         buffer.write(struct.pack(">hh", 1, 25))
         _tags(buffer, {})
         kio.write_nullable_compact_string(buffer, None)
-        kio.write_boolean(buffer, True)
+        kio.write_boolean(buffer, fenced)
         kio.write_boolean(buffer, False)
         _tags(buffer, {0: _uuids(directories)})
 

@@ -24,8 +24,10 @@ from tests.disks.data_directories import (
     Log,
     Metadata,
     batch,
+    broker_change_record,
     cleaned,
     config_record,
+    feature_level_record,
     marker,
     partition_change_record,
     partition_record,
@@ -229,6 +231,71 @@ def test_an_unclean_election_is_always_told_and_what_the_only_isr_member_had_is_
         assert [(note.check, note.sentence) for note in notes(result)] == [
             ("unclean_elections", f"{told}brokers 1 and 2")
         ]
+
+
+@pytest.mark.parametrize(
+    ("resource", "minimum", "level", "verdict"),
+    [
+        ("topic", "2", 15, Verdict.HOLDS),
+        ("", "2", 15, Verdict.HOLDS),
+        ("topic", "1", 15, Verdict.VIOLATED),
+        ("topic", None, 15, Verdict.VIOLATED),  # the configuration files of the brokers decide
+        ("topic", "2", 14, Verdict.VIOLATED),  # before KAFKA-15583, the high watermark advances
+    ],
+)
+def test_below_min_insync_replicas_a_leader_showed_nothing_to_consumers(
+    tmp_path: Path, resource: str, minimum: str | None, level: int, verdict: Verdict
+) -> None:
+    cluster = small_cluster(tmp_path, high_watermark=6)
+    cluster.metadata.add(
+        feature_level_record("metadata.version", level),
+        config_record(resource, "min.insync.replicas", minimum),
+        partition_change_record(TOPIC_ID, 0, isr=[1]),
+        partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], recovering=True),
+    )
+    for disk in cluster.disks.values():
+        disk.logs["__cluster_metadata", 0] = cluster.metadata.log()
+    for broker in (2, 3):
+        last_batch(cluster.log(broker), *([batch(6, 1, 2)] if broker == 3 else []))
+        cluster.log(broker).recovery_point = 6
+    result = cluster.audited()
+    assert result.verdict is verdict
+    said = [note.sentence for note in notes(result)] if verdict is Verdict.HOLDS else result.errors[0].situation
+    (told,) = [sentence for sentence in said if "uncleanly" in sentence]
+    assert told.endswith("fewer than min.insync.replicas, so its high watermark did not advance") == (
+        verdict is Verdict.HOLDS
+    )
+
+
+@pytest.mark.parametrize("changes", [[True], [True, False]])
+def test_the_election_of_a_fenced_broker(tmp_path: Path, changes: list[bool]) -> None:
+    cluster = small_cluster(tmp_path)
+    cluster.metadata.add(*(broker_change_record(3, fenced=fenced) for fenced in changes))
+    cluster.metadata.add(partition_change_record(TOPIC_ID, 0, leader=3))
+    for disk in cluster.disks.values():
+        disk.logs["__cluster_metadata", 0] = cluster.metadata.log()
+    result = cluster.audited()
+    if changes[-1]:
+        (finding,) = result.errors
+        assert (finding.check, finding.brokers) == ("leaders_elected_unfenced", (3,))
+        assert "the controllers elected broker 3 in leader epoch 2 " in finding.sentence
+    else:
+        assert checks(result) == set()
+
+
+def test_directories_without_any_cluster_id_are_one_cluster_though_no_batch_is_alike(tmp_path: Path) -> None:
+    """As of 0.10.0: KIP-101's divergence with a single record."""
+    disks = []
+    for broker in (1, 2):
+        disk = Disk(tmp_path / f"broker-{broker}", broker, cluster="")
+        disk.logs["topic", 0] = Log([(0, [batch(0, 1, -1, keys=[broker])])], None, 1, 1, epochs=[])
+        disks.append(str(disk.write()))
+    result = audit(disks, workers=1)
+    assert checks(result) == {"logs_prefix_consistent"}, "records without an epoch can differ beyond a high watermark"
+    assert result.brokers == 2
+    assert [note.sentence for note in notes(result)] == [
+        "no directory has a cluster id, as before 0.10.1: they are taken for one cluster"
+    ]
 
 
 def test_a_leader_outside_of_the_isr(tmp_path: Path) -> None:
@@ -629,10 +696,10 @@ def test_another_cluster_beside_is_audited_by_itself_whatever_its_id(tmp_path: P
     assert ["another cluster" in note.sentence for note in notes(result)] == [True]
 
 
-def test_brokers_of_two_clusters_from_before_topic_ids_have_no_batch_in_common(tmp_path: Path) -> None:
+def test_brokers_with_two_cluster_ids_from_before_topic_ids_are_two_clusters(tmp_path: Path) -> None:
     cluster = small_cluster(tmp_path, [1, 2], with_metadata=False)
     for broker, disk in cluster.disks.items():
-        disk.cluster = ""
+        disk.cluster = f"cluster-{broker}"
         disk.logs["topic", 0] = Log([(0, [batch(0, 4, 0, values=[str(broker).encode()] * 4)])], None, 4, 4)
     result = cluster.audited()
     assert checks(result) == set()
