@@ -1,7 +1,7 @@
 """Actions: the rules by which a state changes.
 
-An action is a named generator function without side effects. It takes a state and parameters, and yields the states
-that can come next.
+An action is a named generator function without side effects. It takes a state and parameters, and yields the possible
+next states.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def action(
 def _parameters(name: str, function: Callable[..., object]) -> list[str]:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
-        raise SpecError(f"action {name} has no parameters: the first one must be the state")
+        raise SpecError(f"action {name} has no parameters: the first parameter must be the state")
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
             bare = parameter.replace(annotation=parameter.empty)

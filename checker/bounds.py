@@ -93,7 +93,7 @@ def _right_values(kind: type, at_least: int | None, at_most: int | None, choices
 
 
 def describe_bounds(bounds: object) -> list[tuple[str, object, str, str]]:
-    """Return a tuple for each bound: its name, its value, its description and the values that it allows."""
+    """Return a tuple for each bound: its name, its value, its description, and the allowed values."""
     kind: type = type(bounds)
     return [
         (field.name, getattr(bounds, field.name), field.metadata.get(_HELP, ""), field.metadata.get(_RANGE, ""))
@@ -147,7 +147,7 @@ def parse_bounds(text: str) -> dict[str, str]:
 def _read(value: object, kind: type) -> object:
     """Convert a value from the command line to an int or a bool.
 
-    Text that cannot be converted is returned unchanged. The validator of the bound then rejects it.
+    Text that cannot be converted is returned unchanged. The validator of the bound then rejects the text.
     """
     if not isinstance(value, str) or kind is str:
         return str(value) if kind is str and type(value) is int else value

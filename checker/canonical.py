@@ -2,13 +2,13 @@
 
 The iteration order of a set depends on the hashes of its members and on how it was created. ``frozenset([0, 8])`` and
 ``frozenset([8, 0])`` are equal but iterate in different orders, because both members hash to the same slot of the
-table. The result of an action must not depend on which of two equal states a search reached first. Before a search
-stores a state, it therefore recreates each set from its members, sorted by their contents. Equal sets then have equal
+table. The result of an action must not depend on which of two equal states a search reached first. Therefore, before a
+search stores a state, it creates each set again from its members, sorted by their contents. Equal sets then have equal
 tables.
 
 Most sets occur in many states, so canonical collections and their members are cached. Usually the canonical copy of a
-set is found in the cache and does not have to be created. A cached object replaces an equal object only if nothing but
-their identity distinguishes them. For example, ``1`` never replaces ``True``.
+set is found in the cache and does not have to be created. A cached object replaces an equal object only if the two
+objects differ in nothing but their identity. For example, ``1`` never replaces ``True``.
 
 Limits: the order is the same only within one process, where the hashes do not change. It can differ between processes;
 see `leadline.checker.engines.set_order`. Subclasses of `frozenset` and collections of other libraries are left
@@ -192,7 +192,7 @@ class _Kept:
         """Add a collection to the cache if all its members are cached.
 
         Parameters:
-            made: the canonical collection.
+            made: the canonical collection to add.
             members: its members.
             is_free: whether the collection may be added. It is false if an equal collection is in the cache.
         """
@@ -262,10 +262,10 @@ def _is_same_in_order(ones: Iterable[object], others: Iterable[object]) -> bool:
 
 
 def _is_understood(value: object) -> bool:
-    """Return whether `_is_same` gives the right answer for a value.
+    """Return whether `_is_same` gives the correct answer for a value.
 
-    It does for built-in values, enum members and objects that are compared by identity, and for attrs values, tuples,
-    sets and bags of such values.
+    The answer is correct for built-in values, for enum members and objects that are compared by identity, and for attrs
+    values, tuples, sets and bags of these values.
     """
     cls: type = type(value)
     if cls in _ATOMS or _has_methods_of(cls, object, "__eq__"):
@@ -284,7 +284,9 @@ def _has_methods_of(cls: type, base: type, *names: str) -> bool:
 
 @functools.cache
 def _is_made_of_fields(cls: type) -> bool:
-    """Return whether instances of a class contain nothing but attrs fields, all of which ``__eq__`` compares."""
+    """Return whether instances of a class consist only of attrs fields, and whether ``__eq__`` compares all of these
+    fields.
+    """
     if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
         return False
     fields = attrs.fields(cls)

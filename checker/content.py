@@ -51,7 +51,7 @@ def in_order(states: list[S]) -> list[S]:
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the smallest parts of a value. Each is a tuple of strings: usually its path, its type and its text."""
+    """Yield the smallest parts of a value. Each part is a tuple of strings: usually its path, its type and its text."""
     cls = type(value)
     if cls is tuple:
         yield path, "length", str(len(value))
@@ -84,7 +84,9 @@ def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """Return a text for a value that is the same in every process. The default `repr`, with an address, is not used."""
+    """Return a text for a value that is the same in every process. The default `repr` is not used, because it has an
+    address.
+    """
     if isinstance(value, enum.Enum):
         return value.name or repr(value.value)  # a Flag with the value 0 has no name
     if type(value) is int and value.bit_length() > MOST_BITS:

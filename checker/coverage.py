@@ -128,7 +128,7 @@ class FieldValues:
         Parameters:
             value: the value.
             path: the location of the value in the state.
-            apart: whether the value is a component.
+            apart: whether the value is a component, so that a tuple is split into its elements.
         """
         kind: type = type(value)
         if attrs.has(kind):
@@ -144,7 +144,7 @@ class FieldValues:
                 values.add(value)
 
     def stop(self, path: str) -> None:
-        """Record that a part of the state has too many values and that its values are no longer collected.
+        """Record that a part of the state has too many values, and stop collecting its values.
 
         Parameters:
             path: the location of the part in the state.
@@ -177,7 +177,7 @@ def _few(values: set[object]) -> tuple[str, ...]:
 
 
 def _text(value: object) -> str:
-    """Return the `repr` of a value. The elements of sets in it are sorted."""
+    """Return the `repr` of a value, in which the elements of sets are sorted."""
     if type(value) is frozenset:
         return f"{{{', '.join(sorted(map(_text, value)))}}}"
     if type(value) is tuple:

@@ -69,7 +69,7 @@ class Row:
         cells: the cells of the row in order, for diagrams.
         marks: named positions between the cells.
         badges: short texts about the row, such as the role of a broker.
-        standing: short texts about the row that other rows determine, such as whether the controller has fenced a
+        standing: short texts about the row that depend on other rows, for example whether the controller has fenced a
             broker. A change of these texts is not shown as an event of the row.
         up: whether the process that the row represents is running. If not, its lane in a diagram is dotted.
     """

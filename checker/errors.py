@@ -1,4 +1,4 @@
-"""The errors that a user can cause.
+"""The exceptions for errors that a user can correct.
 
 Each message is one line that says what is wrong and how to correct it.
 """
@@ -24,19 +24,19 @@ class LeadlineError(Exception):
 
 
 class SpecError(LeadlineError):
-    """A spec, an action, a property or a bound is invalid, or its code raised an exception."""
+    """Raised if a spec, an action, a property or a bound is invalid, or if its code raised an exception."""
 
 
 class Damaged(LeadlineError):
-    """A file of a saved search is missing or has been changed since it was written."""
+    """Raised if a file of a saved search is missing or has been changed since it was written."""
 
 
 class TraceError(LeadlineError):
-    """A trace file cannot be read, or its steps are not possible in the model."""
+    """Raised if a trace file cannot be read, or if its steps are not possible in the model."""
 
 
 def raised(error: BaseException) -> str:
-    """Return a description of an exception for the end of a sentence, such as ``raised ValueError: ...``.
+    """Return a phrase that describes an exception, such as ``raised ValueError: ...``.
 
     Parameters:
         error: any exception that the code of a spec raised. `sys.exit` and ``pytest.fail`` raise exceptions that are

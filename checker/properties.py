@@ -13,7 +13,9 @@ from leadline.checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):
-    """The kind of a property: whether it is about states or steps, and whether it must be true always or once."""
+    """The kind of a property: whether it is about states or steps, and whether it must be true always or at least
+    once.
+    """
 
     INVARIANT = "invariant"
     """The predicate must be true in every reachable state."""
@@ -26,7 +28,8 @@ class Kind(enum.Enum):
     CONSTRAINT = "constraint"
     """The predicate is true in the states whose next states are searched. See `Spec.within`."""
     PREMISE = "premise"
-    """The predicate must be true in at least one reachable state. Otherwise, properties with this premise are vacuous.
+    """The predicate must be true in at least one reachable state. Otherwise, properties with this premise are
+    vacuous.
     """
     DEADLOCK = "deadlock"
     """Every reachable state must have a next state. ``Spec(check_deadlock=True)`` enables this check."""
@@ -103,7 +106,8 @@ class Property:
             states: a state; for a property of steps, the states before and after a step.
 
         Yields:
-            A single empty string if the predicate does not give a reason. Nothing if the property is true.
+            The reasons. If the predicate does not give a reason, a single empty string. If the property is true,
+            nothing.
 
         Raises:
             SpecError: if the predicate returned something other than a bool or an iterator of sentences.
@@ -221,7 +225,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
     """Return the signature of a function.
 
     Raises:
-        SpecError: if the function has no signature that Python can return, as is the case for `bool`.
+        SpecError: if Python cannot determine the signature of the function, as is the case for `bool`.
     """
     try:
         return inspect.signature(function)
@@ -242,7 +246,7 @@ def _check_premise(premise: object) -> None:
     """Check that a premise is a witness or a function of a state that returns a bool.
 
     Raises:
-        SpecError: if it is not.
+        SpecError: if the premise is neither of these.
     """
     if isinstance(premise, Property):
         if premise.kind is not Kind.WITNESS:

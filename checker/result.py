@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import attrs
@@ -13,6 +13,9 @@ from leadline.checker.errors import SpecError
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
+
+SOUGHT_STATES = 250_000
+"""The number of distinct states from which any violation ends a search, also if it has `Limits.sought`."""
 
 MOST_TRACES = 10_000
 """The maximum of `Limits.traces`. It is limited because the engine allocates memory for all traces at the start."""
@@ -74,6 +77,9 @@ class Limits:
         max_seconds: the maximum duration of the search in seconds.
         max_memory: the maximum memory of the process in bytes. None means most of the free memory of the machine.
         keep_going: whether to continue the search after a violation.
+        sought: the names of the most important properties. If given, only their violation ends the search while it has
+            found fewer than `SOUGHT_STATES` distinct states. If empty, a violation of any property ends the search. A
+            random search ignores this.
         traces: the number of different shortest counterexamples to find for each property.
         coverage: whether to collect `Statistics.covered`. This approximately doubles the duration of a search.
 
@@ -88,6 +94,7 @@ class Limits:
     traces: int = 1
     max_memory: int | None = None
     coverage: bool = False
+    sought: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         for name in ("depth", "max_states", "max_seconds", "max_memory", "traces"):
@@ -100,6 +107,19 @@ class Limits:
                 raise SpecError(f"limit {name}={value} is out of range: it must be {kind} greater than 0")
         if self.traces > MOST_TRACES:
             raise SpecError(f"limit traces={self.traces} is out of range: it must be at most {MOST_TRACES:,}")
+
+    def stop_after(self, violated: Collection[str], distinct: int) -> Stop | None:
+        """Return why a search ends after a level whose states are all known, or None if it continues.
+
+        Parameters:
+            violated: the names of the properties that were violated so far.
+            distinct: the number of distinct states found so far.
+        """
+        if not violated or self.keep_going:
+            return None
+        if self.sought and distinct < SOUGHT_STATES and not set(violated) & set(self.sought):
+            return None
+        return FIRST_VIOLATION
 
 
 @attrs.define
@@ -132,7 +152,7 @@ class Widest:
 
 @attrs.frozen
 class WholeRead:
-    """Code that the compiled engine does not understand and therefore learns less from.
+    """Code that the compiled engine does not support, so that it can learn less from calls of this code.
 
     The engine records which parts of a state a call reads. For such code, it has to assume that the call reads
     everything that the code could read.
@@ -201,7 +221,7 @@ class Verified:
 
     @property
     def one_in(self) -> int:
-        """If one in this number of uses of learned results were wrong, the search would probably have found an error.
+        """A number n. If one in n uses of learned results were wrong, the search would probably have found an error.
 
         The probability is 99 %. The number is 0 if there were too few comparisons. An error that occurs only in a part
         of the search can be missed more often.
@@ -225,7 +245,7 @@ class WalkCounts:
         lengths: the number of behaviours with 0, 1, 2 ... steps.
         depths: the number of distinct states that behaviours first reached after 0, 1, 2 ... steps. A state counts for
             the smallest number of steps.
-        dead_ends: the number of behaviours that ended in a state from which no step leads to another state.
+        dead_ends: the number of behaviours that ended in a state from which no step leads to a different state.
         outside: the number of behaviours that ended in a state for which `Spec.within` is false.
         enabled: for each action, the number of times that it was enabled, whether or not the step was taken.
     """
@@ -253,11 +273,12 @@ class Statistics:
         generated: the number of next states generated, including initial states and states that were already known.
         depth: the largest number of states on a shortest path from an initial state, including the initial state. If a
             limit ended the search, the search may have found states one step deeper.
-        queue: the number of states whose next states were not all generated, or None for a random search.
-        expanded: the number of states whose next states were all generated.
+        queue: the number of states that were not completely expanded, or None for a random search. A state is expanded
+            when all of its next states have been generated.
+        expanded: the number of states that were completely expanded.
         successors: the total number of steps from expanded states.
-        out_degree_min: the smallest number of steps from an expanded state. All steps count, whereas the outdegree that
-            TLC reports includes only steps to new states.
+        out_degree_min: the smallest number of steps from an expanded state. All steps count. In contrast, the outdegree
+            that TLC reports includes only steps to new states.
         out_degree_max: the largest number of steps from an expanded state.
         deadlocks: the number of expanded states that have no step.
         seconds: the duration in seconds of wall-clock time.
@@ -269,12 +290,12 @@ class Statistics:
             learn.
         learning: details of what the compiled engine learned. None for other engines.
         compared: the number of results learned from one state that were compared with a call on a different state.
-        whole_reads: the code that the engine does not understand, with the most frequently called first. Empty if the
-            engine does not learn. The Spark engine reports only the code and the calls of its driver.
+        whole_reads: the code that the engine does not support. The most frequently called code comes first. Empty if
+            the engine does not learn. The Spark engine reports only the code and the calls of its driver.
         verified: the comparison of a random sample of the learned results with calls. None if the engine does not
             learn.
         levels: the number of distinct states at each depth. Empty for a random search.
-        samples: pairs of a number of seconds and the number of distinct states found by then, in order. Empty unless
+        samples: pairs of a time in seconds and the number of distinct states found by that time, in order. Empty unless
             `paced` recorded them.
         shards: the number of shards across which the states are distributed, or 0 if the engine has no shards.
         skew: the amount by which the number of new states of the last level in the largest shard exceeds the mean, as a
@@ -346,7 +367,8 @@ class PropertyResult:
     Attributes:
         property: the property.
         verdict: the verdict on the property.
-        traces: shortest counterexamples. For a witness, shortest traces to a state or step that satisfies it.
+        traces: shortest counterexamples to the property. For a witness, shortest traces to a state or step that
+            satisfies the witness.
         premise: whether the premise of the property was true in any state searched. None if the property has no
             premise.
     """
@@ -374,6 +396,7 @@ class Result:
         properties: the result for each property checked, in the order of the spec.
         settings: the settings of the engine in this run, by name.
         note: an additional remark. It is usually empty.
+        sought: the names of the most important properties, as in `Limits.sought`.
     """
 
     spec: Spec[Any]
@@ -383,6 +406,7 @@ class Result:
     properties: tuple[PropertyResult, ...]
     settings: Mapping[str, object] = attrs.field(factory=dict)
     note: str = ""
+    sought: tuple[str, ...] = ()
 
     @property
     def exhausted(self) -> bool:

@@ -1,4 +1,4 @@
-"""The settings of the engines. Apart from those of random search, they do not affect the results."""
+"""The settings of the engines. Except for those of random search, the settings do not affect the results."""
 
 from __future__ import annotations
 
@@ -27,28 +27,29 @@ class Tuning:
         alone: the number of states below which the engine uses only one thread.
         asked: the number of unknown paths in a chunk that are learned before its compiled loop continues.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
-        pays: the number of states in a block that must need a path before the engine learns it in any case.
-        always: the number of calls of each action instance and property that the engine learns from in any case.
+        pays: the number of states in a block that must need a path for the engine to learn the path in any case.
+        always: for each action instance and property, the number of first calls from which the engine learns in any
+            case.
         many_values: a part of the state that has at least this number of values is split into smaller parts if
             possible.
         searched_again: the number of expanded states above which a search does not restart in order to split a part.
-        compared_calls: one in this number of calls of predicates from which the engine learns is compared with a direct
+        compared_calls: the engine compares one of this number of calls of predicates from which it learns with a direct
             call. 0 means that no calls are compared.
         compared_paths: the number of states of a block in which paths are compared before the block is expanded.
         compared_states: the number of states of a level on which all known paths are compared.
-        made_again: calls that may depend on the identity of objects are repeated with equal objects to find out whether
-            they do. The first calls, up to this number, are all repeated.
-        made_again_later: after the first `made_again` calls, one in this number of calls is repeated.
+        made_again: calls that may depend on the identity of objects are repeated with equal objects, to find out
+            whether the result changes. The first calls, up to this number, are all repeated.
+        made_again_later: after the first `made_again` calls, one of this number of calls is repeated.
         shared: the number of calls below which the calls are not shared with other processes.
         helped_after: the number of calls after which a search may use other processes.
-        renewed_after: the number of calls that the other processes could not make because they lacked a value. After
-            this number, the processes are replaced by newly forked processes.
+        renewed_after: the number of calls that the other processes could not make because a value was missing, after
+            which the processes are replaced by newly forked processes.
         in_order: whether to sort the next states that a call of an action yields by their contents. Traces then do not
             depend on the iteration order of sets, which differs between processes.
-        look_seconds: the CPU seconds of direct calls after which the size of the state space is forecast. With 0, the
-            search starts to learn at once, even if the state space is small.
-        small_seconds: the CPU seconds within which direct calls must probably be able to search a state space for it to
-            count as small.
+        look_seconds: the CPU seconds of direct calls after which the engine forecasts the size of the state space. With
+            0, the search starts to learn at once, even if the state space is small.
+        small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
+            seconds.
         sample: the number of initial states that are used first to measure the speed of direct calls.
         first_look: the seconds of learning after which a search may return to direct calls.
         behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
@@ -58,8 +59,8 @@ class Tuning:
             every state space are small.
         known_states: the number of expanded states after which the engine estimates the fraction of calls that are new.
             At first, all calls are new.
-        verify: the fraction of applications of learned results that are compared with direct calls. None means as many
-            as take about 3 % of the time. See `leadline.checker.engines.learning.verification`.
+        verify: the fraction of applications of learned results that are compared with direct calls. None means that
+            about 3 % of the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
         verify_seed: the seed of the random choice of the applications to compare.
         progress_seconds: the seconds between two calls of the progress function.
         progress_states: the number of expanded states between two calls of the progress function in the oracle engine.
@@ -71,8 +72,8 @@ class Tuning:
             has grown by this factor. These checks detect almost all functions that are not pure and take little time.
         interruptible: the number of states to add to a table, or to check, between two checks for Ctrl-C.
         field_values: the maximum number of distinct values of a field that are counted.
-        frontier: the maximum number of states that a random search keeps for expansion. If there are more, it drops
-            those that it would expand last.
+        frontier: the maximum number of states that a random search keeps for expansion. If there are more, the search
+            drops the states that it would expand last.
         remembered: the number of entries in the table of found states of a random search. It must be a power of 2.
         sampled: the size of the sample from which a random search estimates the number of distinct states. The standard
             error of the estimate is 1 / sqrt(sampled - 2), which is 0.8 % for the default.
@@ -141,7 +142,7 @@ class CompiledSettings:
         resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
             same folder.
         verify: the fraction of applications of learned results that are compared with direct calls, from 0 to 1. None
-            means as many as take about 3 % of the time.
+            means that about 3 % of the running time is spent on comparisons.
         tuning: internal sizes and times.
     """
 
@@ -169,7 +170,7 @@ class SparkTuning:
     """Sizes and times that the Spark engine uses internally. The defaults suit every spec. Tests use smaller values.
 
     Attributes:
-        large: the number of states from which a level is expanded by Spark. The driver itself expands the levels before
+        large: the minimum number of states of a level that Spark expands. The driver itself expands the levels before
             the first such level.
         small: after the first large level, the driver itself expands levels with fewer states than this number.
         task: the maximum number of states that one task expands. It limits the memory of the task.
@@ -231,8 +232,8 @@ class RandomSettings:
             expanded.
         seed: the seed of the random choices. Runs with the same seed search the same behaviours, whatever the number of
             threads.
-        uniform: whether all behaviours are random walks from initial states, of which only the steps taken are checked.
-            By default, most steps instead expand states in random order; see
+        uniform: whether all behaviours are random walks from initial states, with checks only of the steps taken. By
+            default, the search instead mostly expands states in random order; see
             `leadline.checker.engines.random.frontier`.
         workers: the number of threads, at most `MOST_WORKERS`. None means one for each core.
         verify: see `CompiledSettings`. It does not change which behaviours are searched.
@@ -266,7 +267,7 @@ class RandomSettings:
 
     @property
     def tuning_used(self) -> Tuning:
-        """The tuning, in which `verify` replaces the value of the tuning if it is not None."""
+        """The tuning. If the setting `verify` is not None, it replaces the value of `verify` in the tuning."""
         return self.tuning if self.verify is None else attrs.evolve(self.tuning, verify=self.verify)
 
     @property

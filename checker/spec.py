@@ -52,9 +52,9 @@ class Spec(Generic[S]):
         properties: the properties to check. Their names must be unique.
         bounds: a frozen attrs value whose fields were declared with `bound`.
         check_deadlock: whether a state without a next state is a violation.
-        within: a predicate of a state that limits the search, like ``CONSTRAINT`` in TLC, or None. A state for which it
-            is false is outside: the properties are checked for the state and for the step to it, but the search does
-            not continue from it. It does not count as a distinct state and is not a deadlock.
+        within: a predicate of a state that limits the search, like ``CONSTRAINT`` in TLC, or None. If the predicate is
+            false for a state, the properties are still checked for the state and for the step to it, but the search
+            does not continue from the state. The state does not count as a distinct state and is not a deadlock.
         distance: a function that estimates how far a state is from a violation, or None. It returns a finite number
             that is at least 0. It guides `leadline.checker.stateful.state_machine` and random searches. It never
             changes the result of an exhaustive search.
@@ -284,10 +284,10 @@ class Spec(Generic[S]):
         return [canonical(successor, state) for successor in successors]
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
-        """Yield every step from a state: pairs of an action instance and a next state.
+        """Yield every step from a state as a pair of an action instance and a next state.
 
         Yields:
-            Nothing if `within` is false for the state.
+            The steps. If `within` is false for the state, nothing is yielded.
 
         Raises:
             SpecError: see `take` and `is_within`.

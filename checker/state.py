@@ -1,9 +1,10 @@
 """States: frozen attrs values. The fields of a state are its parts.
 
-A field that is declared with `component` is a separate part: a nested attrs value, or a tuple whose length never
-changes, for example with one replica for each broker. Engines handle each component separately, and reports draw a row
-for each component. A field that is declared with `constant` has the same value in every state of a run, for example the
-bounds. It is ignored when states are compared. Any other field is usually handled as a whole.
+A field that is declared with `component` is a separate part of the state. Its value is a nested attrs value, or a tuple
+whose length never changes, for example a tuple with one replica for each broker. Engines handle each component
+separately, and reports draw a row for each component. A field that is declared with `constant` has the same value in
+every state of a run, for example the bounds. It is ignored when states are compared. Any other field is usually handled
+as a whole.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def changed_parts(before: object, after: object) -> set[str]:
         after: the state after the step.
 
     Returns:
-        The names of the changed components, such as ``broker 0``. An empty name means a field that is not a component.
-        It is also returned for a step that changes nothing.
+        The names of the changed components, such as ``broker 0``. An empty name means that a field that is not a
+        component has changed, or that the step changes nothing.
     """
     changed = set()
     for field in variables(before):
@@ -110,7 +111,7 @@ def check_state_class(cls: type) -> None:
     for field in variables(cls):
         if getattr(field, "eq_key", None) is not None:
             raise SpecError(
-                f"states are compared by value, but {cls.__name__}.{field.name} has a function as eq=: leave out eq="
+                f"states are compared by value, but {cls.__name__}.{field.name} passes a function as eq: leave out eq"
             )
         if not field.eq:
             raise SpecError(
@@ -135,7 +136,7 @@ def check_state(state: object, initial: object) -> None:
             hash(value)
         except TypeError:
             raise SpecError(
-                f"a state must be hashable, but {type(state).__name__}.{path} holds {_described(value)}: "
+                f"a state must be hashable, but {type(state).__name__}.{path} contains {_described(value)}: "
                 "use tuples and frozensets"
             ) from None
     check_shape(state, initial)
@@ -182,7 +183,7 @@ def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
 
 
 def identity_leaf(state: object, copied: object) -> str | None:
-    """Return the path of the first value in a state that does not equal its deep copy, or None if all are equal.
+    """Return the path of the first value in a state that is not equal to its deep copy, or None if all values are.
 
     Values that are compared by identity do not equal their copies.
 

@@ -1,4 +1,4 @@
-"""Testing a spec with Hypothesis, as a state machine.
+"""A Hypothesis state machine that tests a spec.
 
 Hypothesis draws steps of the spec, and the properties are checked after each step. When a property is violated,
 Hypothesis shrinks the steps. It uses the settings of the user's test suite.
@@ -35,7 +35,7 @@ Moves = dict[ActionInstance[object], list[object]]
 
 
 class PropertyViolated(AssertionError):
-    """A state machine found a violation. The message lists the steps.
+    """Raised if a state machine finds a violation. The message lists the steps.
 
     Attributes:
         trace: the trace that violates the property.
@@ -47,7 +47,7 @@ class PropertyViolated(AssertionError):
         assert about is not None
         steps = [f"  {index}. {visible(repr(instance))}" for index, instance in enumerate(trace.instances, start=1)]
         complaint = f" ({trace.complaint})" if trace.complaint else ""
-        violated = visible(f"{about.name} is violated: {about.sentence}{complaint}")
+        violated = visible(f"{about.name} is violated: it requires that {about.sentence}{complaint}")
         super().__init__("\n".join([violated, *steps]))
 
 
@@ -99,7 +99,7 @@ def bursts(draw: st.DrawFn) -> list[Move]:
 class SpecMachine(RuleBasedStateMachine):
     """The base class of the state machines that `state_machine` returns. A machine runs behaviours of one spec.
 
-    A behaviour ends when no action leads to another state, or after `longest` steps. Then the next behaviour begins
+    A behaviour ends when no action leads to a different state, or after `longest` steps. Then the next behaviour begins
     with the same initial state, so that no drawn byte is wasted. A step that leads back to the same state is checked
     but not taken.
 
@@ -133,8 +133,8 @@ class SpecMachine(RuleBasedStateMachine):
     def choose(self, choice: int, state: object, taken: int) -> Move:
         """Return the next step of a behaviour, or the beginning of a new behaviour if the behaviour has ended.
 
-        `choice` selects an order of preference of the action instances, and the step is the first one in this order
-        that is enabled. The same step is therefore still chosen when Hypothesis shrinks the behaviour and removes an
+        `choice` selects an order of preference of the action instances. The step is the first step in this order that
+        is enabled. The same step is therefore still chosen when Hypothesis shrinks the behaviour and removes an
         earlier, independent step. If the spec has a distance, the upper half of the choices allow only steps that lead
         to the smallest distance.
 
@@ -202,7 +202,9 @@ class SpecMachine(RuleBasedStateMachine):
                 self.met(Trace(self.spec, states, instances, item))
 
     def teardown(self) -> None:
-        """Report the smallest distance of the test case to Hypothesis, which tries to minimize it."""
+        """Report the smallest distance in the test case to Hypothesis, so that Hypothesis tries to minimize the
+        distance.
+        """
         if self._least_distance < math.inf:
             target(0 - self._least_distance, label="distance")  # unlike `-x`, `0 - x` is not -0.0 for 0.0
 
@@ -219,7 +221,7 @@ class SpecMachine(RuleBasedStateMachine):
 
 
 def _refusal(spec: Spec[S]) -> str:
-    """Return how a spec depends on the order of a set, or an empty string."""
+    """Return a text that says how a spec depends on the order of a set, or an empty string if it does not."""
     try:
         check_order(spec)
     except SpecError as error:

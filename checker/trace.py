@@ -21,7 +21,7 @@ class Trace(Generic[S]):
     Attributes:
         spec: the spec, with its bounds.
         states: the states in order. There is at least one.
-        instances: the action instances between the states. There is one fewer than there are states.
+        instances: the action instances between the states. There is one action instance fewer than there are states.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
 
@@ -75,7 +75,7 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
     Returns:
         The reason, or an empty string if the property does not give a reason. None if the property is not violated. For
-        a witness, an empty string if it is satisfied, and None if it is not.
+        a witness, an empty string if the witness is satisfied, and None if it is not.
     """
     if item.kind is Kind.DEADLOCK:
         dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
@@ -101,5 +101,7 @@ def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> lis
 
 
 def _end(item: Property, states: Sequence[S]) -> Sequence[S]:
-    """Return the states that a property is checked on: the last state, or the states before and after the last step."""
+    """Return the states on which a property is checked: the last state, or the states before and after the last
+    step.
+    """
     return states[-2:] if item.kind.of_steps else states[-1:]

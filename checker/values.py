@@ -1,8 +1,8 @@
 """Checks for values that are equal but distinguishable, such as ``True`` and ``1``.
 
-Two states that differ only in such values count as one state. The next steps would then depend on which of the two a
-search reached first. TLC stops when it compares such values. Here, every engine rejects a spec in which a part of the
-state takes both values.
+Two states that differ only in such values count as one state. The next steps would then depend on which of the two
+states a search reached first. TLC stops when it compares such values. In leadline, every engine rejects a spec in which
+a part of the state takes both values.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Values:
         self._within: dict[str | int, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Check that a value, and each of its parts, does not equal an earlier value from which it is distinguishable.
+        """Check that a value, and each of its parts, differs from or is indistinguishable from every earlier value.
 
         Parameters:
             value: a state or a part of a state.

@@ -1,4 +1,4 @@
-"""The search engines, and the table `ENGINES`, which contains them by name.
+"""The search engines. `ENGINES` maps the name of each engine to the engine.
 
 Every engine is called with a spec, limits, a progress function and settings, and returns a `Result`.
 """
@@ -39,8 +39,8 @@ class Engine(Generic[Settings]):
         settings: the class of the engine's settings.
         search: the search function. It imports slow dependencies only when it is called.
         is_exhaustive: whether the engine searches every reachable state unless a limit stops it.
-        measures_lines: whether the engine records the executed lines of the spec's functions if `Limits.coverage` is
-            true.
+        measures_lines: whether the engine can measure the line coverage of the spec's functions. It does so if
+            `Limits.coverage` is true.
     """
 
     settings: type[Settings]
@@ -80,8 +80,10 @@ class Engine(Generic[Settings]):
             )
         limits = limits or Limits()
         if limits.coverage and self.measures_lines:
-            return with_source(spec, lambda fresh: self.search(fresh, limits, progress, settings))
-        return self.search(spec, limits, progress, settings)
+            result = with_source(spec, lambda fresh: self.search(fresh, limits, progress, settings))
+        else:
+            result = self.search(spec, limits, progress, settings)
+        return attrs.evolve(result, sought=limits.sought)
 
 
 def explore(
@@ -104,7 +106,7 @@ def fuzz(
     return ENGINES["random"](spec, limits, progress, settings)
 
 
-def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
+def searched(spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None) -> Result:
     """Search a spec with the compiled engine, and check that the spec does not depend on the order of sets.
 
     Raises:
@@ -112,7 +114,7 @@ def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
             a property is not a pure function.
         KeyboardInterrupt: the search was interrupted.
     """
-    result = with_order_checked(spec, lambda: explore(spec, limits))
+    result = with_order_checked(spec, lambda: explore(spec, limits, progress))
     if result.interrupted:
         raise KeyboardInterrupt
     return result

@@ -1,11 +1,12 @@
 """The budget of a search: the time and the memory that it may use.
 
-An engine checks the budget between its steps. A single call of a spec's code may run forever or use all memory, so
-`Budget.enforced` also checks the budget from another thread, and interrupts the main thread as Ctrl-C does. This can
-interrupt Python code in the main thread, but not a call that never returns to the interpreter.
+An engine checks the budget between its steps. A single call of a spec's code may run forever or use all memory.
+Therefore `Budget.enforced` also checks the budget in a second thread. When a limit is exceeded, this thread sends a
+signal that raises an exception in the main thread, like Ctrl-C. This interrupts Python code, but not a C function that
+does not return.
 
-A spec may catch an interrupt, for example with a bare ``except``, and return normally. The return value of such a call
-is not reliable, so the search is incomplete from then on: see `Budget.swallowed`.
+A spec may catch this exception, for example with a bare ``except``, and return normally. Its return value may then be
+wrong, so the search is reported as incomplete; see `Budget.swallowed`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ GRACE_BYTES = RESERVE // 2
 
 
 class StopSearch(Exception):
-    """Raised to stop a search at a point where it checks its limits.
+    """Raised by a search to stop itself, for example because a limit is exceeded.
 
     Attributes:
         stop: the reason why the search stops.
@@ -42,10 +43,10 @@ class StopSearch(Exception):
 
 
 class LimitReached(KeyboardInterrupt):
-    """Raised when a limit was reached during a call. The message names the limit.
+    """Raised in the main thread when a limit is exceeded inside `Budget.enforced`. The message names the limit.
 
     Attributes:
-        stop: the limit that was reached.
+        stop: the reason why the search stops, which names the limit.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -54,7 +55,6 @@ class LimitReached(KeyboardInterrupt):
 
 
 def _stop(interrupt: KeyboardInterrupt) -> Stop:
-    """Return the reason to report for an interrupt."""
     if isinstance(interrupt, LimitReached):
         return interrupt.stop
     return Stop(StopKind.INTERRUPT, str(interrupt) or "interrupted")
@@ -67,10 +67,10 @@ class Budget:
         limits: the limits of the search. This class uses only the limits on time and memory.
         helpers: a function that returns the process ids of the helper processes that this process has forked.
         spent: the number of seconds used by earlier runs of the search.
-        tuning: the times between two checks of the limits.
+        tuning: contains the intervals between checks of the limits.
 
     Attributes:
-        started: the value of `time.monotonic` at the start of the search, less `spent`.
+        started: the value of `time.monotonic` at the start of the search, minus `spent`.
         memory: the limits on memory.
     """
 
@@ -90,11 +90,11 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """The reason of an interrupt whose exception was caught by the spec, or None if there was no such interrupt."""
+        """The reason for the first interrupt that the spec caught instead of the search, or None if there is none."""
         return _stop(self._not_caught[0]) if self._not_caught else None
 
     def caught(self, interrupt: KeyboardInterrupt) -> Stop:
-        """Record that an interrupt was caught by the search, and not by the spec. See `swallowed`.
+        """Record that the search caught the exception of an interrupt, so that it does not count as `swallowed`.
 
         Returns:
             The reason why the search was interrupted.
@@ -109,7 +109,7 @@ class Budget:
         return time.monotonic() - self.started
 
     def out_of_time(self, grace: float = 0.0) -> Stop | None:
-        """Return the reason to stop if the time limit is exceeded, or None if it is not.
+        """Return the reason to stop the search if it exceeds the time limit, otherwise None.
 
         Parameters:
             grace: the number of seconds by which the limit may be exceeded.
@@ -119,16 +119,16 @@ class Budget:
         return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
 
     def out_of_memory(self, more: int = 0) -> Stop | None:
-        """Return the reason to stop if a memory limit is exceeded, or None if none is.
+        """Return the reason to stop the search if it exceeds a memory limit, otherwise None.
 
         Parameters:
-            more: the number of bytes about to be allocated, which count as used.
+            more: the number of bytes that the search is about to allocate. They count as used.
         """
         reason = self.memory.exceeded(more)
         return None if reason is None else Stop(StopKind.MEMORY, reason)
 
     def memory_failed(self) -> Stop:
-        """Return the reason to stop after an allocation has failed."""
+        """Return the reason to stop the search when an allocation has failed."""
         return Stop(StopKind.MEMORY, self.memory.scarcest.reached)
 
     @contextmanager
@@ -149,7 +149,6 @@ class Budget:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """Record every KeyboardInterrupt that a signal handler raises in the ``with`` block."""
         found = {int(number): signal.getsignal(number) for number in ENDING}
         before = {number: handler for number, handler in found.items() if callable(handler)}
 
@@ -171,7 +170,6 @@ class Budget:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Check the limits in another thread during the ``with`` block."""
         if signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
             yield
             return
@@ -194,7 +192,7 @@ class Budget:
             os.close(note)
 
     def relax(self) -> None:
-        """Stop enforcing the limits. Called at the end of a search, because an interrupt could discard its result."""
+        """Stop enforcing the limits. Call this at the end of a search, so that its result cannot be lost."""
         self._over.set()
 
     def _exceeded(self) -> Stop | None:
@@ -204,10 +202,10 @@ class Budget:
         """Interrupt the main thread when a limit is exceeded, and wake it up when a signal arrives.
 
         The operating system may deliver a signal to any thread. Python runs the handler in the main thread, but does
-        not wake up the main thread from a blocking call.
+        not wake up the main thread from a blocking call. A second signal to the main thread does.
 
         Parameters:
-            came: the read end of the pipe to which Python writes the numbers of signals.
+            came: the read end of the pipe that was passed to `signal.set_wakeup_fd`.
         """
         main = threading.main_thread().ident
         assert main is not None

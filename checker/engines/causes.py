@@ -1,7 +1,8 @@
-"""Finds the steps that the end of a trace depends on, from the values that each step reads and writes.
+"""Finds the steps of a trace that affect its last state, by comparing the values that each step reads and writes.
 
-This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). The reads are those that the
-compiled engine records. They are a safe overestimate: the values that a guard evaluates count as read.
+This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). A step affects a later step if it
+writes a value that the later step reads. The reads are recorded as in the compiled engine. They contain every value
+that affects the result, and possibly further values.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Cause:
-    """A step that the end of a trace depends on.
+    """A step of a trace that affects a later step, or the result of the property that the trace is about.
 
     Attributes:
-        state: the index of the state that the step led to, from 0.
+        state: the index of the state to which the step led, counted from 0.
         wrote: the paths of the values that the step wrote and that were read later, for example ``replicas[1].log``.
-        readers: the later steps that read some of these values before they were written again. Each step is given as
-            the index of the state that it led to.
-        read_by_property: whether the property read some of these values in the last state or step.
+        readers: the later steps that read one of these values before it was written again. Each step is given as the
+            index of the state to which it led.
+        read_by_property: whether the property read one of these values in the last state or step.
     """
 
     state: int
@@ -41,14 +42,14 @@ class Cause:
 
 
 def causes(trace: Trace[S]) -> list[Cause]:
-    """Return the steps that the end of a trace depends on, in order.
+    """Return the steps of a trace that affect the property in its last state or step, in order.
 
     Parameters:
-        trace: a trace that shows that a property is violated or satisfied.
+        trace: a trace that ends with the violation of a property or with an example of a witness.
 
     Returns:
         The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, or if the
-        values that the spec reads cannot be recorded.
+        reads of the spec cannot be recorded.
 
     Raises:
         LeadlineError: an action or the property raised an exception.
@@ -64,7 +65,7 @@ def causes(trace: Trace[S]) -> list[Cause]:
 
 
 def _without_laziness(call: Callable[[], T]) -> T:
-    """Call a function that records reads. Recording changes the classes of the spec, which are restored afterwards."""
+    """Call a function that records reads. Recording changes the classes of the spec; they are restored afterwards."""
     from leadline.checker.observing.lazy import make_ordinary
 
     try:
@@ -111,9 +112,9 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return a caller that records reads, and the states of the trace as rows of slot numbers.
+    """Return a caller that records reads, and the states of the trace, each as the number of the value in each slot.
 
-    The reads of a component are recorded per slot, or for the component as a whole if its shape changes in the trace.
+    A component whose shape changes in the trace has a single slot.
     """
     from leadline.checker.engines.learning.restart import CHANGES, Adjustments
     from leadline.checker.engines.learning.tables import TransitionTables

@@ -25,11 +25,12 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Sighting(Generic[S]):
-    """A state or a step that violates a property, or that satisfies a witness.
+    """A state or a step at which a search found that a property is violated or a witness is satisfied.
 
     Attributes:
-        state: the state, or the state before the step.
-        step: the action instance and the state after the step; None if a state is sighted.
+        state: the state, or the state in which the step begins.
+        step: the action instance and the state to which the step leads. None if the property is about states, not
+            steps.
     """
 
     state: S
@@ -37,7 +38,7 @@ class Sighting(Generic[S]):
 
 
 def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
-    """Return the result of a search that stopped before it had an initial state.
+    """Return the result of a search that stopped before it had computed the initial states.
 
     Parameters:
         spec: the spec.
@@ -60,18 +61,19 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
     Parameters:
         spec, item: the spec and the property.
-        shown: contains the premises that were true in some state; see `Spec.premises`. It may contain other properties.
+        shown: the premises that were true in some state; see `Spec.premises`. It may also contain other properties.
     """
     premise = spec.premise_of(item)
     return None if premise is None else premise in shown
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Return, by name, the number of states that satisfy each witness, and the premise of each property with a premise.
+    """Map the name of each witness to the number of states that satisfy it, and the name of each property with a
+    premise to the number of states that satisfy the premise.
 
     Parameters:
         spec: the spec.
-        shown: the number of states that satisfy each witness and each premise; see `Spec.premises`.
+        shown: maps each witness and each premise to the number of states that satisfy it; see `Spec.premises`.
     """
     counted = {item.name: spec.premise_of(item) or item for item in spec.checks}
     return {name: shown[item] for name, item in counted.items() if item in shown and item.kind.is_witness}
@@ -88,8 +90,9 @@ def property_results(
 
     Parameters:
         spec: the spec that was searched.
-        sightings: for each property, its sightings in the order of discovery.
-        arrivals: maps each sighted state, and each state on a shortest path to it, to the last steps of these paths.
+        sightings: maps each property to its sightings, in the order of discovery.
+        arrivals: maps each state of a sighting, and each state on a shortest path to it, to the last steps of its
+            shortest paths.
         limits: the limits of the search, which contain the maximum number of traces of a property.
         exhausted: whether every reachable state was searched.
     """
@@ -105,13 +108,13 @@ def property_results(
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
-    """Check a trace by calling the actions and the property of the spec on its states.
+    """Check a trace by calling the actions and the property of the spec on its states again.
 
     Parameters:
         trace: a trace that a search is about to report.
 
     Returns:
-        The first action instance or property that gives a result other than the trace shows, or None.
+        The first action instance or property whose result differs from the trace, or None if there is none.
     """
     spec, states = trace.spec, trace.states
     for before, instance, after in zip(states, trace.instances, states[1:], strict=False):
@@ -127,7 +130,7 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
 
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
-    """Yield the shortest traces of a property: first one trace for each sighting, then further traces for each."""
+    """Yield the shortest traces of a property, beginning with one trace of each sighting."""
     if not seen:
         return
     from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
@@ -143,7 +146,7 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
 
 
 def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    """Yield every shortest trace to a sighting. The first has the fewest switches between parts of the state."""
+    """Yield every shortest trace to a sighting. The first of them has the fewest switches between components."""
     found = _found(spec, item, sighting, graph)
     first = next(found)
     if item.kind.is_witness:  # the example of a witness does not need to be the most readable one

@@ -1,13 +1,13 @@
-"""Compares the results of processes that search the first states of a spec under different hash seeds.
+"""Compares the search of a spec's first states between processes, to find out whether it depends on the order of a set.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-made of these. Each process imports the spec and expands the same states. States are compared by content, which is the
-same in every process. If an action has different next states in two processes, or a property has different verdicts,
-the spec depends on the order of a set.
+that contain them. Each process imports the spec and expands the same states. States are compared by their contents,
+which are the same in every process. If an action has different next states in two processes, or a property has
+different verdicts, the spec depends on the order of a set.
 
 Limits: only differences in these states are found. If a function uses the first of two members of a set, all five
-processes use the same member with probability 1/16, and the difference is missed; for three members, the probability is
-1/81. It decreases with every further state in which the function uses a different set.
+processes use the same member with probability 1/16, and the difference is not found. If the set has three members, the
+probability is 1/81. It decreases with every further state in which the function uses a different set.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ _log = logging.getLogger("leadline")
 
 
 class Request(TypedDict):
-    """The request that each process receives: which spec to load, and how.
+    """The request that is sent to each process. It names the spec.
 
     Attributes:
-        path: the value for `sys.path`.
+        path: the value of `sys.path` to use.
         module, file: the name and the file of the module that defines the spec.
         name: the name of the module's variable that holds the spec.
         bounds: the bounds to use instead of those in the module.
@@ -94,7 +94,7 @@ class Row(TypedDict):
         content: the hash of the state's content.
         state: the state as text.
         found: maps the name of each action instance to a hash of its next states, and the name of each property to its
-            verdict or to a hash of its verdicts.
+            verdict. The verdicts of a property of steps are combined into a hash.
     """
 
     content: int
@@ -103,11 +103,11 @@ class Row(TypedDict):
 
 
 def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
-    """Compare what processes with different hash seeds find in the first states of a spec.
+    """Compare the results for the first states of a spec between processes with different hash seeds.
 
     Parameters:
         spec: the spec.
-        modules: the modules in which the spec is looked up first.
+        modules: the modules that are searched first for the variable that holds the spec.
 
     Raises:
         SpecError: an action or a property depends on the order of a set.
@@ -120,7 +120,7 @@ def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
 
 @contextmanager
 def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Start a process for each hash seed, send it the request, and kill it at the end of the ``with`` block."""
+    """Start a process for each hash seed and send it the request. Kill the processes when the ``with`` block ends."""
     processes = list[subprocess.Popen[bytes]]()
     try:
         for seed in SEEDS:
@@ -136,7 +136,7 @@ def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _process(seed: int) -> subprocess.Popen[bytes]:
-    """Start a process that runs `serve` with a hash seed, in a session of its own, so that Ctrl-C does not stop it."""
+    """Start a process that runs `serve` with a hash seed. It has its own session, so Ctrl-C does not stop it."""
     return subprocess.Popen(
         [sys.executable, "-c", "from leadline.checker.engines.hash_seeds import serve; serve()"],
         env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -164,12 +164,11 @@ def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
 
 
 def warn_unchecked(name: str, reason: str) -> None:
-    """Log a warning that leadline did not check whether a spec depends on the order of a set."""
+    """Log a warning that the spec was not checked for a dependency on the order of sets."""
     _log.warning("whether %s depends on the order of a set was not checked: %s", visible(name), reason)
 
 
 def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
-    """Compare the results of the processes for each state, and raise SpecError if they differ."""
     for rows in zip(*answers, strict=False):
         if len({row["content"] for row in rows}) > 1:
             raise SpecError(f"initial_states of {spec.name} depends on the order of a set: {OF_VALUES}")
@@ -180,7 +179,7 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
 
 
 def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
-    """Return the request for the processes. If no module has the spec as a variable, log a warning and return None."""
+    """Return the request. If the spec is not a variable of a module, log a warning and return None."""
     for module in dict.fromkeys([*modules, *sys.modules.values()]):
         for name, value in list(vars(module).items()) if is_a(module, ModuleType) else ():
             if is_a(value, Spec) and _is_same(value, spec) and (file := getattr(module, "__file__", None)):
@@ -197,7 +196,7 @@ def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
 
 
 def _is_same(one: Spec[S], other: Spec[S]) -> bool:
-    """Return whether two specs have the same functions. Their bounds, properties and names may differ."""
+    """Return whether two specs have the same functions. Their bounds, properties and names may be different."""
     return one.initial_states is other.initial_states and one.actions == other.actions and one.within is other.within
 
 
@@ -224,7 +223,7 @@ def serve() -> None:
 
 
 def _loaded(request: Request) -> Spec[object]:
-    """Load the spec of a request. If its module cannot be imported by name, execute the file as a module."""
+    """Return the spec of a request. If its module cannot be imported by name, execute its file as a module."""
     sys.path[:] = request["path"]
     name = request["module"]
     module: ModuleType | None = None
@@ -273,7 +272,6 @@ class Prefix(Generic[S]):
                 return
 
     def _row(self, state: S) -> tuple[Row, list[S]]:
-        """Return the results for a state, and its next states in order."""
         spec, found, successors = self._spec, dict[str, int](), list[S]()
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._verdict(lambda item=item: spec.complaint(item, state))

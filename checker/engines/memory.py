@@ -42,7 +42,7 @@ def used() -> int:
 
 
 def described(size: float) -> str:
-    """Format a number of bytes as text, for example ``1.5 GiB``."""
+    """Format a number of bytes as text with a unit, for example ``1.5 GiB``."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -58,7 +58,7 @@ class Ceiling:
         size: the number of bytes that may be used.
         used: a function that returns the number of bytes in use that count towards the limit.
         reached: a phrase for messages which says that the limit was reached, for example "reached 2.0 GiB of memory".
-        of_addresses: whether address space counts as used as soon as it is reserved.
+        of_addresses: whether the limit applies to reserved address space, even if nothing has been written to it.
     """
 
     size: int
@@ -81,7 +81,7 @@ class Memory:
         proc: the folder of this process in the proc file system.
 
     Attributes:
-        ceilings: the limits, of which none may be exceeded.
+        ceilings: the limits. The search must not exceed any of them.
     """
 
     def __init__(self, most: int | None, helpers: Callable[[], Sequence[int]] = tuple, proc: Path = _PROC) -> None:
@@ -96,7 +96,7 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Return `Ceiling.reached` of a limit that `more` further bytes would exceed, or None if they exceed none."""
+        """Return `Ceiling.reached` of a limit that `more` further bytes would exceed, or None if there is none."""
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
         except MemoryError:  # there is not even enough memory to measure
@@ -104,7 +104,7 @@ class Memory:
 
     @property
     def scarcest(self) -> Ceiling:
-        """The limit with the least free memory."""
+        """The limit that leaves the least free memory."""
         try:
             return min(self.ceilings, key=lambda ceiling: ceiling.free)
         except MemoryError:
@@ -112,7 +112,7 @@ class Memory:
 
     @property
     def for_states(self) -> int:
-        """The number of bytes of address space that may be reserved for states at the start of a search."""
+        """The number of bytes of address space that a search may reserve for states when it starts."""
         return max(
             0,
             min(
@@ -123,9 +123,9 @@ class Memory:
 
 
 class _Processes:
-    """Measures the memory of this process and its helper processes, counting shared pages once.
+    """Measures the memory of this process and its helper processes. A page that they share is counted once.
 
-    Measuring shared pages is slow, so the helpers are measured only once in a while.
+    Measuring shared pages is slow, so the helpers are measured only occasionally.
     """
 
     def __init__(self, helpers: Callable[[], Sequence[int]]) -> None:
@@ -150,8 +150,8 @@ class _Processes:
 def _anonymous(process: int) -> tuple[int, int]:
     """Return two sizes of the anonymous memory of a process, in bytes.
 
-    The first counts a page that n processes share as 1/n of a page; the second counts every page in full. Both are 0 if
-    they cannot be read.
+    The first counts a page that n processes share as 1/n of a page. The second counts every page in full. Both are 0 if
+    the operating system does not provide them.
     """
     try:
         lines = [line.split() for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]]
@@ -200,7 +200,7 @@ def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
 
 
 def _used_by_group(folder: Path, current: str, cache: str) -> int:
-    """Return the number of bytes that a control group uses, without inactive file pages, which can be reclaimed."""
+    """Return the number of bytes that a control group uses, except for inactive file pages, which can be reclaimed."""
     total = _number(folder / current) or 0
     try:
         statistics = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
@@ -210,7 +210,7 @@ def _used_by_group(folder: Path, current: str, cache: str) -> int:
 
 
 def _number(path: Path) -> int | None:
-    """Return the number in a file, or None if the file does not exist or contains another word, such as ``max``."""
+    """Return the number in a file, or None if the file does not exist or contains no number."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -219,7 +219,7 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """Return the memory of the machine in bytes. Control groups of version 1 express "no limit" as a larger number."""
+    """Return the memory of the machine in bytes. A control group (version 1) with a larger number has no limit."""
     return int(psutil.virtual_memory().total)
 
 

@@ -1,7 +1,7 @@
-"""The oracle, a breadth-first search in plain Python that is simple enough to be obviously correct.
+"""The oracle engine, a breadth-first search in plain Python that is simple enough to be obviously correct.
 
-The other engines are tested against it. A search that finds a violation completes the current level before it ends,
-and so finds all shortest counterexamples.
+The other engines are tested against the oracle. A search that finds a violation completes the current level before it
+ends, so it finds all shortest counterexamples.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Kind, Property
-from leadline.checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.result import ActionCount, Limits, Result, Statistics, Stop, StopKind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
@@ -28,15 +28,15 @@ S = TypeVar("S")
 
 
 class OracleSearch(Generic[S]):
-    """A single breadth-first search. Use `explore` instead, unless the states that were found are needed.
+    """A breadth-first search. Use `explore` unless you need the states that were found.
 
     Parameters:
         spec, limits, progress, budget, look, tuning: see `explore`.
 
     Attributes:
         statistics: the current statistics.
-        arrivals: maps every state found, in the order of discovery, to the last steps of the shortest paths to it.
-        sightings: for each property, the states or steps that violate it, or that satisfy it if it is a witness or a
+        arrivals: maps every state found to the last steps of all shortest paths to it, in the order of discovery.
+        sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
     """
 
@@ -94,7 +94,6 @@ class OracleSearch(Generic[S]):
         )
 
     def _covered(self) -> CoverageCounts:
-        """Return the coverage of the states found so far."""
         spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
         enabled, distinct = Counter[str](), Counter[str]()
         for state in within[: self.statistics.expanded]:
@@ -124,8 +123,8 @@ class OracleSearch(Generic[S]):
             if frontier:
                 self._levels.append(len(frontier))
                 self.statistics.depth += 1
-            if self._violated() and not self.limits.keep_going:
-                return FIRST_VIOLATION
+            if stop := self.limits.stop_after(self._violated(), self.statistics.distinct):
+                return stop
             if frontier and self.statistics.depth == self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             for state in frontier:
@@ -184,7 +183,7 @@ class OracleSearch(Generic[S]):
             self._shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
-        """Return whether a state or step violates a property, or is the first to satisfy a witness or a premise."""
+        """Whether a state or step violates a property, or is the first that satisfies a witness or a premise."""
         if item.kind.is_witness:
             return not self.sightings[item] and self.spec.complaint(item, *states) is None
         return self.spec.complaint(item, *states) is not None
@@ -193,8 +192,8 @@ class OracleSearch(Generic[S]):
         if len(self.sightings[item]) < self.limits.traces:
             self.sightings[item].append(sighting)
 
-    def _violated(self) -> bool:
-        return any(seen and not item.kind.is_witness for item, seen in self.sightings.items())
+    def _violated(self) -> list[str]:
+        return [item.name for item, seen in self.sightings.items() if seen and not item.kind.is_witness]
 
     def _publish(self) -> None:
         found = len(self._level.keys() - self._outside) if self._outside else len(self._level)
@@ -220,11 +219,11 @@ def explore(
         limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
             is used.
         progress: a function that is called regularly with the current statistics.
-        budget: the time and the memory that the search may use. By default, a budget is created from `limits`; pass
-            one to count time that was spent before this call.
-        look: a function that is called like `progress` while states are expanded, but not at the end. An exception
-            that it raises ends the search.
-        tuning: internal sizes and times.
+        budget: the time and the memory that the search may use. By default, a budget is created from `limits`. Pass a
+            budget if the time before this call counts towards the time limit.
+        look: a function that is called like `progress` while states are expanded, but not at the end of the search. It
+            may raise an exception to end the search.
+        tuning: internal settings of the engines.
 
     Returns:
         The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as

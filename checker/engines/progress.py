@@ -17,11 +17,11 @@ class Pace:
     """A progress function that records how fast states were found.
 
     Parameters:
-        progress: another progress function, which is called with the same statistics.
+        progress: a second progress function, which is called with the same statistics.
 
     Attributes:
-        samples: pairs of a time in seconds and the number of distinct states found until then. There is a sample of
-            the first call, of the last call, and of at most `MOST_SAMPLES` - 2 calls between them.
+        samples: pairs of a time in seconds and the number of distinct states found by that time. The first pair is from
+            the first call and the last pair from the last call. There are at most `MOST_SAMPLES` pairs.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -47,11 +47,11 @@ class Pace:
 
 
 def paced(search: Callable[[Progress], Result], progress: Progress | None = None) -> Result:
-    """Run a search, and record its speed in `Statistics.samples` of the result.
+    """Run a search, and add samples of its progress to the statistics of the result; see `Statistics.samples`.
 
     Parameters:
         search: a function that takes a progress function, runs a search with it, and returns the result.
-        progress: another progress function, which is called with the same statistics.
+        progress: a second progress function, which is called with the same statistics.
     """
     pace = Pace(progress)
     result = search(pace)

@@ -1,8 +1,8 @@
 """Checks that actions and properties are pure functions, and that states are compared by value.
 
-A search calls each function once for each state and relies on the result. Repeated calls detect many functions that are
-not pure, because they draw random numbers, read a clock, store data between calls, change the state that they receive,
-or depend on the iteration order of a set.
+A search calls each function once for each state and relies on the result. This module calls functions repeatedly and
+compares the results. It detects many functions that draw random numbers, read a clock, store data between calls, change
+the state that they receive, or depend on the iteration order of a set.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Purity(Generic[S]):
 
     Parameters:
         spec: the spec.
-        tuning: determines which states are checked; see `Tuning.pure_states`.
-        with_distance: whether to check the distance function of the spec too.
+        tuning: defines the sample; see `Tuning.pure_states`.
+        with_distance: whether to check `Spec.distance` too.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
@@ -66,7 +66,7 @@ class Purity(Generic[S]):
         before = copy.deepcopy(state)
         if leaf := identity_leaf(state, before):
             raise SpecError(
-                f"a state must equal a copy of itself, but {leaf} holds an object that is equal only to itself: "
+                f"a state must equal a copy of itself, but {leaf} contains an object that is equal only to itself: "
                 "define __eq__ and __hash__ for its class"
             )
         once, of_twin = self._outcomes(state, before), self._outcomes(fresh(state), before)
@@ -93,7 +93,7 @@ class Purity(Generic[S]):
 
         Parameters:
             state: the state.
-            before: a copy of the state, to detect changes to it.
+            before: a copy of the state. An error is raised if a function changes the state.
         """
         outcomes: dict[str, object] = {}
         steps: list[S] = []
@@ -124,12 +124,12 @@ class Purity(Generic[S]):
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:
-    """Return the error for an action instance that no longer gives the same next states as before."""
+    """Return the error for an action instance that returns different next states when it is called again."""
     return SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
 
 
 def fresh(value: Any) -> Any:
-    """Return a copy of a value in which every part that can be copied is a new object."""
+    """Return a deep copy of a value. Parts that cannot be copied are shared with the value."""
     cls = type(value)
     if cls is tuple:
         return tuple([fresh(item) for item in value])
@@ -149,12 +149,12 @@ def fresh(value: Any) -> Any:
 
 
 def _from_set(items: list[object]) -> frozenset[object]:
-    """Return a set of the items, whose hash table can have another size than that of ``frozenset(items)``."""
+    """Return a set of the items whose hash table may be larger, so that its iteration order may differ."""
     return frozenset(set(items))
 
 
 def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) -> Any:
-    """Return an equal value whose sets iterate in a different order, or the value itself if that is not possible.
+    """Return an equal value in which sets iterate in a different order, or the value itself if that is not possible.
 
     Parameters:
         value: the value. Sets are found in nested attrs objects, tuples and sets.

@@ -1,4 +1,4 @@
-"""Functions with which every engine runs its search, and which return the reason why the search stopped."""
+"""Runs the search of an engine, and determines the reason why it stopped."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def attempt(
     Parameters:
         budget: the time and the memory of the search.
         part: the part of the search. It returns the reason why the search must stop, or None.
-        out_of_memory: a function that is called if an allocation fails, and returns the reason why the search must
-            stop. By default, this is `Budget.memory_failed`.
+        out_of_memory: a function that is called if an allocation fails. It returns the reason why the search must stop.
+            By default, `Budget.memory_failed` is called.
 
     Returns:
         The reason why the search must stop, or None if the part ended normally.
@@ -39,30 +39,31 @@ def attempt(
 
 
 def conclude(budget: Budget, stop: Stop | None) -> Stop | None:
-    """Return why a search stopped, and no longer interrupt it at its limits, so that its result is not lost.
+    """Return the reason why the search stopped, and stop enforcing the limits, so that the result is not lost.
 
     Parameters:
         budget: the time and the memory of the search.
-        stop: the reason why the search stopped, or None if it ended normally.
+        stop: the reason that the search recorded, or None if it ended normally.
 
     Returns:
-        The reason of an interrupt if the spec caught its exception; otherwise, `stop`.
+        If the spec caught the exception of an interrupt, the reason for the interrupt. Otherwise, `stop`.
     """
     budget.relax()
     return budget.swallowed or stop
 
 
 def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) -> T | Result:
-    """Run a whole search, and interrupt it if it exceeds a limit on time or on memory.
+    """Run a search, and interrupt it if it exceeds a limit on time or on memory.
 
     Parameters:
         budget: the time and the memory of the search.
         spec: the spec that is searched.
         engine: the name of the engine.
-        search: a function that runs the search. It handles interrupts itself as soon as it has a result to report.
+        search: a function that runs the search. Once it has a partial result, it handles interrupts itself and returns
+            this result.
 
     Returns:
-        The result of `search`, or a result without states if the search was interrupted before it had begun.
+        The result of `search`. If the search was interrupted before it had a partial result, a result without states.
     """
     try:
         with budget.enforced():

@@ -1,17 +1,19 @@
 """Checks whether a spec depends on the order of a set, by calling its functions again with reordered sets.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-made of these. For example, ``next(iter({"a", "b"} - taken))`` can be either member. A search explores only the states
-that follow from one of them, and may wrongly report that a property holds.
+that contain them. For example, ``next(iter({"a", "b"} - taken))`` can be either member. A search explores only the
+states that follow from one of the members, and may wrongly report that a property holds.
 
 After a search, some states are expanded again, alternately from a breadth-first search and a random walk. In each
-state, every action and property is called normally, and again with all sets that it iterates over in a different order;
-see `set_iteration`. If the results differ, an error is raised that names the action or the property. A choice between
-two members of a set is therefore always detected if the state in which it is made is expanded. Code that
-`set_iteration` does not support is run by separate processes under different hash seeds instead; see `hash_seeds`.
+state, every action and property is called twice: normally, and with every set iterated in a different order; see
+`set_iteration`. If the results differ, an error is raised that names the action or the property. Therefore, a function
+that uses the first of two members of a set is always detected if it does so in an expanded state. If `set_iteration`
+does not support the code of the spec, the states are expanded by separate processes with different hash seeds instead;
+see `hash_seeds`.
 
-Limits: only differences in these states are found. A spec whose files never make a set (see `makes_sets`) is not
-checked. The specs that leadline ships are not checked either, because its tests search them under several seeds.
+Limits: only differences in these states are found. A spec is not checked if its code cannot create a set (see
+`makes_sets`). The specs that are part of leadline are not checked either, because leadline's tests search them under
+several hash seeds.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
         search: a function that searches the spec.
 
     Returns:
-        The result of `search`. If the search was interrupted, the spec was not checked.
+        The result of `search`. If the search was interrupted, the spec has not been checked.
 
     Raises:
         SpecError: an action or a property depends on the order of a set, or the search raised this exception.
@@ -112,7 +114,7 @@ def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
 
 
 def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
-    """Check a spec in this process. Return the reason if the check was stopped early, or None. See `_Check.run`."""
+    """Check a spec in this process. Return the reason why the check ended early, or None if it was completed."""
     if any(map(_is_installed, modules)):
         raise NotUnderstood("an installed library creates sets")
     reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
@@ -154,7 +156,9 @@ class _Check(Generic[S]):
         return None
 
     def _expand(self, state: S) -> list[S]:
-        """Compare the results for a state with its sets in two orders. Return the next states."""
+        """Call the functions on a state with its sets in two orders, and compare the results. Return the next
+        states.
+        """
         successors = list[S]()
         if self._spec.is_within(state):
             for instance in self._spec.instances:
@@ -189,11 +193,11 @@ class _Check(Generic[S]):
             return None
 
     def _compare(self, find: Callable[[], dict[str, object]], where: str) -> None:
-        """Call a function normally and with sets in a different order, and raise SpecError if the results differ.
+        """Call a function normally and with every set in a different order. Raise SpecError if the results differ.
 
         Parameters:
-            find: the function. It returns results by the name of the action or the property.
-            where: the state, as the end of the error message.
+            find: the function. It returns a mapping from the names of actions or properties to their results.
+            where: the end of the error message, which describes the state.
         """
         self._turn += 1
         found = find()
@@ -217,7 +221,6 @@ class _Check(Generic[S]):
 
 
 def _functions(spec: Spec[S]) -> list[object]:
-    """Return the functions of a spec."""
     functions: list[object] = [spec.initial_states, *(action.function for action in spec.actions)]
     functions += [item.function for item in spec.properties]
     return functions if spec.within is None else [*functions, spec.within]
@@ -243,7 +246,7 @@ def _modules(spec: Spec[S]) -> list[ModuleType]:
 
 
 def module_name(value: object) -> str | None:
-    """Return the name of a module, or of the module that defines another value, or None if it is unknown."""
+    """Return the name of a module, or of the module that defines a class or function, or None if it is unknown."""
     named = stored(value, "__name__") if is_a(value, ModuleType) else getattr(type(value), "__module__", None)
     if is_a(value, type) or callable(value):
         with contextlib.suppress(Exception):
@@ -252,13 +255,13 @@ def module_name(value: object) -> str | None:
 
 
 def _is_known(name: str) -> bool:
-    """Return whether a module belongs to Python, to leadline, or to a library that creates no sets for a spec."""
+    """Whether a module belongs to Python, to leadline, or to a library that creates no sets for a spec."""
     top = name.partition(".")[0]
     return top in {"leadline", *_HARMLESS} or origin(name) in (Origin.PYTHON, Origin.LEADLINE)
 
 
 def makes_sets(module: ModuleType) -> bool:
-    """Return whether the code of a module may create sets. This is assumed if it is installed or has no source."""
+    """Return whether a module may create sets. This is assumed for installed modules and modules without source."""
     file = getattr(module, "__file__", None)
     if file is None or not file.endswith(".py") or origin(module.__name__) is Origin.INSTALLED:
         return True

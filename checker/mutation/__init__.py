@@ -1,1 +1,1 @@
-"""Mutation testing: making mistakes in a spec on purpose, to find out which of them the properties detect."""
+"""Mutation testing: introduces mistakes into a spec, to find out which of them the properties detect."""

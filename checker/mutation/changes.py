@@ -1,8 +1,8 @@
-"""The mutations of a spec: each skips an action, or makes a mistake in a function that the actions use.
+"""The mutations of a spec. A mutation either skips an action or makes a mistake in a function that the actions use.
 
 A function is changed in place: its code object is replaced by the code object of the same function in a changed copy of
-its file. The function keeps its name, globals, defaults and closure, and everything that refers to it has the mistake.
-Each mutated spec is therefore searched in its own process; see `leadline.checker.mutation.processes`.
+its file. The function object keeps its name, globals, defaults and closure, so all code that refers to it runs the
+changed code. Each mutated spec is therefore searched in its own process; see `leadline.checker.mutation.processes`.
 """
 
 from __future__ import annotations
@@ -52,14 +52,16 @@ class Mutation:
     Attributes:
         name: a name that is unique among the mutations of a spec. It does not contain line numbers, so it stays the
             same when lines of the file move.
-        kind: ``action`` if an action is skipped, ``code`` if a function has a mistake, or any word for other mutations.
+        kind: ``action`` if an action is skipped, ``code`` if a function has a mistake. Other mutations use a word of
+            their own.
         sentence: a description of the mistake, or an empty string if the name is sufficient.
-        source: the source of the correct rule or of the mistake, such as a KIP or a ticket, or an empty string.
+        source: the KIP, the ticket or another source that describes the correct rule or the mistake. Empty if there is
+            none.
         file: the file that `change` changes, or None.
         change: the change of the file, or None.
-        replace: a function that takes the spec and returns the mutated spec, or None.
+        replace: a function that takes the original spec and returns the mutated spec, or None.
         bounds: the values of the bounds that the search of the mutated spec changes, by name.
-        harmless: the reason why no property has to detect the mutation, or an empty string if one should.
+        harmless: the reason why the mutation need not be detected, or an empty string if a property should detect it.
     """
 
     name: str
@@ -109,11 +111,13 @@ class Mutations:
 
 
 def mutations_of(spec: Spec[S]) -> Mutations:
-    """Return the mutations of a spec: of its actions, and of the functions that the actions and the initial states use.
+    """Return the mutations of a spec. They change its actions, and the functions that its actions and initial states
+    use.
 
     The functions that return the values of action parameters are included. Properties and `Spec.within` are not
-    changed, because they define the correct behaviour and the states to search. A function is changed only if it is in
-    the same package as an action. If the action's file is not in a package, the function must be in the same folder.
+    changed, because they define the correct behaviour and the set of states to search. A function is changed only if it
+    is in the same package as an action. If the action's file is not in a package, the function must be in the same
+    folder.
 
     Parameters:
         spec: the spec.
@@ -171,17 +175,17 @@ def _never(*_: object) -> Iterator[Never]:
 
 
 class _Functions:
-    """The functions that some values use.
+    """Finds the functions that the given values use.
 
-    They are the functions that the values contain or call, and the methods whose names occur in the code. The class of
-    an object is not known from the code. A method therefore counts as used if its class is used and any code uses its
-    name, even if it is never called.
+    A function is used if one of the values contains it or calls it. The class of an object cannot be determined from
+    the code. Therefore a method counts as used if its class is used and its name occurs in the code, even if the method
+    is never called.
 
     Parameters:
         values: the values.
 
     Attributes:
-        found: the functions, each once.
+        found: the functions, without duplicates.
     """
 
     def __init__(self, values: Iterable[object]) -> None:
@@ -191,7 +195,9 @@ class _Functions:
         self._walk.run()
 
     def _methods(self, cls: type | ModuleType) -> list[object]:
-        """Return the members of a class or module whose names occur in the code, and all special methods of a class."""
+        """Return the members of a class or module whose names occur in the code. The special methods of a class are
+        always included.
+        """
         is_class = is_a(cls, type)
         return [
             _bare(value)
@@ -273,7 +279,7 @@ def _shown(file: Path, roots: set[Path]) -> str:
 
 
 def _change_functions(file: Path, change: Change) -> None:
-    """Replace the code of the functions in a file by the code with a mistake. See `Mutation.made`."""
+    """Replace the code of the functions in a file with the code that contains a mistake. See `Mutation.made`."""
     text = change.text(file.read_bytes())
     name = f"{file} (mutant)"  # the engines look up source by file name and must find the changed source
     lines = text.decode().splitlines(keepends=True)

@@ -1,8 +1,8 @@
 """Small mistakes in the functions of a file.
 
 Examples are a condition that is removed or negated, a field that `evolve` or `put` no longer changes, an integer that
-is changed by one, and a comparison or operator that is replaced by another one. Each mistake is a change of the syntax
-tree.
+is changed by one, and a comparison or operator that is replaced by a different one. Each mistake is a change of the
+syntax tree.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Change:
         end: the position of the end of the replaced text, in bytes.
         old: the replaced text.
         new: the replacement.
-        is_expression: whether the texts are expressions. If so, parentheses are added to the replacement.
+        is_expression: whether `old` and `new` are expressions. If so, parentheses are added around the replacement.
         line: the number of the first line of the replaced text, from 1.
         begins: the numbers of the first lines, including decorators, of the functions around the replaced text, from
             the outermost function to `function`.
@@ -63,7 +63,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """A name that identifies the change in the file. It does not depend on line numbers."""
+        """A name that identifies the change within the file. It does not depend on line numbers."""
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
         again = f" ({self.number})" if self.number > 1 else ""
         return f"{self.function}: {old} => {new}{again}"
@@ -81,7 +81,8 @@ class Change:
 def changes_of(source: bytes) -> list[Change]:
     """Return all changes that can be made to a file, in the order of its lines.
 
-    Only the statements of functions are changed. Decorators, default values, annotations and assertions are not.
+    Only the statements of functions are changed. Decorators, default values, annotations and assertions are not
+    changed.
 
     Parameters:
         source: the content of a Python file in UTF-8.
@@ -192,7 +193,7 @@ def _changed_statement(node: ast.AST, known: set[str]) -> Iterator[tuple[Replace
 
 
 def _negated(test: ast.expr) -> Iterator[tuple[Replaced, str]]:
-    """Yield the negation of a condition, unless another change already negates it."""
+    """Yield the negation of a condition, unless a different change already negates the condition."""
     match test:
         case ast.UnaryOp(op=ast.Not()):
             pass

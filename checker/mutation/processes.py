@@ -1,4 +1,4 @@
-"""Calls in forked processes, several at a time.
+"""Runs calls in forked processes, several of them at the same time.
 
 A forked process works on a copy of the caller's objects, so its changes do not affect the caller.
 """
@@ -33,15 +33,15 @@ GRACE_SECONDS = 10.0
 
 @attrs.frozen
 class Answer(Generic[T]):
-    """The answer to a call.
+    """The answer of a forked process to a call.
 
     Attributes:
         name: the name of the call.
-        found: the result of the call, or the `LeadlineError` that it raised. If the process ended without a result or
-            raised another exception, a sentence that says so.
+        found: the result of the call, or the `LeadlineError` that it raised. If the call raised a different exception
+            or the process ended without a result, a sentence that describes this.
         seconds: the duration of the call in seconds.
         is_late: whether the process was killed because it exceeded the time limit.
-        worker: the argument of the call.
+        worker: the argument with which the function was called.
     """
 
     name: str
@@ -117,7 +117,9 @@ class Process(Generic[T]):
         return self.pipe.poll()
 
     def answer(self) -> T | LeadlineError | str:
-        """Return the answer of the process, or a sentence that says that it ended without an answer."""
+        """Return the answer of the process. If it ended without an answer, the answer contains a sentence that
+        describes this.
+        """
         try:
             received: T | LeadlineError | str = self.pipe.recv()
         except (EOFError, OSError):

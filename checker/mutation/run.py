@@ -1,4 +1,4 @@
-"""Searching the mutants of a spec, which are copies of the spec with one mistake each.
+"""The search of a spec's mutants, which are copies of the spec with one mistake each.
 
 Each mutant is searched in its own process. By default, its search ends at the first violation.
 """
@@ -41,7 +41,7 @@ TIMES, FEWEST = 10, 10_000
 
 
 class Fate(enum.Enum):
-    """The conclusion about a mutant."""
+    """The conclusion about a mutant, for example that it was killed or that it survived."""
 
     KILLED = "killed"
     """The mutant violates a property."""
@@ -50,7 +50,8 @@ class Fate(enum.Enum):
     EQUIVALENT = "equivalent"
     """The mutant violates no property, and its state graph is the same as that of the original spec."""
     SURVIVED = "survived"
-    """The mutant violates no property. Its state graph differs from that of the original, or is too large to compare.
+    """The mutant violates no property. Its state graph differs from that of the original, or is too large to
+    compare.
     """
     INCOMPLETE = "incomplete"
     """A limit ended the search before the mutant violated a property."""
@@ -68,7 +69,8 @@ class Outcome:
         fate: the conclusion.
         violated: the properties that the mutant violates, each with the number of states in a shortest counterexample.
             The number is 0 for a witness that no state satisfies.
-        is_partial: whether the mutant may violate more properties, because a limit ended a search for all of them.
+        is_partial: whether the mutant may violate further properties, because a limit ended a search for all
+            violations.
         text: an explanation of the conclusion, or an empty string if the other attributes are sufficient.
         bounds: the bounds of the search, as text.
         distinct: the number of distinct states.
@@ -90,7 +92,7 @@ class Outcome:
 
 @attrs.frozen
 class Counts:
-    """The counts of a search that are the same in every run, which are compared between a mutant and the original spec.
+    """The counts of a search that do not vary between runs. They are compared between a mutant and the original spec.
 
     Attributes:
         distinct: see `Statistics`.
@@ -121,15 +123,15 @@ class Counts:
 
 @attrs.frozen(kw_only=True)
 class Original:
-    """The spec without mistakes, with which its mutants are compared.
+    """The original spec, with which its mutants are compared.
 
     Attributes:
         bounds: the bounds of the search, as text.
         changes: the bounds that differ from those of the spec, as text.
         properties: the names of the properties that hold. The mutants are checked against these properties.
-        left_out: the names of the properties that the original itself violates.
-        vacuous: the names of the properties that hold only because their premise is never true. Only a mutant that
-            makes the premise true can violate them.
+        left_out: the names of the properties that the original spec itself violates.
+        vacuous: the names of the properties that hold only because their premise is never true. They can be violated
+            only by a mutant in which the premise becomes true.
         counts: the counts of the search.
         steps: a digest of each step, or None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
@@ -169,7 +171,7 @@ _SMALL: Spec[_Bit] = Spec(name="small", initial_states=lambda _: [_Bit()], actio
 
 
 class NotSearched(LeadlineError):
-    """Raised if the original spec was not searched completely. Its mutants then cannot be compared with it."""
+    """Raised if the original spec was not searched completely, so that its mutants cannot be compared with it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -193,7 +195,7 @@ class Way:
 
     @property
     def most_seconds(self) -> float:
-        """The number of seconds after which the process of a search is killed."""
+        """The number of seconds after which a process that runs a search is killed."""
         return 2 * self.max_seconds + GRACE_SECONDS
 
     def search(self, spec: Spec[S], keep_going: bool, max_states: int | None) -> Result:
@@ -213,7 +215,7 @@ class Way:
 
 
 def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[str, Original]:
-    """Search the spec without mistakes, once for each set of bounds that the mutations use.
+    """Search the original spec, once for each set of bounds that the mutations use.
 
     Parameters:
         spec: the spec.
@@ -224,8 +226,8 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
         The results, by the text of the bounds.
 
     Raises:
-        SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. Whether a mutant
-            depends on it is not checked.
+        SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. Mutants are not
+            checked for such a dependency.
         NotSearched: if a limit was reached before a search was complete.
         KeyboardInterrupt: if the user pressed Ctrl-C.
     """
@@ -336,7 +338,7 @@ def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: i
 
 
 def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate, str]:
-    """Return the conclusion about a mutant that violates no property, with a sentence that explains it."""
+    """Return the conclusion about a mutant that does not violate any property, with an explanation."""
     states, counts = counted(original.distinct, "state"), Counts.of(result)
     if original.steps is None or result.statistics.distinct > EXACT:
         if counts == original.counts:

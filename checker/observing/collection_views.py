@@ -1,7 +1,8 @@
-"""Objects that replace sets and bags while a call is recorded. They record which members are read.
+"""Objects that replace sets and bags while a call is recorded, and that record which members the call reads.
 
-An operator whose other operand is a set, a frozenset or another such object returns the same result as for the real
-collection. For any other operand, the operator is applied to the real collection, and all its members count as read.
+If the second operand of an operator is a set, a frozenset or a view, the operator returns the same result as for the
+real collection. For any other operand, the operator is applied to the real collection, and all members of the
+collection count as read.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class CollectionView(StandIn):
         recorder: the recorder of the call.
         offset: 0 for the first state of the call, or `SECOND` for the second state.
         node: the node of the collection.
-        changes: the members whose counts the code has changed, with the new counts. The count of a member of a
-            frozenset is a bool.
+        changes: the new counts of the members whose counts the code has changed. The count of a member of a frozenset
+            is a bool.
     """
 
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
@@ -59,7 +60,9 @@ class CollectionView(StandIn):
         return self._node.cls
 
     def _count(self, member: object) -> int:
-        """Return how often a bag contains a member. For a frozenset, return whether it contains the member."""
+        """Return the number of times that a bag contains a member. For a frozenset, return whether it contains the
+        member.
+        """
         member = self._recorder.ordinary(member)
         if member in self._changes:
             return self._changes[member]
@@ -83,13 +86,15 @@ class CollectionView(StandIn):
         return value
 
     def _is_held_otherwise(self, member: object) -> bool:
-        """Return whether a known member equals a value but is distinguishable from it, such as ``True`` and ``1``."""
+        """Return whether a known member is equal to a value but distinguishable from it. An example are ``True`` and
+        ``1``.
+        """
         if member in self._node.members:
             return not self._recorder.is_known_as(self._node, member)
         return member in self._changes and any(difference(known, member) for known in self._changes if known == member)
 
     def _candidates(self) -> list[object]:
-        """Return all known members, whether or not the collection contains them at present."""
+        """Return all known members, including those that the collection does not contain at present."""
         self._recorder.enumerated.add(self._node)
         known = self._node.members
         return [*known, *(member for member in self._changes if member not in known)]
@@ -203,7 +208,7 @@ class _Members:
         return True
 
     def _note(self, number: int) -> None:
-        """Record that a condition is not understood and that the loop therefore reads more members.
+        """Record an unsupported condition, because of which the loop reads more members than necessary.
 
         Parameters:
             number: the index of the condition in `Filter.asked`.
@@ -248,7 +253,8 @@ class SetView(CollectionView, Set[object]):
         return self ^ other if _is_frozen(other) else self._after(other, "^", _XOR, _IXOR)
 
     def _after(self, other: object, symbol: str, apply: Operator, apply_in_place: Operator) -> Set[object]:
-        """Return the result of an operator whose left operand is not a frozenset and whose right operand is this view.
+        """Return the result of an operator that has this view as its right operand and a value other than a frozenset
+        as its left.
 
         For two sets, ``total |= members`` changes `total` in place. Python calls this method for ``total | members``
         and for ``total |= members``. The running instruction shows which of the two operators was used.

@@ -1,6 +1,6 @@
-"""Constructs: pieces of a spec's code that the analysis does not understand.
+"""Constructs: the parts of a spec's code that the analysis does not support.
 
-For such code, the engines assume that a call reads more of the state than it may actually read.
+The engines assume that a call of such code may read more of the state than it actually reads.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 
 class Construct(NamedTuple):
-    """A piece of code that is not understood, and its location.
+    """A piece of code that the analysis does not support, and its location.
 
     Attributes:
         text: the code or a description of it, for example ``import`` or ``json.dumps``.

@@ -1,6 +1,7 @@
-"""Digests of specs, which show whether the code or the data of a spec has changed since a run was saved.
+"""Digests of specs, which are compared to find out whether the code or the data of a spec has changed since a run was
+saved.
 
-Data that the code reads from elsewhere at run time, such as a file or an environment variable, is not included.
+Data that the code reads from outside at run time, such as a file or an environment variable, is not included.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ _LOOKS_UP_NAMES = frozenset(("getattr", "globals", "vars", "eval", "exec", "__di
 def code_digest(spec: Spec[S]) -> str:
     """Return a digest of leadline, of the source files of a spec, and of the objects that its functions can reach.
 
-    It is the same in every process. It changes if the code or the data changes, even if only the order of a dict
-    changes. The code of the standard library and of installed libraries is not included, but instances of their classes
-    in the spec's data are.
+    The digest is the same in every process. It changes if the code or the data changes, even if only the order of a
+    dict changes. The code of the standard library and of installed libraries is not included. Instances of their
+    classes are included if they are part of the spec's data.
 
     Parameters:
         spec: the spec.
@@ -85,15 +86,15 @@ def _begin(spec: Spec[S]) -> list[object]:
 
 
 def _ends(spec: Spec[S]) -> list[object]:
-    """Return whether deadlocks are checked, the names of the properties and the action instances, in order."""
     return [spec.check_deadlock, *(item.name for item in spec.properties), *map(str, spec.instances)]
 
 
 class _Objects:
     """Computes digests of objects from their contents.
 
-    A module, and a class or function that can be imported by its qualified name, has its own digest. The digests of
-    other objects include only its name. The result is therefore the same no matter where such an object is found first.
+    Each module has its own digest, and so does each class or function that can be imported by its qualified name. The
+    digest of an object that refers to such a module, class or function includes only the name. Therefore the result
+    does not depend on the order in which the objects are found.
 
     Attributes:
         modules: the modules of the spec that were found, by name.
@@ -118,7 +119,7 @@ class _Objects:
         return found.digest()
 
     def _of(self, value: object, by_name: bool = True) -> bytes:
-        """Return the digest of one value. It is computed without recursion, because data can be nested deeply."""
+        """Return the digest of one value. The computation is not recursive, because data can be nested deeply."""
         under_way: list[tuple[int, Generator[object, bytes, bytes]]] = [(id(value), self._parts(value, by_name))]
         answer: bytes | None = None
         while under_way:
@@ -147,7 +148,9 @@ class _Objects:
         return _hash("named", name) if name else _hash("itself", len(under_way) - under_way.index(id(value)))
 
     def _parts(self, value: object, by_name: bool = True) -> Generator[object, bytes, bytes]:
-        """Yield the parts of a value, receive the digest of each part, and return the digest of the value."""
+        """A generator that yields the parts of a value, receives the digest of each part, and returns the digest of the
+        value.
+        """
         if is_a(value, *_PLAIN):
             return _hash(type(value).__qualname__, repr(value))
         name = self._name(value)
@@ -229,7 +232,7 @@ class _Objects:
                 yield from self._of_module(module, names, place)
 
     def _of_module(self, module: ModuleType, names: set[str], path: str) -> Iterator[tuple[str, object]]:
-        """Yield the members of a module that code can use, and those of modules among its members.
+        """Yield the members of a module that code can use. If a member is a module, yield its members too.
 
         Parameters:
             module: the module.
@@ -259,7 +262,9 @@ _DEEPEST = 5
 
 
 def _of_object(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the content of an instance: its items, its fields, and other objects that the garbage collector reports."""
+    """Yield the content of an instance: its items, its fields, and further objects that the garbage collector
+    reports.
+    """
     if is_a(value, *_BUFFERS):
         yield "content", bytes(memoryview(cast(bytearray, value)).cast("B"))
     elif is_a(value, collections.deque):
@@ -279,7 +284,7 @@ def _of_object(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _text(value: object) -> object:
-    """Return the content of an opaque object, such as a date, as its `__reduce_ex__` method returns it."""
+    """Return the content of an opaque object, such as a date, in the form that its `__reduce_ex__` method returns."""
     try:
         made = value.__reduce_ex__(4)
     except Exception:
@@ -311,7 +316,7 @@ def _hash(*parts: str | int | bytes) -> bytes:
 
 
 def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
-    """Return the source files of some modules of a spec and of all other modules of the spec that they use."""
+    """Return the source files of the given modules of a spec, and of all modules of the spec that they use."""
     found: dict[str, Path] = {}
     waiting = list(modules.values())
     while waiting:
@@ -324,10 +329,10 @@ def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
 
 
 def _named_by(module: ModuleType) -> Iterator[ModuleType]:
-    """Yield the modules among a module's members, and the modules that define its functions, classes and other members.
+    """Yield the modules that are members of a module, and the modules that define its other members.
 
-    Submodules of a package of leadline are skipped. Python adds a submodule to its package when it is imported, whether
-    or not the spec uses it.
+    Submodules of leadline's packages are skipped. Python adds a submodule to its package when the submodule is
+    imported, whether or not the spec uses it.
     """
     is_ours = _is_ours(_source(module) or Path())
     for name, value in list(vars(module).items()):

@@ -1,4 +1,4 @@
-"""The values that each slot of a state has taken. A slot holds one part of a state that is not split further."""
+"""The values that have occurred in each slot. A slot contains a part of a state that is not split further."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from leadline.checker.values import refusal
 
 
 class NewKind(Exception):
-    """Raised if a slot takes a value that conflicts with the assumption that code only copied the slot.
+    """Raised if a slot takes a value that makes it necessary to count a copy of the slot as a read.
 
-    Such code may use ``is`` to compare values of certain types, and the new value is the first one of such a type.
+    An earlier call copied the slot without reading it. The code of that call may compare values of certain types with
+    ``is``, and the new value is the slot's first value of such a type.
 
     Attributes:
         slot: the number of the slot.
@@ -29,7 +30,7 @@ class NewKind(Exception):
 
 
 class NoValue(enum.Enum):
-    """The class of the constant `NO_VALUE`."""
+    """The class of the constant `NO_VALUE`, which stands for a missing value."""
 
     NO_VALUE = enum.auto()
 
@@ -45,7 +46,7 @@ class StandIn:
 
 
 class Kinds:
-    """Collects the classes, functions and modules in the values of a search. Through them, a spec can reach more code.
+    """Collects the classes, functions and modules in the values of a search, through which a spec can reach more code.
 
     Attributes:
         new: the classes, functions and modules that were found since the last call of `take`.
@@ -61,7 +62,7 @@ class Kinds:
         return taken
 
     def note(self, value: object, path: str) -> None:
-        """Add the classes, functions and modules that a value refers to.
+        """Add the classes, functions and modules to which a value refers.
 
         Parameters:
             value: the value.
@@ -81,7 +82,7 @@ class Kinds:
             walked[id(part)] = part
             if is_a(part, StandIn):
                 raise SpecError(
-                    f"{path} holds a part of another state: a spec must not keep parts of states from earlier calls"
+                    f"{path} contains a part of a different state: a spec must not keep parts of states between calls"
                 )
             if is_a(part, type, FunctionType, BuiltinFunctionType, ModuleType):
                 self._meet(part)
@@ -99,12 +100,12 @@ _PLAIN = frozenset((int, bool, str, bytes, float, type(None)))
 
 
 def kind_of(value: object) -> type:
-    """Return the type of a value. For a class, return `type`, whatever the metaclass of the class is."""
+    """Return the type of a value. For a class, return `type`, even if the class has a different metaclass."""
     return type if isinstance(value, type) else type(value)
 
 
 class Domain:
-    """The values that a slot has taken. They are numbered in the order in which they were found.
+    """The values that have occurred in a slot. They are numbered in the order in which they were found.
 
     Parameters:
         slot: the number of the slot.
@@ -130,7 +131,8 @@ class Domain:
         Raises:
             NewKind: if the value is the first of its type, and code that copied the slot may use ``is`` on values of
                 this type.
-            SpecError: if the value equals an earlier value but is distinguishable from it, such as ``True`` and ``1``.
+            SpecError: if the value is equal to an earlier value but can be distinguished from it, such as ``True`` and
+                ``1``.
         """
         number = self._numbers.get(value)
         if number is None:
@@ -152,7 +154,7 @@ class Domain:
 
         Parameters:
             values: the values of the earlier run in the order of their numbers. The number of a `NO_VALUE` remains
-                unused. Numbers that already have a value keep it.
+                unused. Values that already have a number keep it.
         """
         for value in values[len(self.values) :]:
             if value is NO_VALUE:
@@ -169,7 +171,7 @@ class Domain:
         return not self.read_when_copied and self.types.isdisjoint(told_apart)
 
     def note_copy(self, told_apart: frozenset[type]) -> None:
-        """Record that a result was learned from a call that copied the slot without reading it.
+        """Record that a call copied the slot without reading it, and that its result is reused.
 
         Parameters:
             told_apart: the types whose values the code of the call may compare with ``is``.

@@ -1,7 +1,7 @@
 """Filters: the conditions under which a loop skips a member of a collection.
 
 The result of ``[m for m in state.msgs if m.kind == "vote"]`` depends only on the votes in the set. Messages of other
-kinds make no difference and need not be read, because the loop skips them. The filter of a loop consists of
+kinds need not be read, because the loop skips them. The filter of a loop consists of
 
 - the ``if`` clauses of a comprehension,
 - an ``if`` statement that is the only statement in the body of a ``for`` loop,
@@ -52,7 +52,7 @@ Position = tuple[int | None, int | None, int | None, int | None]
 
 
 class Asked(NamedTuple):
-    """Code that determines which members a loop uses: a condition, or a statement that ends the loop.
+    """Code that determines which members a loop uses: either a condition, or a statement that ends the loop.
 
     Attributes:
         text: a description of the code.
@@ -71,12 +71,13 @@ class Filter(NamedTuple):
         conditions: the conditions, in the order of evaluation. The loop skips a member if one of them is false.
         consumer: the name of the built-in function that consumes a generator expression, or an empty string for other
             loops.
-        asks: whether the last condition is the one that ``any`` or ``all`` tests. A single member can then determine
-            the result.
+        asks: whether the last condition is the condition that ``any`` or ``all`` tests. If so, a single member can
+            determine the result.
         clause: the index of the ``for`` clause in a comprehension, or -1 for a ``for`` statement.
         suspends: whether other functions can run between two members, because the loop contains ``yield`` or ``await``.
-        asked: all code that determines which members the loop uses, in order. It starts with the conditions. The
-            remaining code is not understood, so the loop reads every member for which the conditions are true.
+        asked: all code that determines which members the loop uses, in order. The supported conditions come first.
+            Because of the remaining code, which is not supported, the loop reads every member for which the conditions
+            are true.
     """
 
     target: ast.expr
@@ -90,7 +91,7 @@ class Filter(NamedTuple):
     def bind(self, frame: FrameType) -> list[Condition]:
         """Return functions that evaluate the conditions with the current values of the names in them.
 
-        They end before the first condition that contains a name whose value is unknown.
+        The functions end before the first condition that contains a name whose value is unknown.
 
         Parameters:
             frame: the frame of the function that contains the loop.
@@ -120,7 +121,9 @@ _are_off = ContextVar("_are_off", default=False)
 
 @contextmanager
 def filters_off() -> Iterator[None]:
-    """Return a context manager that disables filters. In its block, loops run for all members and read all members."""
+    """Return a context manager that disables filters. Within its block, loops run for all members and read all
+    members.
+    """
     token = _are_off.set(True)
     try:
         yield
@@ -150,7 +153,7 @@ def filter_of(frame: FrameType) -> Filter | None:
 def operator_at(frame: FrameType) -> str:
     """Return the operator that a running function is applying, such as ``|=``.
 
-    If it is not applying an operator, return an empty string.
+    If the function is not applying an operator, return an empty string.
     """
     return _operator_at(frame.f_code, frame.f_lasti)
 
@@ -196,8 +199,8 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     """Return the filters of all loops in a file.
 
     Returns:
-        For the code of each function, the filters by the position at which a loop starts. All functions have the same
-        dict.
+        A dict from the code of each function to its filters. The filters are a dict whose keys are the positions at
+        which the loops start.
     """
     source = "".join(linecache.getlines(filename))
     try:
@@ -233,7 +236,7 @@ def _declared(tree: ast.AST) -> frozenset[str]:
 
 
 def _suspended(module: CodeType) -> frozenset[str]:
-    """Return the variables that a generator assigns and that functions nested in it use in loops.
+    """Return the variables that a generator assigns and that functions nested in the generator use in loops.
 
     The generator can assign such a variable while the loop runs, because the loop can resume the generator.
     """
@@ -316,7 +319,7 @@ def _of_statement(
 
 
 def _tests(loop: ast.For) -> list[ast.expr]:
-    """Return the conditions under which the body of a ``for`` statement has an effect."""
+    """Return the conditions that must be true for the body of a ``for`` statement to have an effect."""
     tests: list[ast.expr] = []
     body = list(loop.body)
     while body and isinstance(body[0], ast.If) and not body[0].orelse and _is_continue(body[0].body):
@@ -357,7 +360,9 @@ def _shortened(text: str) -> str:
 
 
 def _is_kept(function: ast.FunctionDef, name: str) -> bool:
-    """Return whether a nested function or generator expression reads a variable. It may do so after the loop."""
+    """Return whether a nested function or generator expression reads a variable, because it may do so after the
+    loop.
+    """
     for node in ast.walk(function):
         parts: list[ast.AST] = []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and node is not function:
@@ -404,7 +409,7 @@ def _negated(test: ast.expr) -> ast.expr:
 
 
 def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """Yield conditions. A condition whose parts are joined by ``and`` is split into these parts."""
+    """Yield conditions. A condition whose parts are joined by ``and`` is split into its parts."""
     for test in tests:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             yield from _split(test.values)
@@ -413,7 +418,7 @@ def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]) -> tuple[ast.expr, ...]:
-    """Return the conditions before the first one that is not supported or whose result the loop may change."""
+    """Return the conditions up to the first condition that is not supported or whose result the loop may change."""
     found: list[ast.expr] = []
     if not isinstance(target, ast.Name) and not (
         isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts)

@@ -1,8 +1,8 @@
-"""The layout of a spec's states: how a state is split into slots, and how it is created again from them.
+"""The layout of a spec's states: how a state is split into slots, and how the slots are converted back to a state.
 
-A state is a tree (see `nodes`). Attrs values and tuples that are components are inner nodes, and a value that is not
-split is a leaf. Each leaf has a slot. The slots are numbered from 0, and the values of each slot are numbered in the
-order in which they were found (see `domains`). A state is therefore a row of small integers.
+A state is a tree (see `nodes`). Attrs values and tuples that are components are inner nodes. A value that is not split
+is a leaf. Each leaf has a slot. The slots are numbered from 0, and the values of each slot are numbered in the order in
+which they were found (see `domains`). A state is therefore a row of small integers.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ class Layout:
 
     Parameters:
         state: an initial state.
-        whole: the paths of parts that must not be split, because their structure is not the same in every state.
-        apart: the patterns of the paths of other parts that are split; see `pattern`.
-        read_when_copied: the slots for which code that only copies them counts as reading them.
-        many_values: the number of values at which a leaf counts as crowded.
+        whole: the paths of parts that must not be split, because their structure differs between states.
+        apart: further parts that are split, given by the patterns of their paths; see `pattern`.
+        read_when_copied: the slots that count as read when code only copies them.
+        many_values: the number of values from which a leaf counts as crowded.
 
     Attributes:
         root: the root of the tree.
         domains: the values of each slot.
         members: for each slot that belongs to a member of a collection, the path of the collection and the member.
-        crowded: the patterns of the paths of leaves that have many values and can be split.
+        crowded: the leaves that have many values and can be split, given by the patterns of their paths.
         kinds: the classes, functions and modules in the values.
     """
 
@@ -114,7 +114,8 @@ class Layout:
                     numbers[slot] = number
 
     def changes(self, before: Any, after: Any, row: Sequence[int]) -> dict[int, int]:
-        """Return the slots in which two states differ, each with the number of its value in the second state.
+        """Return the slots in which two states differ, as pairs of a slot and the number of its value in the second
+        state.
 
         Parameters:
             before: the first state.
@@ -171,7 +172,7 @@ class Layout:
         return number
 
     def counted(self, node: Collection, value: Any) -> dict[int, int]:
-        """Return the slots of the members of a collection, each with the number of its value.
+        """Return the slots of the members of a collection, as pairs of a slot and the number of its value.
 
         All other slots of the collection have the value 0 or False, whose number is 0.
 
@@ -193,13 +194,13 @@ class Layout:
         Parameters:
             node: the collection.
             member: the member.
-            asked: whether code only tested for the member, as in ``True in state.numbers``. Otherwise, the collection
-                of a state contains it.
+            asked: true if code only tested for the member, as in ``True in state.numbers``; false if the collection of
+                a state contains the member.
 
         Raises:
-            ShapeChanged: if there are more than `MOST_MEMBERS` members, or if the member equals a value that code
-                tested for but is distinguishable from it, such as ``True`` and ``1``. The two cannot share a slot.
-            SpecError: if the member equals another member of a state but is distinguishable from it.
+            ShapeChanged: if there are more than `MOST_MEMBERS` members, or if the member is equal to a value for which
+                code tested but distinguishable from it. For example, ``True`` and ``1`` cannot share a slot.
+            SpecError: if the member is equal to an earlier member but can be distinguished from it.
         """
         slot = node.members.get(member)
         if slot is None:
@@ -224,7 +225,9 @@ class Layout:
         return slot
 
     def is_known_as(self, node: Collection, member: object) -> bool:
-        """Return whether a member has a slot for exactly this value. The slot of ``1`` is not a slot for ``True``."""
+        """Return whether a member has a slot for exactly this value. For example, the slot of ``1`` is not a slot for
+        ``True``.
+        """
         slot = node.members.get(member)
         return slot is not None and (self._known[slot] is member or difference(self._known[slot], member) is None)
 
@@ -244,7 +247,7 @@ class Layout:
             self.slot_of(node, given, asked=given not in node.members)
 
     def state(self, numbers: Sequence[int]) -> Any:
-        """Return the state of a row. It shares its components with states that were created before.
+        """Return the state that a row represents. It shares its components with states that were created before.
 
         Parameters:
             numbers: the row. If it has fewer numbers than there are slots, the missing numbers are 0.
@@ -252,7 +255,7 @@ class Layout:
         return self._build(self.root, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def keep(self, state: Any) -> None:
-        """Record the parts of a state, so that states created later contain the same objects."""
+        """Store the parts of a state, so that they are reused in states that are created later."""
         self._keep(self.root, state, (*(row := self.row(state)), *[0] * (self.slots - len(row))))
 
     def _keep(self, node: Node, value: Any, numbers: tuple[int, ...]) -> None:
@@ -267,7 +270,7 @@ class Layout:
             node.built[self._key(node, numbers)] = value
 
     def part(self, node: Node, numbers: Sequence[int]) -> Any:
-        """Return a part of the state of a row.
+        """Return a part of the state that a row represents.
 
         Parameters:
             node: the node of the part.
@@ -276,7 +279,7 @@ class Layout:
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def widest(self) -> Widest | None:
-        """Return the part with the most values among the parts that are not split, or None if all parts are split."""
+        """Return the unsplit part with the most values, or None if all parts are split."""
         leaves = [node for node in self._nodes() if isinstance(node, Leaf)]
         if not leaves:
             return None
@@ -339,7 +342,7 @@ class Layout:
 
     @staticmethod
     def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
-        """Return the numbers in the slots of a node. Members of collections with the number 0 are left out."""
+        """Return the numbers in the slots of a node. Members of collections whose number is 0 are omitted."""
         if isinstance(node, Collection):
             return tuple([(slot, numbers[slot]) for slot in node.members.values() if numbers[slot]])
         if node.collections:

@@ -1,4 +1,4 @@
-"""Lazy instances: instances of a spec's own classes whose fields are set, and recorded as read, on first access.
+"""Lazy instances of a spec's own classes. A field is set, and recorded as read, when it is first accessed.
 
 If an instance does not have an attribute, Python calls the `__getattr__` method of its class. During a recorded call,
 this method records that the field is read, and sets the field. Later reads of the field do not call the method. A lazy
@@ -95,7 +95,7 @@ _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 
 
 def _evolved(args: tuple[object, ...], changes: dict[str, object]) -> object:
-    """Do the work of `attrs.evolve` while classes can have lazy instances."""
+    """Implement `attrs.evolve` while classes can have lazy instances."""
     lazy = lazy_instances.get(id(args[0])) if len(args) == 1 else None
     if lazy is not None:
         recorder, node, offset, changed = lazy

@@ -1,11 +1,12 @@
 """The lines and branches of a spec's functions that a search ran, measured with coverage.py.
 
-Engines that learn call a function only in some states. The result is complete nevertheless: an engine skips a call only
-if an earlier call read the same values in the same order, and such a call of a pure function runs the same lines.
+Engines that record the results of calls call a function only in some states. The coverage is still complete: an engine
+skips a call only if an earlier call read the same values in the same order, and two such calls of a pure function run
+the same lines.
 
-Two features are turned off, so that a search with coverage takes longer. Loops do not skip members (see `filters`),
-because lines that run only for these members would not be counted. Helper processes make no calls, because their calls
-are not measured.
+Two features are turned off, so a search with coverage takes longer. Loops do not skip members (see `filters`), because
+lines that run only for these members would not be counted. Helper processes do not make calls, because calls in these
+processes are not measured.
 
 A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after the
 requested number of counterexamples was found. Lines that would run only later are reported as never run.
@@ -42,8 +43,8 @@ PRODUCT = Path(__file__).resolve().parents[1]
 def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
     """Run a search, and add the lines that ran to the coverage of its result.
 
-    The search gets a copy of the spec without cached initial states and action instances. The functions that compute
-    them therefore run within the limits of the search, and their lines are counted.
+    The search receives a copy of the spec without cached initial states and action instances. The functions that
+    compute these run again during the search, so their lines are counted.
 
     Parameters:
         spec: the spec whose functions are measured.
@@ -107,7 +108,9 @@ def _report(measure: Any) -> dict[str, Any]:
 
 
 def _called(files: Mapping[str, Any], own: list[FunctionType]) -> Iterator[FunctionCoverage]:
-    """Yield the coverage of a spec's functions and of the functions that they called. Incomplete ones come first."""
+    """Yield the coverage of a spec's functions and of all functions that they called, incompletely covered functions
+    first.
+    """
     named = {(Path(f.__code__.co_filename).resolve(), f.__qualname__.replace(".<locals>", "")) for f in own}
     found = []
     for name, of_file in sorted(files.items()):

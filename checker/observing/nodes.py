@@ -23,7 +23,7 @@ Key = tuple[object, ...]
 class ShapeChanged(Exception):
     """Raised if a part of a state does not have the same structure as in the initial state.
 
-    The part must then not be split.
+    A part with a changing structure must not be split.
 
     Attributes:
         path: the location of the part in the state.
@@ -60,8 +60,8 @@ class Struct:
         slots: the range of the slots of all leaves below this node.
         collections: all collections below this node. Their slots are not in `slots`.
         slotted: whether instances have no `__dict__`.
-        set_at_once: the names and values of the attributes that a lazy instance has from the start, because they are
-            not part of the state: the constants and the cached hash.
+        set_at_once: the attributes that a lazy instance has from the start, by name. These are the constants and the
+            cached hash, which are not part of the state.
         copied_unread: whether the constructor only stores its arguments. If so, `attrs.evolve` does not have to read
             the fields that it copies.
         built: the instances created so far, by the numbers in their slots.
@@ -107,7 +107,7 @@ class Collection:
     """A frozenset or a `Bag` that is split into its members.
 
     Each member has a slot, whose value is a bool for a frozenset and the count of the member for a bag. A value gets a
-    slot when a state first contains it or code first tests whether it is a member.
+    slot when a state contains it for the first time, or when code tests for the first time whether it is a member.
 
     Attributes:
         path: the location of the collection in the state.
@@ -127,7 +127,9 @@ class Collection:
         return list(self.members.values())
 
     def count(self, value: Any, member: object) -> int:
-        """Return how often a bag contains a member. For a frozenset, return whether it contains the member."""
+        """Return the number of times that a bag contains a member. For a frozenset, return whether it contains the
+        member.
+        """
         return value[member] if self.cls is Bag else member in value
 
     def counts(self, value: Any) -> dict[object, int]:
@@ -135,7 +137,7 @@ class Collection:
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
     def of(self, counts: dict[object, int]) -> Any:
-        """Return the canonical collection with these counts. Members with the count 0 or False are left out."""
+        """Return the canonical collection with these counts. Members with the count 0 or False are omitted."""
         if self.cls is Bag:
             return canonical(Bag.of({member: count for member, count in counts.items() if count}))
         return canonical(frozenset(member for member, count in counts.items() if count))
@@ -147,7 +149,7 @@ NODES = frozenset((Leaf, Struct, Parts, Collection))
 
 
 def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
-    """Return all collections among some nodes and below them."""
+    """Return all collections among the given nodes and below them."""
     found: list[Collection] = []
     for node in nodes:
         if isinstance(node, Collection):
@@ -193,7 +195,9 @@ def can_be_taken_apart(cls: type) -> bool:
 
 
 def _member(cls: type, name: str) -> object:
-    """Return the class attribute with this name, or None if the class and its bases have none."""
+    """Return the class attribute with the given name, or None if neither the class nor its bases have such an
+    attribute.
+    """
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 

@@ -1,7 +1,8 @@
-"""The objects to which values and code refer, and the origin of each module.
+"""The objects to which a value or code refers, and the origin of each module.
 
-`reach` uses this module to find the code that an action can run, `mutation.changes` to find the functions of a spec,
-and `digest` to check whether a saved run belongs to the same spec. The functions here do not run code of the objects.
+`reach` uses this module to find the code that an action can run, `mutation.changes` uses it to find the functions of a
+spec, and `digest` uses it to check whether a saved run belongs to the same spec. The functions of this module do not
+run code of the objects.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from leadline.checker.support.inspection import is_a, stored
 
 
 class Origin(enum.Enum):
-    """The origin of code."""
+    """The origin of code: Python, leadline, a library, or the spec."""
 
     SPEC = enum.auto()
     """The spec. Leadline's packages `model` and `invariants` count as parts of specs."""
@@ -72,9 +73,9 @@ class Reference(NamedTuple):
     """A reference from one object to another.
 
     Attributes:
-        name: the kind of the reference: for example ``.field``, ``[0]``, ``default 0`` or ``cell limit``. It is
-            ``member`` for a member of a set, because a set has no order, and ``referent`` if only the garbage collector
-            reports the reference.
+        name: the kind of the reference, for example ``.field``, ``[0]``, ``default 0`` or ``cell limit``. For a member
+            of a set, it is ``member``, because a set has no order. If only the garbage collector reports the reference,
+            it is ``referent``.
         value: the object to which the reference leads.
     """
 
@@ -83,7 +84,7 @@ class Reference(NamedTuple):
 
 
 def referents(value: object) -> Iterator[Reference]:
-    """Yield the references from a value: first its contents, then its fields, then all others.
+    """Yield the references from a value: first its contents, then its fields, then all further references.
 
     The order of the contents is that of the value itself. A module has no references here, because the caller decides
     which of its members count; see `Walk.owners`.
@@ -171,20 +172,20 @@ def _of_function(function: FunctionType) -> Iterator[Reference]:
 class Walk:
     """Visits all objects to which some values refer, directly or indirectly. Each object is visited once.
 
-    Classes and modules have too many members to visit all of them. Only the members whose names occur in the visited
-    code are visited. The function `members` selects them.
+    Classes and modules have too many members to visit all of them. Only members whose names occur in the visited code
+    are visited. The function `members` selects these members.
 
     Parameters:
-        visit: a function that is called with each object. It calls `meet`, `own` and `use` for everything to which the
+        visit: a function that is called with each object. It calls `meet`, `own` and `use` for all values to which the
             object refers.
         members: a function that is called with a class or a module and returns the members to visit.
 
     Attributes:
-        met: each object found, by its `id`, in the order in which the objects were found. This keeps the objects alive,
+        met: the objects found, by their `id`, in the order in which they were found. This dict keeps the objects alive,
             so that their ids are not reused.
         owners: the classes and modules whose members are searched, by their `id`.
         names: the names of attributes that occur in the visited code.
-        any_name: whether the visited code can use any name, because it computes names at run time.
+        any_name: whether the visited code computes names at run time, so that it can use any name.
     """
 
     def __init__(
@@ -206,7 +207,7 @@ class Walk:
                 self._waiting.append(value)
 
     def own(self, owner: type | ModuleType) -> bool:
-        """Add a class or a module whose members are searched. Return whether it was not added before."""
+        """Add a class or a module whose members are searched. Return whether it is new."""
         is_new = id(owner) not in self.owners
         self.owners[id(owner)] = owner
         return is_new

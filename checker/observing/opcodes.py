@@ -2,9 +2,9 @@
 
 Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so these
 operations can be recorded. It does not call a method for ``a is b``, for an ``except`` clause that hides an error, or
-for a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the operations that this module
-understands, with the precision that each of them allows. If a function contains any other operation, such as an opcode
-of a newer Python version, its calls get whole states.
+for a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the supported operations and the
+precision that each operation allows. If a function contains any other operation, such as an opcode of a newer Python
+version, its calls receive whole states.
 
 This module also finds the names by which the code refers to other functions. `reach` then searches these functions.
 """
@@ -109,9 +109,9 @@ class IdentityTest(NamedTuple):
     """A test such as ``left is right`` or ``left is not right``.
 
     Attributes:
-        taken_by: the names of the attributes through which the left operand is read from a state, or None if it may
-            have another source. If all of these attributes are fields, the left operand is not an element that was only
-            copied, because an index into a tuple of a lazy state reads the element.
+        taken_by: the names of the attributes through which the left operand is read from a state, or None if the left
+            operand may have a different source. If all of these attributes are fields, the left operand is not an
+            element that was only copied, because an index into a tuple of a lazy state reads the element.
         right: the instructions that compute the right operand, or None if they are too complex.
     """
 
@@ -125,8 +125,8 @@ class IdentityTest(NamedTuple):
             names: the values of the global names.
 
         Returns:
-            The type. For a class, or for the class of an object, it is `type`, whatever the metaclass is. None if the
-            right operand may be any object.
+            The type, or None if the right operand may be any object. If the right operand is a class, the type is
+            `type`, even if the class has a different metaclass.
         """
         if self.right is None:
             return None
@@ -197,7 +197,7 @@ def read(code: CodeType, given_states: bool) -> Code:
 
     Parameters:
         code: the code of the function.
-        given_states: whether it is the function of an action. Its first parameter is then a state.
+        given_states: whether the function is an action, so that its first parameter is a state.
     """
     return _read(code, _rooted_names(code) if given_states else {})
 
@@ -247,7 +247,9 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
 
 
 def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
-    """Return the precision that a function's own opcodes allow, and the construct that lowers it or None."""
+    """Return the precision that a function's own opcodes allow, and the construct that lowers it, or None if nothing
+    lowers it.
+    """
     because: Construct | None = None
     found, line = Precision.COPIES, code.co_firstlineno
     for instruction in dis.get_instructions(code):
@@ -360,9 +362,10 @@ def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> b
 
 
 def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-    """Return the attributes through which the last value is read from a state.
+    """Return the attributes through which the last value is read from a state, or None if the value may have a
+    different source.
 
-    Return None if the value may have another source.
+    The attributes are in the order in which they are read.
     """
     begin = _operand(before)
     return None if begin is None else _of_chain(before[begin:], roots)
@@ -383,7 +386,7 @@ def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
     """Return the local names that always refer to the state or to a part of it.
 
     Returns:
-        For each name, the attributes that lead to the part.
+        For each name, the attributes that lead from the state to the part.
     """
     instructions = list(_instructions(code))
     assigned: dict[str, list[Sequence[Instruction]]] = {}

@@ -1,9 +1,9 @@
 """The code that an action or a predicate can run, and how precisely its reads can be recorded.
 
 All reads by Python's operators and by the functions listed in this module can be recorded. A function that uses only
-these is recorded with full precision. Any other function is recorded less precisely, which is slower but still correct;
-see `Precision`. More code may be found than a function actually runs: all objects to which the names in the code can
-refer, and every method with one of these names in every class that is found.
+these operators and functions is recorded with full precision. Any other function is recorded less precisely, which is
+slower but still correct; see `Precision`. The module may find more code than a function actually runs. It finds all
+objects to which the names in the code can refer, and every method with one of these names in every class that it finds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _BUILTINS = {
     ),
     Precision.FIELDS: "bytearray callable delattr dir getattr hasattr memoryview setattr type vars",
 }
-"""The built-in functions by the precision that they allow. Exceptions allow `COPIES`. All others allow only `STATES`.
+"""The built-in functions by the precision that they allow. Exceptions allow `COPIES`. All others allow only
+`STATES`.
 """
 
 _LIBRARIES = {
@@ -130,8 +131,8 @@ class Reach:
 
     Parameters:
         function: the function of an action or a predicate.
-        given: the objects that the function can get: first a state, then values in other states and the arguments of an
-            action.
+        given: the objects that the function can receive. The first is a state. The others are values in further states
+            and the arguments of an action.
         copies: whether the function belongs to an action, which may copy elements of tuples without reading them.
 
     Attributes:
@@ -158,7 +159,7 @@ class Reach:
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes to pickle. The objects found are left out, because they are stored by their `id`."""
+        """Return the attributes to pickle. The objects found are omitted, because they are stored by their `id`."""
         return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -167,7 +168,7 @@ class Reach:
         self._named_in = {}
 
     def extend(self, values: Sequence[object]) -> None:
-        """Search more objects that the function can get."""
+        """Search further objects that the function can receive."""
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
         self._walk.run()
@@ -182,7 +183,9 @@ class Reach:
                 self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
 
     def _meet(self, *values: object) -> None:
-        """Add objects that the code can reach. If the action is one of them, the code may call it with any state."""
+        """Add objects that the code can reach. If one of them is the action itself, the code may call it with an
+        arbitrary state.
+        """
         self._reenters |= self._action is not None and any(value is self._action for value in values)
         self._walk.meet(*values)
 
@@ -193,7 +196,8 @@ class Reach:
             precision: the highest precision that is allowed.
             text: a description of the code that requires the limit.
             code: the code object that contains this code, or None if it is unknown.
-            wanted: the name or the argument of an instruction in this code, to find its line. Empty if it is unknown.
+            wanted: the name or the argument of an instruction in this code, from which its line is determined. Empty if
+                it is unknown.
         """
         if precision < self.precision:
             because = Construct(text) if code is None else Construct.of(text, code, _line_of(wanted, code))
@@ -325,12 +329,12 @@ class Reach:
         self._meet(*(found.value for found in referents(value)))
 
     def _note_names(self, values: Iterable[object], code: CodeType, name: str) -> None:
-        """Record that the code of a function refers to some values by a name."""
+        """Record the name by which the code of a function refers to some values."""
         for value in values:
             self._named_in.setdefault(id(value), (code, name))
 
     def _lower_for_library(self, module: str, name: str, value: object) -> None:
-        """Limit the precision to the one that a library, or a member of it, allows.
+        """Limit the precision to the precision that a library, or a member of the library, allows.
 
         Parameters:
             module: the name of the module.
@@ -393,7 +397,9 @@ def _is_own_code(value: Any) -> bool:
 
 
 def _is_code(value: Any) -> bool:
-    """Return whether Python can run a special member of a class or a module without its name in the code."""
+    """Return whether Python can run a special member of a class or a module even if its name does not occur in the
+    code.
+    """
     return (callable(value) or hasattr(type(value), "__get__")) and not is_a(value, *_DESCRIPTORS, type)
 
 
@@ -419,7 +425,7 @@ def _is_written_by_library(value: Any) -> bool:
 def _packages(function: object, state: object) -> frozenset[str]:
     """Return the packages of a function and of the class of its states.
 
-    They count as parts of the spec, even if they are installed.
+    These packages count as parts of the spec, even if they are installed.
     """
     names = {_package_of(str(value.__module__)) for value in (function, type(state))}
     return frozenset(names - {"leadline.checker"})

@@ -1,4 +1,4 @@
-"""The interface between a recorder and the objects that replace parts of a state during a recorded call."""
+"""The interface through which the objects that replace parts of a state access the recorder of a call."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from leadline.checker.observing.nodes import Collection, Node, Struct
 
 
 class Reader(Protocol):
-    """The methods and attributes of `recording.Recorder` that the objects replacing parts of a state use.
+    """The methods and attributes of `recording.Recorder` that are used by the objects that replace parts of a state.
 
     Attributes:
-        enumerated: the collections whose members were all read. A member that is not known yet would have been read
-            too.
-        looked_at: whether the code used the value of an element that it was expected only to copy.
-        escaped: whether the code may have read something without the recorder noticing.
-        constructs: the code in loops over collections that is not understood.
+        enumerated: the collections of which the call read all members, including members that are not known yet.
+        looked_at: whether the code used the value of an element that it was only expected to copy.
+        escaped: whether the code may have read a value without a record of the read.
+        constructs: the code in loops over collections that the analysis does not support.
     """
 
     enumerated: set[Collection]

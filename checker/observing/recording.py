@@ -1,9 +1,9 @@
-"""Recording which slots of a state a call reads, in the order in which it reads them.
+"""The recording of the slots that a call reads, in the order in which the call reads them.
 
-The recorded call does not get the state itself but a lazy state (see `lazy`): an instance of the spec's own class whose
-fields are not set yet. The first read of each field is recorded and sets the field. Tuples and collections cannot be
-lazy. Objects called views replace them (see `tuple_views` and `collection_views`), unless the code of the spec would
-behave differently with a view (see `reach`).
+The recorded call does not receive the state itself but a lazy state (see `lazy`), which is an instance of the spec's
+own class whose fields are not set yet. The first read of each field is recorded and sets the field. Tuples and
+collections cannot be lazy. Objects called views replace them (see `tuple_views` and `collection_views`), unless the
+code of the spec would behave differently with a view (see `reach`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _new, _set = object.__new__, object.__setattr__
 
 
 class Precision(enum.IntEnum):
-    """How precisely the reads of a call are recorded. The code of the called function determines what is possible."""
+    """How precisely the reads of a call are recorded. The code of the called function determines which precision is
+    possible.
+    """
 
     STATES = 0
     """The call gets the state itself. The entire state counts as read."""
@@ -55,7 +57,7 @@ class Mismatch(Exception):
 
 
 class NotOrdinary(Exception):
-    """Raised if a value contains a view or another replacement that cannot be removed from it."""
+    """Raised if a value contains a view or a lazy instance that cannot be replaced by the real value."""
 
 
 class Recorder:
@@ -64,19 +66,18 @@ class Recorder:
     Parameters:
         layout: the layout of the states.
         rows: the row of each state: the numbers of the values in its slots.
-        precision: how precisely to record.
-        told_apart: the types whose values the code may compare with ``is``. If a slot can have such a value, code that
-            copies the slot counts as reading it.
+        precision: the precision with which reads are recorded.
+        told_apart: the types whose values the code may compare with ``is``. If a slot can have a value of these types,
+            a copy of the slot counts as a read.
 
     Attributes:
         reads: the slots that were read, each with the number of its value. The slots of a second state are counted from
             `SECOND`.
-        enumerated: the collections whose members were all read. A member that is not known yet would have been read
-            too.
+        enumerated: the collections of which the call read all members, including members that are not known yet.
         copied: the slots that were copied without being read.
-        looked_at: whether the code used the value of an element that it was expected only to copy.
-        escaped: whether the code may have read something without the recorder noticing.
-        constructs: the code in loops over collections that is not understood.
+        looked_at: whether the code used the value of an element that it was only expected to copy.
+        escaped: whether the code may have read a value without a record of the read.
+        constructs: the code in loops over collections that the analysis does not support.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class Recorder:
         These values count as read.
 
         Raises:
-            NotOrdinary: if the value contains such an object in an object that cannot be created again.
+            NotOrdinary: if the value contains a view or a lazy instance in an object that cannot be created again.
         """
         kind = type(value)
         if kind in _ATOMS:
@@ -249,7 +250,7 @@ class Recorder:
     def copied_element(self, node: Node, offset: int) -> Any:
         """Return the object that represents an element of a tuple while the code iterates over the tuple.
 
-        If the element does not have to be read, return an `Unread` object, which the code can only copy.
+        If the element need not be read, return an `Unread` object, which the code can only copy.
         """
         if (
             type(node) is not Leaf
@@ -343,11 +344,11 @@ class Recorder:
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> object:
-        """Return the object that an item represents. The items of a `TupleView` can be nodes."""
+        """Return the object that an item of a `TupleView` represents. An item can be a node."""
         return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: object, value: object) -> None:
-        """Record as read all parts of the states that a written value contains.
+        """Record that every part of the states that a written value contains is read.
 
         Parameters:
             seen: the value that the recorded call wrote.
@@ -360,11 +361,11 @@ class Recorder:
             raise Mismatch
 
     def read_within(self, value: object) -> bool:
-        """Record as read all parts of the states that a value contains.
+        """Record that every part of the states that a value contains is read.
 
         Returns:
-            Whether the value could be searched completely. If not, the caller must compare it with the real value. The
-            comparison then reads the remaining parts.
+            Whether the value could be searched completely. If not, the caller must compare the value with the real
+            value, which reads the remaining parts.
         """
         kind = type(value)
         if kind in _ATOMS:
@@ -389,7 +390,9 @@ class Recorder:
         return is_known
 
     def end(self) -> None:
-        """End the recording. Lazy instances that the spec keeps, for example in a cache, become ordinary instances."""
+        """End the recording. Lazy instances that the spec still refers to, for example in a cache, become ordinary
+        instances.
+        """
         self._has_ended = True
         self._parts.clear()
         # Instances come before the instances that they refer to. Releasing one can therefore free the next ones.
@@ -420,7 +423,7 @@ def _must_be_same(value: object, before: object) -> None:
 
 
 def _held_by_one_variable() -> int:
-    """Return the result of `sys.getrefcount` for an object to which only one local variable refers."""
+    """Return the result of `sys.getrefcount` for an object to which exactly one local variable refers."""
     made = [object()]
     for place in range(1):
         instance, made[place] = made[place], None

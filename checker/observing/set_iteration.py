@@ -1,9 +1,9 @@
-"""Calls of a spec's functions in which sets iterate in a different order than usual.
+"""Calls of a spec's functions in which sets iterate in an unusual order.
 
 The iteration order of a set of strings differs between processes, so the results of a spec must not depend on it. To
-test this, the functions of the spec are compiled again with hooks: calls of methods of `Reordering` wherever Python
-iterates over a value, or passes it to a function. A hook replaces a set by its members in a different order. Within the
-block of `Reordering.active`, all callers of a function run its code with hooks.
+test this, the functions of the spec are compiled again with hooks. A hook is a call of a method of `Reordering`. Hooks
+are added wherever Python iterates over a value or passes a value to a function. A hook replaces a set with its members
+in a different order. Within the block of `Reordering.active`, all callers of a function run its code with hooks.
 
 If a hook gets an operation that it does not support, such as converting a set to text, it records the operation in
 `Reordering.not_understood`.
@@ -42,7 +42,8 @@ Order = Callable[[list[object]], list[object]]
 """A function that takes the members of a set in their usual order and returns them in a different order."""
 
 ORDERS: tuple[Order, ...] = (lambda members: members[::-1], lambda members: members[1:] + members[:1])
-"""The orders to test. For a set with two members, both swap them. For more members, both move the first and last one.
+"""The orders to test. For a set with two members, both swap them. For more members, both move the first and last
+one.
 """
 
 Pattern = tuple["Pattern", ...] | Literal["*"] | None
@@ -92,7 +93,7 @@ class NotUnderstood(Exception):
 
 
 class _OtherOrder(frozenset[object]):
-    """A copy of a frozenset that iterates in a different order. It is passed to functions without hooks."""
+    """A copy of a frozenset that iterates in a different order. It is passed to functions that have no hooks."""
 
     ordered: list[object]
 
@@ -104,7 +105,7 @@ class _OtherOrder(frozenset[object]):
 
 
 class _OtherOrderOfSet(set[object]):
-    """A copy of a set that iterates in a different order. It is passed to functions without hooks."""
+    """A copy of a set that iterates in a different order. It is passed to functions that have no hooks."""
 
     ordered: list[object]
 
@@ -151,7 +152,7 @@ class Reordering:
 
     @contextmanager
     def active(self, order: Order) -> Iterator[None]:
-        """Return a context manager. In its block, the functions iterate over sets in the given order."""
+        """Return a context manager. Within its block, the functions iterate over sets in the given order."""
         self._order = order
         setattr(builtins, _HOOK, self)
         try:
@@ -168,11 +169,11 @@ class Reordering:
         vars(builtins).pop(_HOOK, None)
 
     def each(self, value: object) -> object:
-        """Return the object over which the code iterates in place of a value."""
+        """Return a replacement for a value over which the code iterates."""
         return self._ordered(value) if _is_set(value) else value
 
     def unpacked(self, value: object, pattern: Pattern) -> object:
-        """Return the object that is unpacked in place of a value, as in ``(a, b), *c = value``.
+        """Return a replacement for a value that the code unpacks, as in ``(a, b), *c = value``.
 
         Parameters:
             value: the value.
@@ -189,11 +190,11 @@ class Reordering:
         return list(map(self.unpacked, value, pattern)) if len(value) == len(pattern) else value
 
     def each_unpacked(self, value: Iterable[object], pattern: Pattern) -> Iterator[object]:
-        """Return an iterator over the items of a value. Each item is then unpacked as `pattern` describes."""
+        """Return an iterator over the items of a value, for code that unpacks each item as `pattern` describes."""
         return (self.unpacked(item, pattern) for item in cast(Iterable[object], self.each(value)))
 
     def shown(self, value: object) -> object:
-        """Return a value that the code converts to text. If it contains a set, record this as not supported."""
+        """Return a value that the code converts to text. If the value contains a set, record this as not supported."""
         if not _holds_set(value):
             return value
         kind: type = type(value)
@@ -213,7 +214,7 @@ class Reordering:
         return operator.mod(left, self.shown(right) if isinstance(left, str | bytes) else right)
 
     def called(self, function: object) -> object:
-        """Return the object that is called in place of a function, a class or another callable."""
+        """Return a replacement for a function, a class or a different callable that the code calls."""
         if is_a(function, MethodType):
             bound = cast(MethodType, function)
             function = MethodType(cast(Callable[..., object], _without_cache(bound.__func__)), bound.__self__)
@@ -230,7 +231,7 @@ class Reordering:
         return function if self._has_hooks(function) else self._passing(cast(Callable[..., object], function))
 
     def _has_hooks(self, function: object) -> bool:
-        """Return whether a callable has hooks or does not need hooks."""
+        """Return whether a callable has hooks or does not need any."""
         if is_a(function, MethodType):
             function = cast(MethodType, function).__func__
         if is_a(function, MethodDescriptorType, WrapperDescriptorType):
@@ -246,7 +247,7 @@ class Reordering:
         return origin(type(function).__module__) in (Origin.SPEC, Origin.LEADLINE)
 
     def _method(self, method: BuiltinFunctionType) -> object:
-        """Return the function that is called in place of a method of a built-in object."""
+        """Return a replacement for a method of a built-in object that the code calls."""
         owner, name = method.__self__, method.__name__
         if _is_set(owner):
             if name == "pop":
@@ -271,7 +272,9 @@ class Reordering:
         return call
 
     def _passing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Return a wrapper of a function without hooks. The function gets sets that iterate in a different order."""
+        """Return a wrapper of a function that has no hooks. The wrapper passes sets that iterate in a different
+        order.
+        """
 
         def call(*args: object, **named: object) -> object:
             return function(*map(self._passed, args), **{name: self._passed(value) for name, value in named.items()})
@@ -279,7 +282,7 @@ class Reordering:
         return call
 
     def _passed(self, value: object) -> object:
-        """Return the object that is passed to a function without hooks in place of a value."""
+        """Return a replacement for a value that the code passes to a function without hooks."""
         if _is_set(value):
             if len(cast(set[object], value)) < 2:
                 return value
@@ -299,7 +302,7 @@ class Reordering:
         return member
 
     def _from_iterable(self, values: Iterable[object]) -> object:
-        """Do the work of `itertools.chain.from_iterable`."""
+        """Implement `itertools.chain.from_iterable` with hooks."""
         return chain.from_iterable(cast(Iterable[Iterable[object]], self.each_unpacked(values, ())))
 
 
@@ -308,7 +311,9 @@ _ITERATING = (list, tuple, dict, enumerate, zip, map, filter, reversed, str)
 
 
 def _without_cache(function: object) -> object:
-    """Return the function inside an `lru_cache`. The entries of the cache come from calls without hooks."""
+    """Return the function inside an `lru_cache`. The entries of the cache are not used, because they were computed
+    without hooks.
+    """
     return getattr(function, "__wrapped__") if is_a(function, _CACHED) else function  # noqa: B009
 
 
@@ -325,7 +330,7 @@ def _is_set(value: object) -> bool:
 
 
 def _holds_set(value: object) -> bool:
-    """Return whether a value is a set with at least two members, or contains one."""
+    """Return whether a value is, or contains, a set with at least two members."""
     if is_a(value, set, frozenset):
         return len(cast(set[object], value)) > 1 or any(map(_holds_set, cast(set[object], value)))
     if isinstance(value, tuple | list):
@@ -340,7 +345,7 @@ def _holds_set(value: object) -> bool:
 
 
 def _with_hooks(file: str) -> dict[CodeType, CodeType]:
-    """Return the code with hooks of each function in a file, by its original code.
+    """Return the code of each function in a file with added hooks, by the original code.
 
     Raises:
         NotUnderstood: if the file cannot be read, or if it uses a name that is not supported.
@@ -353,7 +358,7 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
     changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
     own, others = list(_codes(compiled)), list(_codes(changed))
     if [code.co_qualname for code in own] != [code.co_qualname for code in others]:
-        raise NotUnderstood(f"functions in {file} are not told apart")
+        raise NotUnderstood(f"functions in {file} cannot be distinguished")
     return dict(zip(own, others, strict=True))
 
 
@@ -377,18 +382,18 @@ class _Hooks(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in _NOT_UNDERSTOOD:
-            raise NotUnderstood(f"{self._file} uses {node.id}")
+            raise NotUnderstood(f"{self._file} uses {node.id}, which is not supported")
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if node.attr in _NOT_UNDERSTOOD - {"id", "hash", "compile"}:  # fields may have these names
-            raise NotUnderstood(f"{self._file} uses {node.attr}")
+            raise NotUnderstood(f"{self._file} uses {node.attr}, which is not supported")
         self.generic_visit(node)
         return node
 
     def visit_alias(self, node: ast.alias) -> ast.alias:
         if node.name.rpartition(".")[2] in _NOT_UNDERSTOOD:
-            raise NotUnderstood(f"{self._file} uses {node.name}")
+            raise NotUnderstood(f"{self._file} uses {node.name}, which is not supported")
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

@@ -15,10 +15,10 @@ from leadline.checker.observing.reader import Reader
 
 
 class LookedAt(BaseException):
-    """Raised if code uses the value of an element that it was expected only to copy.
+    """Raised if code uses the value of an element that it was only expected to copy.
 
-    It is not a subclass of `Exception`, so that specs are unlikely to catch it. If a spec does, `Reader.looked_at` is
-    still true.
+    This class is not a subclass of `Exception`, so specs are unlikely to catch it. If a spec catches it,
+    `Reader.looked_at` is still true.
     """
 
 

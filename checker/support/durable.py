@@ -17,7 +17,7 @@ _CHECKSUM = "checksum"
 
 
 def sealed(data: bytes) -> bytes:
-    """Return the data with a first line that contains its checksum."""
+    """Return the data, preceded by a line that contains its checksum."""
     return b"leadline, CRC-32 %08x\n" % zlib.crc32(data) + data
 
 
@@ -33,7 +33,7 @@ def unsealed(data: bytes, path: Path | str) -> bytes:
     """
     header = _HEADER.match(data)
     if header is None:
-        raise Damaged(f"{path} is damaged: its first line does not hold a checksum")
+        raise Damaged(f"{path} is damaged: its first line does not contain a checksum")
     content = data[header.end() :]
     if zlib.crc32(content) != int(header[1], 16):
         raise Damaged(f"{path} is damaged: its checksum does not match")

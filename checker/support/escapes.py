@@ -1,4 +1,4 @@
-"""Escapes: how to display names and values that may contain control characters."""
+"""Escapes control characters in names and values before they are displayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files whose paths a user specifies. The files must be regular and of limited size."""
+"""Functions that read files specified by the user. Only regular files of limited size are read."""
 
 from __future__ import annotations
 

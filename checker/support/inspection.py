@@ -1,4 +1,4 @@
-"""Inspecting objects without running their code.
+"""Functions that inspect objects without running their code.
 
 The modules of a spec can contain any object. An example is a proxy object whose `__class__` attribute raises an
 exception outside of a web request, or a module object that imports a library when it is first used. `isinstance` and
@@ -11,12 +11,15 @@ from typing import Any
 
 
 def is_a(value: object, *kinds: type) -> bool:
-    """Return whether a value is an instance of one of `kinds`. Unlike `isinstance`, do not read its `__class__`."""
+    """Return whether a value is an instance of one of `kinds`. Unlike `isinstance`, this does not read its `__class__`
+    attribute.
+    """
     return issubclass(type(value), kinds)
 
 
 def stored(value: object, name: str, default: object = None) -> Any:
-    """Return an attribute without calling a `__getattribute__` or `__getattr__` method that the value's class defines.
+    """Return an attribute without calling any `__getattribute__` or `__getattr__` method that the class of the value
+    defines.
 
     Parameters:
         value: the object or class.

@@ -1,8 +1,8 @@
 """Locks on folders, which prevent two searches from writing to the same folder.
 
 A lock is a `flock` on a file in the folder. The operating system releases it when the process ends for any reason. On a
-network file system, it also excludes processes on other machines if the file system supports this: NFS does since Linux
-2.6.12, Lustre and GPFS do if it is enabled.
+network file system, the lock also excludes processes on other machines if the file system supports this. NFS supports
+this in Linux 2.6.12 and later. Lustre and GPFS support it only if it is enabled.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ class FolderLock:
         name: the name of the lock file in the folder.
 
     Attributes:
-        note: an empty string, or a sentence that says why the folder could not be locked, because the file system does
-            not support locks.
+        note: a warning that the file system does not support locks, or an empty string if it does.
 
     Raises:
         LeadlineError: if another process holds the lock, or if the lock file cannot be written.
@@ -105,7 +104,7 @@ def is_locked(path: Path) -> bool:
 def owner(**more: object) -> bytes:
     """Return JSON with the id and the host of this process.
 
-    It is the content of a lock file, so that the error messages of other processes can name this process.
+    The JSON is written to a lock file, so that other processes can name this process in their error messages.
 
     Parameters:
         more: additional entries.
@@ -114,7 +113,7 @@ def owner(**more: object) -> bytes:
 
 
 def owner_named(data: bytes) -> str:
-    """Return a description of the process that wrote a lock file, for the beginning of a sentence.
+    """Return a description of the process that wrote a lock file. It is used at the beginning of a sentence.
 
     Parameters:
         data: the content of the lock file, as `owner` returned it.

@@ -1,4 +1,4 @@
-"""Parts of messages: suggestions of names, and numbers with their nouns."""
+"""Parts of messages: suggestions of similar names, and numbers followed by a noun."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 
 def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = repr) -> str:
-    """Return a suggestion of similar names, for the end of an error message about an unknown name.
+    """Return a suggestion of similar names. It is appended to an error message about an unknown name.
 
     Parameters:
         name: the unknown name.
@@ -15,8 +15,8 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
         describe: a function that returns how to display a name.
 
     Returns:
-        A clause that suggests similar names. If there are none, a clause that lists all names, or an empty string if
-        there are more than twelve.
+        A clause that suggests similar names. If there are no similar names, a clause that lists all names, or an empty
+        string if there are more than twelve names.
     """
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) == 1 else [])
@@ -26,5 +26,5 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
 
 
 def counted(number: int, name: str, plural: str = "") -> str:
-    """Return a number and a noun in the singular or plural, for example ``1 state`` or ``1,177 states``."""
+    """Return a number followed by a noun in the singular or plural, for example ``1 state`` or ``1,177 states``."""
     return f"{number:,} {name if number == 1 else plural or f'{name}s'}"

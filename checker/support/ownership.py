@@ -1,4 +1,4 @@
-"""Protection from files that another user of the machine may have written."""
+"""Protection against files that another user of the machine may have written."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def make_private(folder: Path) -> None:
 
 
 def refuse_others(folder: Path) -> None:
-    """Check that no other user owns, or can write to, a folder or a file in it.
+    """Check that a folder and its files belong to this user, and that no other user can write to them.
 
     If other users cannot enter the folder, the permissions of its files are not checked, because they have no effect.
 
     Raises:
-        LeadlineError: if the check fails. The message says how to correct this.
+        LeadlineError: if another user owns or can write to the folder or a file. The message says how to correct this.
         OSError: if the folder cannot be read.
     """
     is_open = bool(folder.stat().st_mode & (_OPEN_TO_OTHERS | _WRITABLE_BY_OTHERS))

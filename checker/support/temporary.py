@@ -1,6 +1,6 @@
 """Temporary folders that only this user can access.
 
-A folder is removed after use. If its process is killed, a later process removes the folder.
+A folder is removed after use. If the process that created it is killed, a later process removes the folder.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _remove_abandoned() -> None:
 
 
 def own_folder(name: str) -> Path:
-    """Return the path of a temporary folder that all processes of this user on this machine share.
+    """Return the path of a temporary folder that is shared by all processes of this user on this machine.
 
     The folder is created if it does not exist. No other user can access it.
 

@@ -1,6 +1,6 @@
 """The messages of a trace, and the steps in which each message is sent and arrives.
 
-The drawing of the spec says which messages there are; see `leadline.checker.drawing.Drawing`.
+The messages are defined by the drawing of the spec; see `leadline.checker.drawing.Drawing`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class Delivery:
     Attributes:
         message: the message.
         sent: the index of the first state after the message was sent, from 0.
-        ended: the index of the first state after the message arrived or was lost. None if it is in flight at the end.
+        ended: the index of the first state after the message arrived or was lost, or None if the message is still in
+            flight at the end of the trace.
         lost: whether the message was lost.
     """
 

@@ -1,6 +1,7 @@
-"""Comparing two specs: which states the same sequence of actions leads to in each of them.
+"""Comparison of two specs: finds a sequence of actions that leads to different states in the two specs.
 
-The states of both specs must be of the same class, as is the case for variants of a protocol. Constants are ignored.
+The states of both specs must belong to the same class. This is the case for variants of a protocol. Constants are
+ignored.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ S = TypeVar("S")
 
 
 class NoPartingYet(LeadlineError):
-    """Raised if no difference between two specs was found within the maximum number of states."""
+    """Raised if the maximum number of states was searched without finding a difference between two specs."""
 
 
 @attrs.frozen(eq=False)
 class Parting:
-    """The behaviours of two specs for the same sequence of actions.
+    """The behaviours of two specs under the same sequence of actions.
 
     Attributes:
         first: the behaviour of the first spec.
         second: the behaviour of the second spec. It ends before the first action that is not enabled.
-        refused: the action instance that is not enabled in the last state of `second`, or None if all are enabled.
+        refused: the action instance that is not enabled in the last state of `second`, or None if every action is
+            enabled.
     """
 
     first: Trace[Any]
@@ -39,7 +41,7 @@ class Parting:
 
     @property
     def shared(self) -> int:
-        """The number of states at the beginning that are the same in both behaviours."""
+        """The length of the common prefix of the two behaviours, in states."""
         pairs = zip(self.first.states, self.second.states, strict=False)
         return next((index for index, (one, other) in enumerate(pairs) if one != other), len(self.second))
 
@@ -77,11 +79,12 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
 
 def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None) -> Parting | None:
-    """Return a shortest behaviour of one spec that another spec does not have, or None if there is no such behaviour.
+    """Return a shortest behaviour of the first spec that the second spec does not have, or None if there is no such
+    behaviour.
 
     Parameters:
         first: the spec that has the behaviour.
-        second: the spec that does not have it.
+        second: the spec that does not have the behaviour.
         max_states: the maximum number of states to search, or None for no limit. Only states that both specs reach with
             the same actions are searched.
 

@@ -22,14 +22,14 @@ Arrivals = Mapping[S, list[tuple[S, ActionInstance[S]]]]
 
 
 def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
-    """Return a graph with a node for each of some states and an edge for each step between two of these states.
+    """Return the graph of some states, with an edge for each step between two of these states.
 
     Parameters:
         spec: the spec.
         states: the states, for example all reachable states of a small spec.
 
     Returns:
-        A graph as described at `StateGraph`.
+        A graph as described in `StateGraph`.
     """
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     graph.add_nodes_from(states)
@@ -41,20 +41,20 @@ def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
 
 
 def neighbourhood(trace: Trace[S]) -> StateGraph:
-    """Return the graph of the states of a trace and all their next states. See `state_graph`."""
+    """Return the graph of the states of a trace and all their next states. It has the form of `state_graph`."""
     near = {after: None for state in trace.states for _, after in trace.spec.successors(state)}
     return state_graph(trace.spec, {**dict.fromkeys(trace.states), **near})
 
 
 def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> StateGraph:
-    """Return the graph of all shortest paths from initial states to some states.
+    """Return the graph of all shortest paths from initial states to the given states.
 
     Parameters:
-        arrivals: the last steps of the shortest paths to each state, which a breadth-first search recorded.
+        arrivals: for each state, the last steps of the shortest paths to it, as recorded by a breadth-first search.
         targets: the states to which the paths lead.
 
     Returns:
-        A graph as described at `StateGraph`. It has no cycles.
+        A graph as described in `StateGraph`. It does not have cycles.
     """
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     waiting = list(dict.fromkeys(targets))
@@ -77,7 +77,7 @@ def shortest_traces(graph: StateGraph, target: S, spec: Spec[S]) -> Iterator[Tra
         spec: the spec of the traces.
 
     Yields:
-        Traces, each of which differs from the others in at least one state or action instance.
+        The traces. Any two of them differ in at least one state or action instance.
     """
     for initial in [state for state, before in graph.in_degree() if not before]:
         if initial == target:

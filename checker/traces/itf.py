@@ -2,10 +2,10 @@
 
 Values are encoded as follows:
 
-- A state is a record of its variables, and so is a component of a state.
-- Any other attrs value, and a dataclass value, is a variant whose tag is the name of its class.
+- A state is a record of its variables. A component of a state is also a record.
+- Any other instance of an attrs class or a dataclass is a variant whose tag is the name of the class.
 - A member of an `Enum` is a variant whose value is its name. None is the variant ``Nil`` without a value.
-- A tuple is a `#tup`, a frozenset a `#set`, a mapping a `#map`, and an integer a `#bigint`.
+- A tuple is a `#tup`, a frozenset is a `#set`, a mapping is a `#map`, and an integer is a `#bigint`.
 - Any other value is `#unserializable`.
 
 ``#meta`` contains the spec with its bounds, the property and, for each state, the action that led to it.
@@ -71,7 +71,8 @@ class TraceFile:
     Attributes:
         spec: the name of the spec, or None if the file was not written by leadline.
         bounds: the bounds of the spec, by name.
-        about: the name of the property that the trace is about, or None if there is no such property.
+        about: the name of the property that the trace violates or satisfies, or None if the file does not name a
+            property.
         sentence: the description of the property.
         states: the states in order. There is at least one.
     """
@@ -86,7 +87,7 @@ class TraceFile:
 def encode(value: Any) -> Json:
     """Return a value in ITF.
 
-    The results for two values are equal if and only if the values and their classes are equal.
+    Two results are equal if and only if the values are equal and have the same class.
     """
     match value:
         case None:
@@ -250,8 +251,8 @@ def read_trace(path: Path) -> TraceFile:
     """Read a trace file in ITF.
 
     Raises:
-        TraceError: if the file cannot be read, or if its content is not a trace in ITF. The message says where the
-            error is.
+        TraceError: if the file cannot be read, or if its content is not a trace in ITF. The message gives the position
+            of the error.
     """
     try:
         content = json.loads(file_text(path))
@@ -295,9 +296,9 @@ def decode_trace(content: Json) -> TraceFile:
         case {"vars": list(names), "states": [_, *_] as states} if all(isinstance(name, str) for name in names):
             meta = content.get("#meta", {})
         case {"vars": _, "states": []}:
-            raise TraceError("it has no states")
+            raise TraceError("the trace has no states")
         case _:
-            raise TraceError('it lacks "vars" or "states"')
+            raise TraceError('"vars" or "states" is missing')
     if not isinstance(meta, dict):
         raise TraceError('"#meta" is not an object')
     spec, bounds, about = meta.get("spec"), meta.get("bounds", {}), meta.get("property")

@@ -1,8 +1,8 @@
-"""Reordering the steps of a trace so that they switch less often between parts of the state.
+"""The reordering of the steps of a trace, so that they switch less often between parts of the state.
 
-A part is a component of the state, for example one broker. A breadth-first search finds one of many shortest traces, in
-which independent steps of different brokers alternate. A trace is easier to read if each broker takes many steps in a
-row.
+A part is a component of the state, for example one broker. A breadth-first search finds one of many shortest traces,
+and independent steps of different brokers often alternate in it. A trace is easier to read if each broker takes many
+steps in a row.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Way(Generic[S]):
     """A partial reordering: the first steps of the new trace.
 
     Attributes:
-        switches: the number of times that a step belongs to a different part from the step before.
+        switches: the number of steps that belong to a different part than the previous step.
         steps: the numbers of the action instances, in order.
         states: the states, in order, starting with the initial state.
     """
@@ -40,7 +40,7 @@ class _Way(Generic[S]):
 
     @property
     def rank(self) -> tuple[int, tuple[int, ...]]:
-        """The sort key. Fewer switches come first, then smaller numbers of the action instances."""
+        """The sort key, which puts fewer switches first, and then smaller numbers of the action instances."""
         return self.switches, self.steps
 
 
@@ -87,7 +87,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """Yield the steps from a state for the action instances that have not been taken.
+    """Yield the steps from a state for the action instances that are not yet in the new trace.
 
     Parameters:
         spec: the spec.
@@ -110,7 +110,7 @@ def _ends_alike(trace: Trace[S], before: S, after: S) -> bool:
 
 
 def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
-    """Return the best partial reordering with one more step.
+    """Extend each of the given partial reorderings by one step, and return the best result.
 
     Parameters:
         ways: the partial reorderings to extend.

@@ -1,4 +1,4 @@
-"""Replaying a trace file: executing its actions in the model, and reporting the first difference."""
+"""The replay of a trace file: its actions are executed in the model, and the first difference is reported."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
         The trace, with the states of the model.
 
     Raises:
-        TraceError: if a state of the model differs from the recorded state (the message names the step and the
-            variable), or if the last state no longer violates or satisfies the property.
+        TraceError: if a state of the model differs from the recorded state, or if the last state no longer violates or
+            satisfies the property. The message names the step and the variable.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]
@@ -108,10 +108,10 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
 
 def _where(path: str, ours: Json, theirs: Json) -> str:
-    """Return a description of the innermost part in which two different values differ.
+    """Return a description of the innermost values in which two different values differ.
 
     Parameters:
-        path: the name of the variable, followed by the path of the values in it.
+        path: the name of the variable, followed by the path to the values within it.
         ours: the value in the model.
         theirs: the value in the file.
     """

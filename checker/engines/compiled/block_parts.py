@@ -1,7 +1,7 @@
 """The parts of a block of states, with the progress of the compiled loop that processes each part.
 
-The loop follows paths through decision trees. A state that meets an unknown path, which is not learned yet, waits until
-the function of the spec has been called; see `kernel`.
+The loop follows paths through decision trees. A path that has not been learned yet is called unknown. A state with an
+unknown path is deferred until the function of the spec has been called; see `kernel`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ class BlockParts:
         first, last: the range of states of the block; `last` is excluded.
         count: the number of parts.
         slots: the number of slots of a state.
-        tuning: the maximum numbers of unknown paths and of waiting states of a part.
+        tuning: contains the maximum number of unknown paths and of deferred states of a part.
 
     Attributes:
         ends: the first state of each part, followed by the end of the block.
         cursors: for each part, the position of the loop; see `kernel.INDEX`.
-        waiting: for each part, the states that wait because they met an unknown path.
+        waiting: for each part, the deferred states, which have an unknown path.
         unknown: for each part, the unknown paths; see `kernel.TREE`.
-        rows: for each unknown path, the slot numbers of the first state or step that met it.
+        rows: for each unknown path, the first state or step that has this path, as the number of the value in each
+            slot.
     """
 
     def __init__(self, first: int, last: int, count: int, slots: int, tuning: Tuning) -> None:
@@ -44,33 +45,33 @@ class BlockParts:
         self._slots = slots
 
     def fit(self, slots: int) -> None:
-        """Allocate new rows if the number of slots of a state has changed."""
+        """Allocate a new array `rows` if the number of slots of a state has changed."""
         if slots != self._slots:
             self.rows = np.empty((*self.rows.shape[:2], 2 * slots), np.int64)
             self._slots = slots
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """The number of states that remain to be processed in each part, including waiting states."""
+        """The number of states in each part that remain to be processed, including deferred states."""
         left: NDArray[np.int64] = self.ends[1:] - self.cursors[:, kernel.INDEX] + self.cursors[:, kernel.WAITING]
         return left
 
     @property
     def busy(self) -> list[int]:
-        """The numbers of the parts in which states remain to be processed."""
+        """The numbers of the parts that contain states to be processed."""
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 
     def of(self, part: int) -> Part:
-        """Return the arrays of one part that are passed to a compiled loop."""
+        """Return the arrays of one part, as arguments for a compiled loop."""
         end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
         return Part(cursor, end, waiting, self.unknown[part], self.rows[part])
 
     def jobs(self, first_step: int) -> list[tuple[Job, int]]:
-        """Return the calls that must be made to learn the unknown paths, and clear the list of unknown paths.
+        """Return the calls that must be made to learn the unknown paths, and clear the array of unknown paths.
 
-        Unknown paths that end at the same edge of a tree need only one call, because the rest of the path is probably
-        the same.
+        If several paths become unknown at the same edge of a tree, only one call is returned, because the paths
+        probably continue in the same way.
 
         Parameters:
             first_step: the index of the first tree that belongs to a step predicate.
@@ -94,6 +95,6 @@ class BlockParts:
         return [(job, wanted[end]) for end, job in jobs.items()]
 
     def that_wait(self, part: int) -> NDArray[np.int64]:
-        """Return the states of a part that wait for an unknown path."""
+        """Return the deferred states of a part."""
         waiting: NDArray[np.int64] = self.waiting[part, : self.cursors[part, kernel.WAITING]]
         return waiting

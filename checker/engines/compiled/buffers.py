@@ -1,4 +1,4 @@
-"""Buffers for the next states of a block of states, and arrays for the results of direct calls."""
+"""Buffers for the next states of a block of states, and for the results of direct calls."""
 
 from __future__ import annotations
 
@@ -57,23 +57,23 @@ class Buffers:
         return sum(array.nbytes for array in vars(self).values())
 
     def grow(self) -> None:
-        """Double the number of next states for which each part has room. The contents are kept."""
+        """Double the number of next states that each part can hold. The existing entries are kept."""
         for name in ("found", "hashes", "parents", "trees", "routes", "places", "shown"):
             setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))], axis=1))
 
 
 class UnlearnedSteps:
-    """The results of direct calls, whose steps are used once and not added to the transition tables.
+    """The results of direct calls, as arrays. They are used for one state and are not added to the transition tables.
 
     Parameters:
-        answers: for each state, the action instances that were called on it, in order, each with its steps.
+        answers: for each state, the action instances that were called on it, each with its steps.
         packing: the packing of the states.
 
     Attributes:
-        arrays: the results as arrays for `kernel.expand`. `begins` contains, for each state, the position of its first
-            entry in `trees`, `start` and `count`, followed by the end of the last state's entries. Each entry holds an
-            action instance, the position of its first step in `keep` and `put`, and the number of its steps. `keep`
-            and `put` contain, for each step and word, the bits to keep and the bits to set.
+        arrays: the arrays for `kernel.expand`. Each call has an entry in three of them: `trees` contains the action
+            instance, `start` the position of its first step in `keep` and `put`, and `count` the number of its steps.
+            `begins` contains the position of each state's first entry, followed by the number of entries. `keep` and
+            `put` contain, for each step and each word of a packed state, the bits to keep and the bits to set.
     """
 
     def __init__(self, answers: Sequence[Sequence[tuple[int, Steps]]], packing: Packing) -> None:

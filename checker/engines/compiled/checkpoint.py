@@ -1,12 +1,13 @@
-"""Checkpoints, which save a search to disk so that it can be resumed.
+"""Saves a search to a folder on disk, so that it can be resumed. A saved search is called a checkpoint.
 
-A folder contains ``spec.json``, with the identity of the search; files of arrays, to which the states, the steps by
-which they were found, and the recorded calls are appended; and ``search.json``, with the position of the search, the
-number of valid entries of the arrays, and their checksums. ``search.json`` is replaced after the arrays were written to
-the disk, so the folder is always consistent. The folder is locked while a search uses it.
+The folder contains three kinds of files. ``spec.json`` contains the identity of the search. Array files contain the
+states, the steps by which the states were found, and the recorded calls; new entries are appended to them.
+``search.json`` contains the position of the search, the number of valid entries of each array, and the checksums. It is
+replaced only after the arrays have been written to disk, so the folder is always consistent. The folder is locked while
+a search uses it.
 
-The folder contains only numbers and names, and nothing in it is executed. Values are not stored: `Resumption` obtains
-them from the spec.
+The folder contains only numbers and names, and nothing in it is executed. Values of the spec are not stored:
+`Resumption` computes them again.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ Array = NDArray[np.generic]
 
 @attrs.define
 class _Written:
-    """A description of the files of a checkpoint as they were last written or read.
+    """The contents of the files of a checkpoint at the time when they were last written or read.
 
     Attributes:
         states: the number of states.
-        packings: see `Snapshot`. It is -1 if there are no states.
-        checksums: the CRC-32 of the valid entries of each array, by the name of its file.
+        packings: see `Snapshot`. It is -1 if no states are stored.
+        checksums: maps the name of each array file to the CRC-32 of its valid entries.
         hashes: the hashes of the values and members.
-        unused: pairs of a slot and a number that no state contained when the search was resumed.
+        unused: see `Resumption.unused`. Empty if the search was not resumed.
     """
 
     states: int = 0
@@ -72,7 +73,7 @@ class Checkpoint:
 
     Parameters:
         folder: the folder. `begin` creates it.
-        every: the number of seconds between two checkpoints.
+        every: the interval at which the search is saved, in seconds.
     """
 
     def __init__(self, folder: Path, every: float) -> None:
@@ -82,7 +83,7 @@ class Checkpoint:
 
     @property
     def note(self) -> str:
-        """The reason why the folder could not be locked. Empty if it could."""
+        """The reason why the folder could not be locked, or an empty string if it is locked."""
         return self._lock.note if self._lock is not None else ""
 
     def begin(self, spec: Spec[S], limits: Limits) -> None:
@@ -98,7 +99,7 @@ class Checkpoint:
         self._lock = FolderLock(self.folder)
         if (self.folder / _SPEC).exists():
             raise LeadlineError(
-                f"{self.folder} already holds a search: continue it with --resume, or choose a new folder"
+                f"{self.folder} already contains a search: continue it with --resume, or choose a new folder"
             )
         with _trouble(f"cannot write {self.folder / _SPEC}"):
             replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits, _ENGINE)))
@@ -130,12 +131,12 @@ class Checkpoint:
             return self._resumed(spec, json.loads(unsealed(data, path)))
         except SpecChanged as change:
             why = f"because the spec or its data has changed: {change}"
-            raise LeadlineError(f"{self.folder} cannot be resumed, {why}") from change
+            raise LeadlineError(f"{self.folder} cannot be resumed {why}") from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 
     def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
-        """Return the position of the saved search, with the values that are obtained again from the spec."""
+        """Return the position of the saved search. The values of its states are computed again with the spec."""
         saved = Snapshot.of_json(found["search"])
         hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
         saved.check(spec, hashes)
@@ -185,14 +186,14 @@ class Checkpoint:
             self._lock.release()
 
     def start_over(self) -> None:
-        """Remove the saved position and states, which are not valid for an attempt with different adjustments."""
+        """Delete the saved position and states, so that the search can start again with different adjustments."""
         with _trouble(f"cannot write {self.folder}"):
             (self.folder / _SEARCH).unlink(missing_ok=True)
             self._remove_states()
         self._written = _Written()
 
     def read(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
-        """Read the states, and the steps by which they were found, into arrays.
+        """Read the states and their predecessors from the files into arrays.
 
         Parameters:
             saved: the position of the saved search.
@@ -249,7 +250,7 @@ class Checkpoint:
 
         Parameters:
             name: the name of the file.
-            begin: the number of entries of the file to keep. The entries after them are overwritten.
+            begin: the number of entries of the file to keep. Later entries are overwritten.
             array: the entries to append.
         """
         path, checksum = self.folder / name, self._written.checksums.get(name, 0) if begin else 0
@@ -264,7 +265,6 @@ class Checkpoint:
         return checksum
 
     def _remove_states(self, but: str = "") -> None:
-        """Remove the files with packed states, except for the file named `but`."""
         for path in self.folder.glob(_states("*")):
             if path.name != but:
                 path.unlink(missing_ok=True)
@@ -279,7 +279,6 @@ def _states(packings: int | str) -> str:
 
 
 def _pieces(array: Array) -> Iterator[memoryview]:
-    """Yield the bytes of an array in pieces of at most `_PIECE` bytes."""
     content = array.reshape(-1).view(np.uint8).data
     for first in range(0, len(content), _PIECE):
         yield content[first : first + _PIECE]

@@ -1,9 +1,9 @@
-"""Chooses between two ways to search: with transition tables, or with direct calls as in the oracle.
+"""Chooses between two ways of searching: with transition tables, or with direct calls as in the oracle.
 
-Learning transition tables from calls of a spec's functions is faster in large state spaces with many similar states.
-It requires the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
+Transition tables are faster in large state spaces, in which the result of one call can be used for many similar states.
+They require the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
 with them if the first levels show that the state space is small. In a large state space, the search returns to direct
-calls if these are faster. This is the case if few results of calls can be used again, for example because a state is a
+calls if they turn out to be faster. This is the case if few results can be used again, for example because a state is a
 single value that never recurs, or if there are many levels with few states each.
 """
 
@@ -136,11 +136,11 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
 
 
 class _Look:
-    """A function that decides regularly whether to continue a search with direct calls.
+    """Decides during a search with direct calls whether to continue it. The search calls this object regularly.
 
     Parameters:
-        progress: a function that is called with the current statistics if the search takes long.
-        tuning: the times of the decisions, and the CPU time below which a state space counts as small.
+        progress: a function that is called with the current statistics if the search takes a long time.
+        tuning: contains the times of the decisions, and the CPU time below which a state space counts as small.
     """
 
     def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
@@ -152,10 +152,10 @@ class _Look:
         return time.thread_time() - self._began
 
     def __call__(self, statistics: Statistics) -> None:
-        """Decide whether to continue the search, based on the current statistics.
+        """Decide whether to continue the search with direct calls.
 
         Raises:
-            _Large: the state space is probably large, so the search should not continue with direct calls.
+            _Large: the state space is probably large, so transition tables are expected to be faster.
         """
         if not statistics.expanded:
             self._began = time.thread_time()
@@ -173,7 +173,7 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     Parameters:
         statistics: the current statistics of the search.
         seconds: the number of CPU seconds since the first state was expanded.
-        tuning: the CPU time below which a state space counts as small.
+        tuning: contains the CPU time below which a state space counts as small.
     """
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):

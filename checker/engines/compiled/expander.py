@@ -1,7 +1,7 @@
-"""The expander, which computes the next states of a block of packed states and evaluates the properties on them.
+"""Computes the next states of a block of packed states, and evaluates the properties on them.
 
-It does not handle levels, limits, progress or checkpoints. The compiled search and each worker of the Spark
-engine have an expander.
+Levels, limits, progress and checkpoints are handled elsewhere. The compiled search and each worker of the Spark engine
+have an expander.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ CALLS_A_LOOK = 64
 StepSeen = tuple[int, int, list[int]]
 """A step that violates a property or satisfies a witness.
 
-It is given as the index of the state before, the action instance, and the slot numbers of the state after."""
+It is given as the index of the state before the step, the action instance, and the number of the value in each slot of
+the state after the step.
+"""
 
 
 @attrs.frozen(eq=False)
@@ -49,7 +51,7 @@ class NextStates:
         parts: the parts of the block.
         buffers: the next states of each part.
         new: the number of new states found in each part.
-        steps_wanted: the argument of `Expander.find` with this name.
+        steps_wanted: see `Expander.find`.
     """
 
     parts: BlockParts
@@ -63,11 +65,11 @@ class BlockResult:
     """The result of expanding a block of states.
 
     Attributes:
-        counts: for each action instance, the number of generated steps, and the number of these that led to a new
-            state. The shape is (action instances, 2).
-        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness, up
-            to the number wanted.
-        dead: the first states without a next state, up to the number wanted.
+        counts: for each action instance, the number of its steps, and how many of these steps led to a new state. The
+            shape is (action instances, 2).
+        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness, at
+            most the requested number.
+        dead: the first deadlocked states (states without a next state), at most the requested number.
     """
 
     counts: NDArray[np.int64]
@@ -78,16 +80,16 @@ class BlockResult:
 class Expander(Generic[S]):
     """Expands blocks of states and evaluates predicates on them, using learned transition tables.
 
-    The tables contain a decision tree for each action instance and each predicate. If a path through a tree is unknown,
-    because it has not been learned, the function of the spec is called.
+    The tables contain a decision tree for each action instance and each predicate. If a path through a tree has not
+    been learned yet, the function of the spec is called. Such a path is called unknown.
 
     Parameters:
         tables: the transition tables. Calls of the spec's functions extend them.
         store: the states found so far. `keep` adds the new states.
-        watch: checks the limits on time and memory regularly. It also contains the threads that share the work.
+        watch: checks the limits on time and memory regularly, and contains the threads that share the work.
 
     Attributes:
-        tuning: sizes of buffers, and intervals of time.
+        tuning: internal sizes and times.
         learner: makes the calls for unknown paths.
     """
 
@@ -132,12 +134,12 @@ class Expander(Generic[S]):
         return NextStates(parts, buffers, entered.sum(axis=0).tolist(), steps_wanted)
 
     def keep(self, found: NextStates, dead_wanted: int, most: int | None = None) -> BlockResult:
-        """Count the steps of a block and add its new states to the store. The call must not be interrupted.
+        """Count the steps of a block and add its new states to the store. This method must not be interrupted.
 
         Parameters:
             found: the result of the last call of `find`.
-            dead_wanted: the maximum number of states without a next state to collect.
-            most: the maximum number of states in the store, or None if the new states cannot exceed it.
+            dead_wanted: the maximum number of deadlocked states (states without a next state) to collect.
+            most: the maximum number of states in the store, or None if no check is needed because all new states fit.
         """
         parts, buffers, new, store = found.parts, found.buffers, found.new, self.store
         wanted = max(found.steps_wanted, default=0)
@@ -170,14 +172,14 @@ class Expander(Generic[S]):
         return attrs.evolve(result, dead=result.dead[:dead_wanted])
 
     def check(self, first: int, wanted: Sequence[int], inherit: Sequence[bool]) -> NDArray[np.bool_]:
-        """Evaluate the predicates on states, for all states from `first` on.
+        """Evaluate the predicates on all states from `first` on.
 
         Parameters:
             first: the index of the first state.
             wanted: for each predicate, the number of further states to find that violate the property or satisfy the
-                witness. If the number is 0, the predicate is not evaluated.
-            inherit: for each predicate, whether all parents of these states are known not to violate the property or
-                satisfy the witness.
+                witness. A predicate for which the number is 0 is not evaluated.
+            inherit: for each predicate, whether its result is known for the predecessors of these states: none of them
+                violates the property or satisfies the witness.
 
         Returns:
             An array of shape (states, predicates), which is true where a state violates the property or satisfies the
@@ -205,14 +207,14 @@ class Expander(Generic[S]):
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:
-        """Learn unknown paths from calls, unless learning a path is unlikely to save time.
+        """Call functions of the spec to learn unknown paths, unless learning a path is unlikely to save time.
 
         Parameters:
-            parts: the parts of a block, with the unknown paths that their states have met.
+            parts: the parts of a block, with the unknown paths of their states.
             states: the number of states processed so far.
 
         Returns:
-            The numbers of the parts whose waiting states need direct calls, because some paths were not learned.
+            The numbers of the parts whose deferred states need direct calls, because some paths were not learned.
 
         Raises:
             StopSearch: the tables are full.
@@ -224,7 +226,7 @@ class Expander(Generic[S]):
         return [part for part in parts.busy if len(parts.that_wait(part))]
 
     def leaves(self, indices: NDArray[np.int64], first_tree: int, trees: int) -> NDArray[np.int32]:
-        """Return the code of the leaf that each state reaches in each tree, or 0 if the path is unknown.
+        """Return the code of the leaf that each state reaches in each tree. The code is 0 if the path is unknown.
 
         The array has the shape (states, trees).
         """
@@ -234,7 +236,7 @@ class Expander(Generic[S]):
         return codes
 
     def is_enabled(self, tree: int, index: int) -> bool:
-        """Return whether an action instance is enabled in a state. If this is unknown, call the action.
+        """Return whether an action instance is enabled in a state. If the path is unknown, call the action.
 
         Parameters:
             tree: the number of the action instance.
@@ -248,7 +250,7 @@ class Expander(Generic[S]):
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
 
     def row(self, index: int) -> list[int]:
-        """Return the slot numbers of a state."""
+        """Return the number of the value in each slot of a state."""
         return self.store.packing.unpack(self.store.states[index])
 
     def state(self, index: int) -> S:
@@ -261,11 +263,11 @@ class Expander(Generic[S]):
         return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
-        """Return the number of states in a range that satisfy the constraint `Spec.within`; `last` is excluded."""
+        """Return the number of states in a range (without `last`) that satisfy the constraint `Spec.within`."""
         return last - first - int(np.count_nonzero(self.store.outside[first:last]))
 
     def indices_within(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return the indices of the states in a range that satisfy the constraint `Spec.within`; `last` is excluded."""
+        """Return the indices of the states in a range (without `last`) that satisfy the constraint `Spec.within`."""
         outside = self.store.outside[first:last]  # empty if the spec has no constraint
         return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
 
@@ -274,14 +276,14 @@ class Expander(Generic[S]):
         self._buffers = None
 
     def _generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
-        """Generate the next states of a block, again if the packing of the states has changed meanwhile."""
+        """Generate the next states of a block. If the packing changes during the generation, start again."""
         while True:
             found = self._generated(first, last, wanted)
             if found is not None:
                 return found
 
     def _generated(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers] | None:
-        """Generate the next states of a block. Return None if the packing of the states changed meanwhile."""
+        """Generate the next states of a block. If the packing changes during the generation, return None."""
         tables, packing = self.tables, self.store.packing
         parts, looked_at = self._parts(first, last), tables.calls
         buffers = self._buffers_for(parts)
@@ -328,9 +330,9 @@ class Expander(Generic[S]):
         )  # fmt: skip
 
     def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[UnlearnedSteps]:
-        """Call the actions on the waiting states of some parts, and return the steps of each part.
+        """Call the actions on the deferred states of some parts, and return the steps of each part.
 
-        If the packing of the states changes during the calls, return no steps, because they would not fit.
+        Return no steps if the packing of the states changes during the calls.
         """
         answers = [UnlearnedSteps([], packing)] * len(parts.cursors)
         for part in too_many if self.store.packing is packing else ():
@@ -340,14 +342,14 @@ class Expander(Generic[S]):
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
-        """Divide a range of states into parts for the threads; `last` is excluded."""
+        """Divide a range of states (without `last`) into parts for the threads."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
         count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that no part is empty
         return BlockParts(first, last, count, self.layout.slots, tuning)
 
     def _buffers_for(self, parts: BlockParts) -> Buffers:
-        """Return buffers for the next states of each part of a block. Earlier buffers are reused if they fit."""
+        """Return buffers for the next states of each part of a block. If possible, existing buffers are reused."""
         count, words, step_checks = len(parts.cursors), self.store.packing.words, len(self.tables.step_checks)
         states = int(np.diff(parts.ends).max())
         buffers = self._buffers
@@ -356,7 +358,7 @@ class Expander(Generic[S]):
         return buffers
 
     def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
-        """Call the action instances whose paths are unknown, and return their steps for each of the given states."""
+        """Call the action instances with unknown paths on some states, and return their steps for each state."""
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
             row = self.row(index)
@@ -367,10 +369,10 @@ class Expander(Generic[S]):
     def _judge(
         self, parts: BlockParts, part: int, first: int, wanted: NDArray[np.bool_], shown: NDArray[np.bool_]
     ) -> None:
-        """Evaluate predicates on the waiting states of a part. A predicate whose path is unknown is called.
+        """Evaluate predicates on the deferred states of a part. If a path is unknown, call the predicate.
 
         Parameters:
-            parts, part: the parts of the block, and the number of one of them.
+            parts, part: the parts of the block, and the number of the part.
             first, wanted, shown: see `kernel.check`.
         """
         tables, indices = self.tables, parts.that_wait(part)
@@ -383,7 +385,7 @@ class Expander(Generic[S]):
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
-        """Call the predicates on those steps of a block for which the result is not known from the tables."""
+        """Call the predicates on those steps of a block for which the tables contain no result."""
         tables, packing = self.tables, self.store.packing
         for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
             shown = buffers.shown[part, :filled]
@@ -403,14 +405,14 @@ class Expander(Generic[S]):
         return self.store.packing
 
     def repack(self) -> None:
-        """Pack all states again, with more bits for slots that have more values than their bits can hold."""
+        """Pack all states again. A slot gets more bits if its values need them."""
         members = len(self.layout.members)
         packing = Packing(self.sizes(), spare=members and 16 + members // 2)
         self.watch.need(8 * packing.words * self.store.count)
         self.store.repack(packing)
 
     def _make_room(self, coming: int) -> None:
-        """Make room in the store for more states. Raises StopSearch if there is not enough memory."""
+        """Make room in the store for further states. Raise StopSearch if there is not enough memory."""
         self.watch.need(self.store.bytes_to_grow(coming))
         if self.store.count + coming > self.store.room:
             raise StopSearch(self.no_room())
@@ -418,7 +420,7 @@ class Expander(Generic[S]):
             self.store.grow(coming)
 
     def no_room(self) -> Stop:
-        """Return the reason to stop a search when the store has no room for more states."""
+        """Return the reason to stop a search because the store has no room for further states."""
         if self.store.room >= MOST_STATES:
             return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the maximum number of states in one search")
         return self.watch.budget.memory_failed()

@@ -1,7 +1,7 @@
-"""Forecasts whether learning transition tables will be faster than direct calls of the spec's functions.
+"""Predicts whether transition tables will be faster than direct calls of the spec's functions.
 
-In a breadth-first search, the ratio of the size of each level to the size of the previous level usually falls from
-level to level. The number of states of the whole state space is therefore estimated from the first levels.
+In a breadth-first search, each level is larger than the previous level by a factor that usually decreases from level to
+level. Therefore the number of all states can be estimated from the sizes of the first levels.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ def forecast(levels: Sequence[int]) -> float:
         levels: the number of states of each known level.
 
     Returns:
-        The estimated number of states, which can be wrong by a factor of two or more. It is infinite if too few levels
-        are known.
+        The estimate, which can be wrong by a factor of two or more. It is infinite if too few levels are known.
     """
     growth = [math.log(after / before) for before, after in itertools.pairwise(levels)]
     if len(growth) < FEWEST and sum(growth) > SHRINKING:
@@ -75,12 +74,12 @@ def expected_states(now: Statistics) -> float:
 
 
 def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
-    """Return whether direct calls are faster than compiled loops because there are many levels with few states each.
+    """Return whether direct calls are faster than compiled loops because the levels have few states.
 
     Parameters:
         now: the current statistics of a search.
-        rate: the number of states that direct calls expand per second.
-        tuning: the minimum number of levels, and the minimum time that the compiled loops take for a level.
+        rate: the number of states per second that a search with direct calls expands.
+        tuning: contains the minimum number of levels, and the minimum time that the compiled loops take for a level.
     """
     return now.depth >= tuning.narrow_levels and now.expanded < tuning.level_seconds * rate * now.depth
 
@@ -89,7 +88,7 @@ class SlowerThanCalling(Exception):
     """Raised when a search with transition tables is slower than a search with direct calls.
 
     Attributes:
-        statistics: the statistics of the search at this time.
+        statistics: the statistics of the search when it was stopped.
     """
 
     def __init__(self, statistics: Statistics) -> None:
@@ -102,8 +101,8 @@ class Forecast:
     """Decides whether to stop a search with transition tables because direct calls are faster.
 
     Attributes:
-        rate: the number of states that direct calls expand per second.
-        tuning: the times and the speeds at which a search may be stopped.
+        rate: the number of states per second that a search with direct calls expands.
+        tuning: contains the times and the speeds at which a search may be stopped.
     """
 
     rate: float

@@ -1,16 +1,16 @@
 """The compiled loops, which expand a block of packed states and store the new states.
 
 A packed state consists of 64-bit words. A slot is a group of bits that contains the number of one value of the state.
-Each action instance and each predicate has a decision tree: each node reads a slot, and the leaf gives the result. If a
-path through a tree is unknown, because it has not been learned yet, the loop records the path, and the state waits
-until the function of the spec has been called.
+Each action instance and each predicate has a decision tree: each node reads a slot, and a leaf gives the result. If a
+path through a tree is unknown, because it has not been learned yet, the loop records the path and defers the state. It
+processes the state in a later call, after the function of the spec has been called.
 
 A block is processed in three passes. `expand` generates the next states of a part of the block. `insert` finds the new
-states; each worker uses its own region of the hash table. `append` counts and stores the new states of a part, in the
-order in which the oracle finds them, so the counts do not depend on the number of workers.
+states; each worker uses its own region of the hash table. `append` counts and stores the new states of a part. It does
+so in the order in which the oracle finds them, so the counts do not depend on the number of workers.
 
-The loops take their arrays in named tuples; see `arrays`. Compared with separate arguments, this adds 5 to 10
-microseconds to a call, which takes milliseconds, and 2 % to the time to compile. `loop_cache.SOURCES` lists the files
+The loops take their arrays in named tuples; see `arrays`. Compared with separate arguments, named tuples add 5 to 10
+microseconds to a call that takes milliseconds, and 2 % to the compilation time. `loop_cache.SOURCES` lists the files
 from which the loops are compiled.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
@@ -36,9 +36,10 @@ from leadline.checker.observing.step_slots import SECOND
 INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
 """The entries of a cursor, which is the position of a loop in a part of a block.
 
-`INDEX` is the first state that has not been visited, `WAITING` the number of earlier states that wait for unknown
-paths, `ASKED` the number of recorded unknown paths, and `FILLED` the number of filled entries of the buffer. `PATIENT`
-is whether the loop continues when no more paths can be recorded. `PLACES` is the number of entries.
+`INDEX` is the first state that has not been visited, `WAITING` the number of earlier states that are deferred because
+of unknown paths, `ASKED` the number of recorded unknown paths, and `FILLED` the number of filled entries of the buffer.
+`PATIENT` is 1 if the loop continues when there is no room to record further paths, otherwise 0. `PLACES` is the number
+of entries.
 """
 
 TREE, NODE, NUMBER, WANTED, FIELDS = range(5)
@@ -76,7 +77,7 @@ RECENT = np.uint64(2**14)
 
 @njit(inline="always")
 def _differ(states, index, others, other, bits, which):
-    """Return whether two packed states differ in the bits that are set in row `which` of `bits`."""
+    """Whether two packed states differ in one of the bits that are set in row `which` of `bits`."""
     for cell in range(states.shape[1]):  # noqa: SIM110
         if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
             return True
@@ -85,7 +86,6 @@ def _differ(states, index, others, other, bits, which):
 
 @njit(inline="always")
 def _is_outside(outside, index):
-    """Return whether a state does not satisfy the constraint `Spec.within`."""
     return len(outside) > 0 and outside[index]
 
 
@@ -109,16 +109,16 @@ def _same(states, index, others, other):
 
 @njit(inline="always")
 def _first_place(mixed, places):
-    """Map a hash to a number below `places`: the first table entry to try, or the region of the table.
+    """Map a hash to a number below `places`, which is a position in the hash table or the number of a region.
 
-    Only the upper half of the hash is used, because the lower half is stored in the entry.
+    The upper half of the hash is used, because the lower half is stored in the table entry.
     """
     return np.int64(((mixed >> HALF) * np.uint64(places)) >> HALF)
 
 
 @njit()
 def _ask(pool, tree, row, cursor, unknown, rows):
-    """Record an unknown path, if there is room. A path that is already recorded is counted once more."""
+    """Record an unknown path if there is room for it. If the path is already recorded, increase its count."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -140,7 +140,7 @@ def _ask(pool, tree, row, cursor, unknown, rows):
 
 @njit(inline="always")
 def _taken_up(cursor):
-    """Begin or continue the loop over a part. Return the number of waiting states, which are visited first."""
+    """Begin or continue the loop over a part. Return the number of deferred states, which are visited first."""
     waiting = cursor[WAITING]
     cursor[WAITING] = cursor[ASKED] = 0
     return waiting
@@ -148,7 +148,7 @@ def _taken_up(cursor):
 
 @njit(inline="always")
 def _has_next(cursor, last, turn, waited, waiting, unknown):
-    """Return whether there is another state to visit, and room to record that it waits for an unknown path."""
+    """Return whether there is another state to visit, and room to defer it if its path is unknown."""
     if cursor[ASKED] == len(unknown) and not cursor[PATIENT]:
         return False
     return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
@@ -156,20 +156,20 @@ def _has_next(cursor, last, turn, waited, waiting, unknown):
 
 @njit(inline="always")
 def _next(cursor, turn, waited, waiting):
-    """Return the next state to visit: a waiting state, or else the first state that has not been visited."""
+    """Return the next state to visit: a deferred state, or else the first state that has not been visited."""
     return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
 
 
 @njit(inline="always")
 def _wait(cursor, index, waiting):
-    """Add a state to the states that wait for an unknown path."""
+    """Add a state to the deferred states."""
     waiting[cursor[WAITING]] = index
     cursor[WAITING] += 1
 
 
 @njit(inline="always")
 def _pause(cursor, last, turn, waited, waiting):
-    """Store the position of the loop. Return whether all states of the part were visited and no state waits."""
+    """Store the position of the loop. Return whether all states of the part have been processed."""
     for rest in range(turn, waited):
         _wait(cursor, waiting[rest], waiting)
     cursor[INDEX] += max(turn - waited, 0)
@@ -178,19 +178,20 @@ def _pause(cursor, last, turn, waited, waiting):
 
 @njit(nogil=True)
 def expand(part, packed, answered, first, generated, wanted, guarding, first_step, reads, learned):
-    """Generate the next states of the remaining states of a part, and write them to the buffer of the part.
+    """Generate the next states of the remaining states of a part, and write them to the part's buffer.
 
-    For each next state, its hash, its parent, the action instance and the results of the predicates on the step are
-    also written. If a state meets an unknown path, its next states are generated in a later call.
+    The loop also writes the hash and the predecessor of each next state, the action instance, and the results of the
+    predicates on the step. If a path of a state is unknown, the state is deferred to a later call.
 
     Parameters:
         part, packed, generated, guarding, learned: the named tuples `Part`, `Packed`, `SuccessorArrays`, `Guarding`
             and `Learned`.
-        answered: the results of direct calls on the waiting states.
+        answered: the results of direct calls on the deferred states.
         first: the first state of the part.
         wanted: for each predicate on steps, whether to evaluate it.
         first_step: the index of the first tree that belongs to a predicate on steps.
-        reads: for each predicate on steps and each word, the bits that its tree reads in either state.
+        reads: for each predicate on steps and each word, the bits that its tree reads in one or both states of the
+            step.
 
     Returns:
         Whether the buffer is full.
@@ -289,7 +290,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
 
 @njit()
 def _route(first, last, begins, filled, parents, hashes, routes, regions):
-    """Group the next states of a part by the region of the hash table, in breadth-first order within each region."""
+    """Group the next states of a part by region of the hash table. Within a region, they are in breadth-first order."""
     count = len(regions) - 1
     regions[:] = 0
     for place in range(filled):
@@ -316,13 +317,14 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
         regions, routes: the next states of each region, for each part of the block; see `SuccessorArrays`.
         found: the packed next states of all parts. The shape is (parts * room, words).
         hashes: the hashes of the next states.
-        places: is set, for each next state, to the position of its table entry, or to -1 if the state is not new. The
+        places: an output. For each next state, the position of its table entry, or -1 if the state is not new. The
             entry contains a temporary number, which `append` replaces by the number of the state.
-        new: is set, for each region and part, to the number of new states.
+        new: an output. For each region and part, the number of new states.
         states, table: the stored states and the hash table.
 
     Returns:
-        A number without a meaning. It prevents the compiler from removing loads of memory.
+        A number without meaning. It is returned so that the compiler does not remove memory loads that only fill the
+        CPU cache.
     """
     size = len(table) // (regions.shape[1] - 1)
     low, high = region * size, (region + 1) * size
@@ -383,7 +385,7 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
 
 @njit(nogil=True)
 def append(part, count, first, last, filled, generated, max_states, kept, counted):
-    """Count the steps of a part of a block, and store its new states in order, up to a limit.
+    """Count the steps of a part of a block, and store its new states in order until a limit is reached.
 
     Parameters:
         part: the number of the part.
@@ -448,7 +450,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
 
 @njit()
 def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
-    """Remove the states after a limit from the hash table. They were added last, so no other entry depends on them."""
+    """Remove the states beyond a limit from the hash table. This is possible because they were added last."""
     for part in range(first_part, len(filled)):
         for place in range(filled[part]):
             parent = parents[part, place]
@@ -461,7 +463,7 @@ def _take_back(first_part, first_parent, first_place, filled, parents, places, t
 def rebuild(region, regions, first, last, states, table):
     """Add a range of distinct states to one region of the hash table.
 
-    If `first` is 0, the region is cleared first.
+    If `first` is 0, the existing entries of the region are removed.
 
     Parameters:
         region, regions: the region, and the number of regions.
@@ -469,8 +471,8 @@ def rebuild(region, regions, first, last, states, table):
         states, table: the stored states and the hash table.
 
     Returns:
-        The first state that is equal to an earlier state, at which the loop stops, or -1; and a number without a
-        meaning, which prevents the compiler from removing loads of memory.
+        Two numbers. The first is the first state that is equal to an earlier state, or -1 if all states are distinct.
+        The loop stops at an equal state. The second number has no meaning; see `insert`.
     """
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
@@ -506,11 +508,11 @@ def rebuild(region, regions, first, last, states, table):
 
 @njit(nogil=True)
 def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
-    """Return the first state that cannot have been reached by the recorded step, or -1 if there is no such state.
+    """Return the first state whose recorded step is not possible, or -1 if there is no such state.
 
     Parameters:
         first, last: the range of states to check; `last` is excluded.
-        initials: the number of initial states, which have no parent.
+        initials: the number of initial states, which have no predecessor.
         instances: the number of action instances.
         sizes: for each slot, the number of its values.
     """
@@ -527,12 +529,13 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
 
 @njit(nogil=True)
 def note_holders(first, last, begins, states, word, shift, mask, holders):
-    """Find, for each number of each slot, the first state that contains it.
+    """Find the first state that contains each number of each slot.
 
     Parameters:
         first, last: the range of states to search; `last` is excluded.
-        begins: for each slot, the position of its number 0 in `holders`, followed by the length of `holders`.
-        holders: is set to the first state for each number. It is -1 for a number that no state contained so far.
+        begins: for each slot, the position in `holders` that belongs to its number 0; followed by the length of
+            `holders`.
+        holders: the output. For each number, the first state that contains the number, or -1 if no state contains it.
 
     Returns:
         The first state that contains a number outside the range of its slot, or -1 if there is no such state.
@@ -556,7 +559,7 @@ def hash_all(states, hashes):
 
 @njit(nogil=True)
 def keep(count, new, found, places, states, table):
-    """Store the new states that `insert` has found, in order. Unlike `append`, this does not count steps."""
+    """Store the new states that `insert` has found, in order. This loop does not count steps; `append` does."""
     for index in new:
         for cell in range(states.shape[1]):
             states[count, cell] = found[index, cell]
@@ -566,20 +569,20 @@ def keep(count, new, found, places, states, table):
 
 @njit(nogil=True)
 def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tree, pool):
-    """Evaluate the predicates on states, for the remaining states of a part.
+    """Evaluate the predicates on the remaining states of a part.
 
-    A state that meets an unknown path waits for it.
+    If a path of a state is unknown, the state is deferred to a later call.
 
     Parameters:
         part, packed: the named tuples `Part` and `Packed`.
-        first: the first state of all parts.
-        inherit: for each predicate, whether the result is known to be false for the parents of all these states. Then
-            it is also false for a state that equals its parent in all bits that the predicate reads.
+        first: the index of the first state, counted over all parts.
+        inherit: for each predicate, whether its result is known to be false for the predecessors of all these states.
+            If so, it is also false for every state that equals its predecessor in all bits that the predicate reads.
         reads: for each predicate and word, the bits that its tree reads.
         wanted: for each predicate, whether to evaluate it.
-        shown: is set, for each state and predicate, to whether the state violates the property or satisfies the
+        shown: the output. For each state and predicate, whether the state violates the property or satisfies the
             witness.
-        first_tree: the index of the first tree that belongs to one of the predicates.
+        first_tree: the index of the tree of the first predicate.
         pool: the nodes of the trees.
     """
     cursor, last, waiting, unknown, rows = part
@@ -615,8 +618,7 @@ def steps_into(part, packed, targets, table, steps, instances, learned):
     Parameters:
         part, packed, learned: the named tuples `Part`, `Packed` and `Learned`.
         targets, table: the packed target states, and their hash table.
-        steps: is filled with the steps. Each is written as the state before, the action instance, and the index of the
-            target.
+        steps: the output. Each step is given as the predecessor, the action instance, and the index of the target.
         instances: the number of action instances.
 
     Returns:

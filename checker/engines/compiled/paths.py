@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Place(Hashable, Protocol):
-    """The type of the identifiers of states: a number, or a level and a number in the level."""
+    """The type of state identifiers. An identifier is a number, or a level and a number in the level."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 
@@ -40,8 +40,8 @@ class Paths(Generic[S, P]):
         state_at: a function that returns the state at a place.
         level_of: a function that returns the level of the state at a place. The level of the initial states is 1.
         steps_into: a function that takes the places of states of one level, and returns the steps that lead to them
-            from the previous level, in order. Each step is given as the place of the state before, the action
-            instance, and the place of the state after.
+            from the previous level, in order. Each step is given as the place of the predecessor, the action instance,
+            and the place of the state.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Paths(Generic[S, P]):
         return self._states[place]
 
     def know(self, place: P, state: S) -> None:
-        """Store the state at a place, so that `state_at` is not called for it, and add it to the targets."""
+        """Add a state to the targets, and store it. `state_at` is then not called for its place."""
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
@@ -76,11 +76,11 @@ class Paths(Generic[S, P]):
 
 
 def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> Steps:
-    """Find all steps from a range of states to some target states. A search stores only one step to each state.
+    """Find all steps from a range of states to some target states. (A search stores only one step to each state.)
 
     Parameters:
         expander: contains the states and the transition tables.
-        targets: a function that returns the packed target states, in the current packing.
+        targets: a function that returns the target states, packed with the current packing.
         first, last: the range of states in which the steps begin; `last` is excluded.
 
     Returns:
@@ -111,12 +111,12 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
 
 
 def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint64]) -> Steps:
-    """Find all steps from some states to some target states. Action instances with unknown paths are called.
+    """Find all steps from some states to some target states. If a path is unknown, call the action.
 
     Parameters:
         expander: contains the states and the transition tables.
         indices: the indices of the states in which the steps begin.
-        targets: the packed target states, in the current packing.
+        targets: the target states, packed with the current packing.
     """
     wanted = {target.tobytes(): number for number, target in enumerate(targets)}
     tables, packing, found = expander.tables, expander.store.packing, Steps()

@@ -1,4 +1,4 @@
-"""The position of a compiled search: the states searched so far, and the violations and witnesses found."""
+"""The position of a compiled search: how far it has come, and the violations and witnesses that it has found."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ class Position:
     States are given as indices in the store.
 
     Attributes:
-        counts: for each action instance, the number of generated steps, and the number of these that led to a new
-            state. The shape is (action instances, 2).
+        counts: for each action instance, the number of its steps, and how many of these steps led to a new state. The
+            shape is (action instances, 2).
         seen: for each predicate on states, the first states that violate the property or satisfy the witness.
         steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
-            step is given as the state before, the action instance, and the slot numbers of the state after.
-        dead: the first states without a next state.
+            step is given as the state before the step, the action instance, and the number of the value in each slot of
+            the state after the step.
+        dead: the first deadlocked states (states without a next state).
         next: the first state that has not been expanded.
         checked: the first state on which the predicates have not been evaluated.
-        level_end: the end of the current level, which is excluded.
-        levels: the first state of each level up to the current one.
+        level_end: the first state after the current level.
+        levels: the first state of each level, up to the current level.
         outside: for each level, the number of its states that do not satisfy the constraint `Spec.within`.
         seconds: the number of wall-clock seconds used by earlier runs.
     """
@@ -50,7 +51,7 @@ class Position:
         """Return the position of a search that has not begun.
 
         Parameters:
-            tables: the tables of the search.
+            tables: the transition tables of the search.
         """
         return cls(
             counts=np.zeros((tables.instances, 2), np.int64),

@@ -1,4 +1,4 @@
-"""A search problem, which all attempts at a search share. A search starts again when it has to change its tables."""
+"""A search problem. If a search starts again with different transition tables, the problem remains unchanged."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ class Problem(Generic[S]):
     Attributes:
         spec: the spec to search.
         limits: the limits of the search.
-        budget: the time and the memory that all attempts at the search may use together.
+        budget: the time and the memory that all attempts together may use.
         workers: the threads and processes that share the work.
         progress: a function that is called regularly with the current statistics, or None.
         tuning: internal sizes and times.
         checkpoint: the folder in which the search is saved regularly, or None if it is not saved.
-        large: the number of states from which a level is left to a different engine, or None to search all levels.
-        forecast: decides whether the search stops because direct calls are faster, or None if it does not.
+        large: the minimum number of states of a level that a different engine has to search. None if this engine
+            searches all levels.
+        forecast: stops the search if direct calls are faster. None if the search continues in any case.
         purity: checks that the functions of the spec are pure.
     """
 

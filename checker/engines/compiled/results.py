@@ -14,7 +14,7 @@ from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.observing.nodes import Leaf, Node, Parts, Struct
-from leadline.checker.properties import Property
+from leadline.checker.properties import DEADLOCK, Property
 from leadline.checker.result import ActionCount
 from leadline.checker.spec import Spec
 from leadline.checker.state import is_component
@@ -26,7 +26,8 @@ P = TypeVar("P")
 StepsSeen = Sequence[Sequence[tuple[P, int, Sequence[int]]]]
 """For each predicate on steps, the steps that violate the property or satisfy the witness.
 
-Each step is given as the identifier of the state before, the action instance, and the slot numbers of the state after.
+Each step is given as the identifier of the state before the step, the action instance, and the number of the value in
+each slot of the state after the step.
 """
 
 BLOCK = 16_384
@@ -38,8 +39,8 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
 
     Parameters:
         spec: the spec.
-        counts: for each action instance, the number of generated steps, and the number of these that led to a new
-            state. The shape is (action instances, 2).
+        counts: for each action instance, the number of its steps, and how many of these steps led to a new state. The
+            shape is (action instances, 2).
     """
     actions = {action.name: ActionCount() for action in spec.actions}
     for instance, (generated, distinct) in zip(spec.instances, counts.tolist(), strict=True):
@@ -48,19 +49,21 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
     return actions
 
 
-def violated(tables: TransitionTables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSeen[P], dead: bool) -> bool:
-    """Return whether a search found a violation of a property.
+def violated(
+    tables: TransitionTables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSeen[P], dead: bool
+) -> list[str]:
+    """Return the names of the properties that a search found to be violated.
 
     Parameters:
         tables: the transition tables of the search.
         seen: for each predicate on states, the states that violate the property or satisfy the witness.
         steps_seen: for each predicate on steps, the steps that violate the property or satisfy the witness.
-        dead: whether a state without a next state was found.
+        dead: whether a deadlocked state (a state without a next state) was found.
     """
     checks = (*tables.state_checks, *tables.step_checks)
-    return (tables.spec.check_deadlock and dead) or any(
-        shown and not item.kind.is_witness for item, shown in zip(checks, (*seen, *steps_seen), strict=True)
-    )
+    pairs = zip(checks, (*seen, *steps_seen), strict=True)
+    names = [item.name for item, shown in pairs if shown and not item.kind.is_witness]
+    return [*names, DEADLOCK.name] if tables.spec.check_deadlock and dead else names
 
 
 def sightings(
@@ -70,11 +73,11 @@ def sightings(
     dead: Sequence[P],
     target: Callable[[P], S],
 ) -> dict[Property, list[Sighting[S]]]:
-    """Return, for each property, the states and steps that violate it, or that satisfy it if it is a witness.
+    """Map each property to the states and steps that violate it, or that satisfy it if it is a witness.
 
     Parameters:
         tables, seen, steps_seen: see `violated`.
-        dead: the states without a next state.
+        dead: the deadlocked states (states without a next state).
         target: a function that takes the identifier of a state and returns the state.
     """
     spec = tables.spec
@@ -95,8 +98,8 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
 
     Parameters:
         expander: contains the states and the transition tables.
-        last: the end of the range of counted states, which must all have been expanded. States that do not satisfy
-            `Spec.within` are not counted.
+        last: the end of the range of states to count, which is excluded. All of these states must have been expanded.
+            States that do not satisfy `Spec.within` are not counted.
     """
     tables = expander.tables
     found = np.zeros(tables.instances, np.int64)
@@ -111,11 +114,12 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
 
 
 def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
-    """Return the values of each field of the state that occur in a search.
+    """Return the values that each field of the state takes in a search.
 
     Parameters:
         expander: contains the states.
-        last: the end of the range of inspected states. States that do not satisfy `Spec.within` are left out.
+        last: the end of the range of states to inspect, which is excluded. States that do not satisfy `Spec.within` are
+            skipped.
     """
     store, layout = expander.store, expander.layout
     most, packing = expander.tuning.field_values, store.packing
@@ -142,7 +146,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
-    """Yield the parts of a state whose values are collected, with their paths and whether they are components."""
+    """Yield the parts of a state whose values are collected, each with its path and whether it is a component."""
     if isinstance(node, Struct):
         for field in attrs.fields(node.cls):
             if field.name in node.children:
@@ -155,7 +159,6 @@ def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, s
 
 
 def _slots(node: Node) -> Sequence[int]:
-    """Return the slots that hold the values of a part of the state."""
     if isinstance(node, Leaf):
         return [node.slot]
     if isinstance(node, Struct | Parts):

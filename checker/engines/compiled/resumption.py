@@ -1,8 +1,9 @@
 """Restores the values of a saved search from its spec, and checks that the spec has not changed.
 
-A checkpoint contains numbers instead of values. To find the value that a number denotes, the actions of the spec are
-called again along a path from an initial state to the first state that contains the number. 64-bit hashes of the values
-select the next state on the path. Then every recorded call is repeated, and some states are expanded again.
+A checkpoint contains numbers instead of values. To find the value of a number, the actions of the spec are called again
+along a path from an initial state to the first state that contains the number. If a call returns several next states,
+the one on the path is recognized by the 64-bit hashes of its values. To check that the spec has not changed, every
+recorded call is repeated, and some states are expanded again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Hashes:
 
     Attributes:
         values: for each slot, the hashes of its values in the order of their numbers.
-        members: pairs of the path of a collection and the hash of one of its members, in the order of their slots.
+        members: for each slot of a member of a collection, the path of the collection and the hash of the member.
     """
 
     values: list[list[int]]
@@ -62,17 +63,18 @@ class Hashes:
 
     @property
     def first_member(self) -> int:
-        """The first slot that contains the count of a member of a collection."""
+        """The number of the first slot that belongs to a member of a collection."""
         return len(self.values) - len(self.members)
 
     def extended(
         self, values: Sequence[Sequence[object]], members: Sequence[tuple[str, object]], unused: Unused
     ) -> Hashes:
-        """Return the hashes of more values and members. Hashes that are already here are kept.
+        """Add the hashes of further values and members to the existing hashes, and return the result.
 
         Parameters:
-            values: for each slot, its values in the order of their numbers, beginning with those of these hashes.
-            members: pairs of the path of a collection and a member, beginning with those of these hashes.
+            values: for each slot, its values in the order of their numbers. The values that already have hashes come
+                first.
+            members: pairs of the path of a collection and a member. The members that already have hashes come first.
             unused: see `Resumption.unused`.
 
         Raises:
@@ -90,14 +92,14 @@ class Hashes:
 
 @attrs.frozen(eq=False)
 class SavedStates:
-    """The states of a saved search, and the steps by which they were found.
+    """The states of a saved search, with the step by which each state was found.
 
     Attributes:
         packing: the packing of the states.
         states: the packed states. The shape is (states, words).
-        parents, arrivals: the step by which each state was found, given as the state before and the action instance.
-        initials: the number of initial states, which come first.
-        expanded: the number of expanded states, which begin with the first state.
+        parents, arrivals: for each state, its predecessor and the action instance of the step between them.
+        initials: the number of initial states. They are the first states.
+        expanded: the number of expanded states. They are the first states.
         outside: for each state, whether it does not satisfy `Spec.within`. Empty if the spec has no constraint.
     """
 
@@ -110,7 +112,7 @@ class SavedStates:
     outside: NDArray[np.bool_]
 
     def row(self, index: int) -> list[int]:
-        """Return the slot numbers of a state."""
+        """Return the number of the value in each slot of a state."""
         return self.packing.unpack(self.states[index])
 
 
@@ -126,7 +128,7 @@ class Resumption(Generic[S]):
     Attributes:
         values: for each slot, its values in the order of their numbers. A value is `NO_VALUE` if no saved state
             contains its number.
-        members: pairs of the path of a collection and one of its members, in the order of their slots. A member is
+        members: for each slot of a member of a collection, the path of the collection and the member. A member is
             `NO_VALUE` if no saved state contains it.
 
     Raises:
@@ -138,7 +140,7 @@ class Resumption(Generic[S]):
         self.spec, self._adjustments, self._hashes, self._saved = spec, adjustments, hashes, saved
         layout = self._layout()
         if layout.slots != hashes.first_member:
-            raise SpecChanged("its states have other components")
+            raise SpecChanged("its states have different components than in the saved search")
         self._root = layout.root
         self.values: list[list[object]] = [[NO_VALUE] * len(known) for known in hashes.values]
         self.members: list[tuple[str, object]] = [(path, NO_VALUE) for path, _ in hashes.members]
@@ -161,7 +163,7 @@ class Resumption(Generic[S]):
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """Return, for each number of each slot, the first state that contains it, or -1 if no state does."""
+        """Return the first state that contains each number of each slot, or -1 if no state contains the number."""
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
@@ -171,27 +173,26 @@ class Resumption(Generic[S]):
                 first, last, begins, saved.states, packing.word, packing.shift, packing.mask, holders
             )
             if wrong >= 0:
-                raise ValueError(f"state {wrong} has a number without a value")
+                raise ValueError(f"state {wrong} contains a number that is not the number of a value")
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
-        """Map the path of a collection and the hash of a member to the member's slot, if a saved state contains it."""
+        """Map pairs of a collection's path and a member's hash to the slot of the member."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
 
     def _sample(self) -> list[int]:
-        """Return the indices of the states to expand again."""
         expanded, outside = self._saved.expanded, self._saved.outside
         within = np.flatnonzero(~outside[:expanded]) if len(outside) else np.arange(expanded)
         places = np.linspace(0, len(within) - 1, min(EXPANDED_AGAIN, len(within)), dtype=np.int64)
         return [int(index) for index in within[places]]
 
     def _replay(self, wanted: Iterable[int]) -> None:
-        """Restore some states, and the states on the paths to them, by calling actions from the initial states on."""
+        """Restore some states, and all states on the paths to them, by calling the actions again."""
         initials = {tuple(self._row(state)): state for state in self.spec.initials()}
         rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
         if initials.keys() != set(rows):
-            raise SpecChanged("it has other initial states")
+            raise SpecChanged("it has different initial states than in the saved search")
         self._states.update(enumerate(map(initials.__getitem__, rows)))
         before: tuple[int, int] = (-1, -1)
         after: dict[tuple[int, ...], S] = {}
@@ -209,7 +210,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """Return some states and the states on the paths to them, except initial states, in the order of discovery."""
+        """Return some states and all states on the paths to them, in the order of discovery, without initial states."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -220,7 +221,9 @@ class Resumption(Generic[S]):
         return sorted(found)
 
     def _row(self, state: S) -> list[int]:
-        """Return the slot numbers of a state. Raise SpecChanged if a value does not have a number."""
+        """Return the number of the value in each slot of a state. Raise SpecChanged if a value does not have a
+        number.
+        """
         numbers = [0] * len(self.values)
         self._number(self._root, state, numbers)
         return numbers
@@ -245,7 +248,7 @@ class Resumption(Generic[S]):
                 for member, count in node.counts(value).items():
                     slot = self._slots.get((node.path, content("", member)))
                     if slot is None:
-                        raise SpecChanged(f"{node.path} holds other members")
+                        raise SpecChanged(f"{node.path} contains different members than in the saved search")
                     self.members[slot - self._hashes.first_member] = node.path, member
                     numbers[slot] = self._number_of(slot, node.path, count)
 
@@ -263,20 +266,21 @@ class Resumption(Generic[S]):
 
     @property
     def unused(self) -> Unused:
-        """The numbers for which no value was restored, as pairs of a slot and a number."""
+        """The pairs of a slot and a number whose value was not restored, because no saved state contains it."""
         slots = enumerate(self.values)
         return frozenset(
             (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
         )
 
     def compare(self, calls: Iterable[LoggedCall]) -> None:
-        """Repeat recorded calls, and expand some states of the search again.
+        """Repeat the recorded calls, and expand some states of the search again. Compare the results.
 
         Parameters:
-            calls: the recorded calls from which the search has learned.
+            calls: the recorded calls.
 
         Raises:
-            SpecChanged: a call reads other slots or returns another result, or a state has other next states.
+            SpecChanged: a call reads different slots or returns a different result than before, or a state has
+                different next states.
         """
         with _changed():
             numbers = Numbers(self.values, self.members)
@@ -288,13 +292,13 @@ class Resumption(Generic[S]):
             self._expand_sample()
 
     def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Return whether every number in some rows has a value. If not, no saved state depends on the call."""
+        """Return whether the value of every number in some rows was restored."""
         first = self._hashes.first_member
         numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
 
     def _expand_sample(self) -> None:
-        """Expand some states again, and check that their next states were saved. Raise SpecChanged if one was not."""
+        """Expand some states again. Raise SpecChanged if a next state is not among the saved states."""
         wanted: dict[int, str] = {}
         for index in self._sample():
             for instance in self.spec.instances:
@@ -325,10 +329,10 @@ class _Calls(Generic[S]):
         self._hash_of: dict[tuple[int, int], int] = {}
 
     def make_again(self, logged: LoggedCall) -> None:
-        """Repeat a recorded call, and check that it reads no other slots and returns the same result.
+        """Repeat a recorded call. Check that it reads no further slots and returns the same result.
 
         Raises:
-            SpecChanged: the call reads a slot that was not read before, or returns another result.
+            SpecChanged: the call reads a slot that was not read before, or returns a different result.
         """
         caller, tree = self._caller, logged.tree
         caller.precision[tree] = logged.precision
@@ -336,7 +340,7 @@ class _Calls(Generic[S]):
             told_apart, caller.told_apart[tree] = caller.told_apart[tree], frozenset()
             caller.precision[tree] = logged.precision
             if not self._is_as_logged(logged):  # repeated without distinctions by type that were added later
-                raise SpecChanged(f"{caller.name_of(tree)} does something else")
+                raise SpecChanged(f"{caller.name_of(tree)} returns different results than in the saved search")
             caller.told_apart[tree] = told_apart
 
     def _is_as_logged(self, logged: LoggedCall) -> bool:
@@ -351,7 +355,9 @@ class _Calls(Generic[S]):
         return call.gave == logged.gave
 
     def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
-        """Return the slots that a step writes, with hashes of the values, except for values that were read and kept."""
+        """Return the slots that a step writes, each with the hash of the written value. A slot that was read before and
+        keeps its value is left out.
+        """
         (row,) = logged.rows
         written = []
         for slot, number in sorted(step.items()):
@@ -377,7 +383,7 @@ def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Refuse values that have the same hash, because a saved state could then have either of them.
+    """Raise an error if two values have the same hash, because a saved state could then contain either of them.
 
     Parameters:
         values: the values.
@@ -387,19 +393,19 @@ def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: 
     met: set[Hashable] = set()
     for place, (value, hashed) in enumerate(zip(values, hashes, strict=True)):
         if hashed in met and place not in unused:
-            raise LeadlineError(f"a checkpoint cannot save {value!r}, which looks like a different value")
+            raise LeadlineError(f"a checkpoint cannot save {value!r}, because a different value has the same hash")
         if place not in unused:
             met.add(hashed)
 
 
 def _check_type(node: Struct | Parts | Collection, value: object) -> None:
     if type(value) is not (tuple if isinstance(node, Parts) else node.cls):
-        raise SpecChanged(f"{node.path or 'the state'} is of another type")
+        raise SpecChanged(f"{node.path or 'the state'} has a different type than in the saved search")
 
 
 @contextmanager
 def _changed() -> Iterator[None]:
-    """Replace errors of the spec by `SpecChanged`, because they were not raised when the search was saved."""
+    """Raise `SpecChanged` in place of errors of the spec, because they did not occur before the search was saved."""
     try:
         yield
     except SpecError as error:

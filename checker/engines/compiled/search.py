@@ -1,4 +1,4 @@
-"""Breadth-first search over packed states. Its verdicts, counts and trace lengths equal those of the oracle."""
+"""A breadth-first search over packed states. It finds the same verdicts, counts and trace lengths as the oracle."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ _log = logging.getLogger("leadline")
 
 
 class HandOver(Exception):
-    """Raised when the next level is so large that a different engine is to expand it; see `Problem.large`."""
+    """Raised when the next level must be expanded by a different engine, because it is large; see `Problem.large`."""
 
 
 class CompiledSearch(Generic[S]):
-    """One attempt at a search. Use `explore` to run a search, which can take several attempts.
+    """One attempt at a search. A search can take several attempts; use `explore` to run it.
 
     Parameters:
         problem: the spec to search, with the limits and the resources.
-        adjustments: facts about the spec that were found in earlier attempts.
-        saved: the checkpoint of an earlier run from which the search continues, or None.
-        numbers: the numbers of the values in a search that the Spark engine saved and resumes, or None.
+        adjustments: the facts about the spec that earlier attempts have found.
+        saved: the checkpoint from which the search continues, or None for a new search.
+        numbers: the saved numbers of the values if the Spark engine resumes a search, otherwise None.
 
     Attributes:
         at: the position of the search.
@@ -96,7 +96,7 @@ class CompiledSearch(Generic[S]):
         self._saved_at = self._reported_at = time.monotonic()
 
     def _new_tables(self, saved: Snapshot | None, numbers: Numbers | None) -> TransitionTables[S]:
-        """Return transition tables for this attempt: new tables, or tables for the values of a saved search."""
+        """Return the transition tables for this attempt, with the values of the saved search if there is one."""
         problem, adjustments = self._problem, self._adjustments
         first = self._initials[: self.limits.max_states] if saved is None else []
         if saved is not None:
@@ -115,7 +115,9 @@ class CompiledSearch(Generic[S]):
         no_room = self.budget.out_of_memory(store.bytes_used + store.bytes_to_grow(0))
         if no_room or store.count > store.room:
             reason = no_room or self.expander.no_room()
-            raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, which are too many: {reason}")
+            raise LeadlineError(
+                f"{self.checkpoint.folder} contains {store.count:,} states, which is too many here: {reason}"
+            )
         self.checkpoint.read(saved, store.states, store.parents, store.arrivals)
         store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
         try:
@@ -167,7 +169,7 @@ class CompiledSearch(Generic[S]):
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached.
 
         Raises:
-            HandOver: the next level is so large that a different engine is to expand it.
+            HandOver: the next level must be expanded by a different engine.
             SpecError: an action or a property raised an exception or is not a pure function.
             ShapeChanged, NotRecorded, NewKind, Crowded: the search must start again; see `Adjustments`.
         """
@@ -180,7 +182,7 @@ class CompiledSearch(Generic[S]):
         return self._result(stop)
 
     def _out_of_memory(self) -> Stop:
-        """Free memory after a failed allocation, and return the reason to stop. No checkpoint is saved from then on."""
+        """Free memory after a failed allocation, and return the reason to stop. Disable checkpoints from then on."""
         self._is_cut_short = True
         self.expander.free()
         return self.expander.no_room()
@@ -206,10 +208,11 @@ class CompiledSearch(Generic[S]):
         )
 
     def _covered(self, stop: Stop | None) -> CoverageCounts | None:
-        """Return the coverage of the search, or None if counting was interrupted or there was not enough memory.
+        """Return the coverage of the search, or None if there was not enough time or memory to compute it.
 
         Parameters:
-            stop: the reason why the search stopped. If it stopped at a limit, it is not started again to count.
+            stop: the reason why the search stopped, or None. If a limit was reached, the search is not restarted to
+                compute the coverage.
         """
         at, expander = self.at, self.expander
         shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
@@ -245,8 +248,8 @@ class CompiledSearch(Generic[S]):
                 at.levels.append(at.next)
                 at.level_end = expander.store.count
             if at.next == at.levels[-1]:
-                if self._violated() and not self.limits.keep_going:
-                    return FIRST_VIOLATION
+                if stop := self.limits.stop_after(self._violated(), expander.within(0, expander.store.count)):
+                    return stop
                 if not expander.within(at.next, at.level_end):
                     return None  # no state of the level satisfies `Spec.within`
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
@@ -272,21 +275,18 @@ class CompiledSearch(Generic[S]):
         return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first states show the number of steps
 
     def _is_large(self, states: int) -> bool:
-        """Return whether a level with this number of states is left to a different engine."""
         return self._problem.large is not None and states >= self._problem.large
 
     def _too_many(self, states: int) -> bool:
-        """Return whether a number of states exceeds the limit `Limits.max_states`."""
         return self.limits.max_states is not None and states > self.limits.max_states
 
     def _report(self) -> None:
-        """Call the progress function if it was not called in the last `Tuning.progress_seconds`."""
         if self._problem.progress is not None and time.monotonic() - self._reported_at > self.tuning.progress_seconds:
             self._problem.progress(self._statistics())
             self._reported_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
-        """Expand the states from the current position up to `last`, which is excluded."""
+        """Expand the states before index `last` that have not been expanded yet."""
         at, expander, traces = self.at, self.expander, self.limits.traces
         found = expander.find(at.next, last, [traces - len(steps) for steps in at.steps_seen])
         cut_short = self._too_many(expander.store.count + sum(found.new))
@@ -304,7 +304,7 @@ class CompiledSearch(Generic[S]):
             raise self._cut_short()
 
     def _check_states(self) -> None:
-        """Evaluate the predicates on all states on which they have not been evaluated yet."""
+        """Evaluate the predicates on the states on which they have not been evaluated yet."""
         at, store = self.at, self.expander.store
         # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
         missing = [self.limits.traces - len(seen) for seen in at.seen]
@@ -327,7 +327,7 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Record which states from `first` on do not satisfy `Spec.within`, and correct the counts."""
+        """Record which states from `first` on do not satisfy `Spec.within`, and subtract them from the counts."""
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):
@@ -336,11 +336,11 @@ class CompiledSearch(Generic[S]):
         at.outside[len(at.levels)] += int(outside.sum())
 
     def _cut_short(self) -> StopSearch:
-        """Return the exception that stops the search at the maximum number of states."""
+        """Return the exception that stops a search when it reaches the maximum number of states."""
         self._is_cut_short = True
         return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
-    def _violated(self) -> bool:
+    def _violated(self) -> list[str]:
         dead = bool(self.expander.store.counters[kernel.DEADLOCKS])
         return results.violated(self.expander.tables, self.at.seen, self.at.steps_seen, dead)
 
@@ -378,14 +378,13 @@ class CompiledSearch(Generic[S]):
         )
 
     def _level_of(self, index: int) -> int:
-        """Return the level of a state. The level of the initial states is 1."""
         return int(np.searchsorted([*self.at.levels, self.at.level_end], index, side="right"))
 
     def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return the steps that lead to some states of one level from the previous level.
+        """Return the steps that lead to some states of a level from the previous level.
 
-        If a single trace is wanted, or if the search for further steps is stopped, return only the step by which each
-        state was found.
+        If the user wants a single trace, or if a limit stops this method, return only the step by which each state was
+        found.
         """
         at, store, level = self.at, self.expander.store, self._level_of(places[0])
         if self.limits.traces > 1:
@@ -415,8 +414,8 @@ def explore(
             is used.
         progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
-        forecast: decides whether the search stops because direct calls are faster, or None if it does not.
-        spent: the number of seconds that were spent before this call.
+        forecast: stops the search if direct calls are faster. None if the search continues in any case.
+        spent: the number of seconds before this call that count towards the time limit.
 
     Returns:
         The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
@@ -461,7 +460,9 @@ def explore(
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
 ) -> tuple[Checkpoint | None, Snapshot | None]:
-    """Open the checkpoint folder in the settings. Return it, or None, and the search saved in it if it is resumed."""
+    """Open the checkpoint folder that the settings name. Return the folder, or None if no folder is named, and the
+    saved search, or None if the search is new.
+    """
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
         return None, None
@@ -473,7 +474,7 @@ def _opened(
 
 
 def _search_once(spec: Spec[S]) -> None:
-    """Search a small spec in this thread, so that every compiled loop of the engine is compiled."""
+    """Search a small spec in this thread, which causes every loop of the engine to be compiled."""
     limits, workers = Limits(traces=2, keep_going=True), Workers(1)
     try:
         search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))

@@ -1,4 +1,4 @@
-"""The identity of a search: the data that must not have changed when a saved search is resumed."""
+"""The identity of a search: the data that must be unchanged when a saved search is resumed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ S = TypeVar("S")
 
 
 def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
-    """Return the identity of a search. A saved search can only be resumed by a search with the same identity.
+    """Return the identity of a search. It must equal the identity of a saved search for the saved search to be resumed.
 
-    Limits that do not belong to the identity, such as the depth, may change.
+    Some limits, such as the depth, are not part of the identity and may change.
 
     Parameters:
         spec, limits: the spec and the limits of the search.
@@ -33,6 +33,7 @@ def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
         "bounds": {name: value for name, value, *_ in describe_bounds(spec.bounds)},
         "properties": [item.name for item in spec.checks_and_premises],
         "keep_going": limits.keep_going,
+        "sought": list(limits.sought),
         "traces": limits.traces,
         "engine": engine,
         "code": code_digest(spec),
@@ -41,14 +42,14 @@ def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
 
 
 def refuse_other_format(written: bytes, what: str) -> None:
-    """Raise LeadlineError if a search was saved in the file format of another version of leadline.
+    """Raise LeadlineError if the files of a saved search have the format of a different version of leadline.
 
     Parameters:
-        written: the content of the file with the `identity` of the search.
-        what: the subject of the error message.
+        written: the content of the file that contains the `identity` of the search.
+        what: the beginning of the error message, for example "... is a checkpoint".
 
     Raises:
-        LeadlineError: the file has another format version.
+        LeadlineError: the file has a different format version.
     """
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
@@ -57,12 +58,12 @@ def refuse_other_format(written: bytes, what: str) -> None:
 
 
 def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
-    """Raise LeadlineError if a saved search has another identity than the current search.
+    """Raise LeadlineError if the identity of a saved search differs from the identity of the current search.
 
     Parameters:
         found: the saved identity.
         wanted: the identity of the current search.
-        what: the subject of the error message.
+        what: the beginning of the error message, for example "... is a checkpoint".
 
     Raises:
         LeadlineError: the identities differ. The message names the first difference.
@@ -83,6 +84,8 @@ def _other(name: str, found: dict[str, object]) -> str:
             return f"with different properties, {', '.join(value) or 'none'}"
         case "keep_going":
             return f"that was run {'with' if value else 'without'} --keep-going"
+        case "sought" if isinstance(value, list):
+            return f"that seeks first {', '.join(value) or 'any violation'}"
         case "traces":
             return f"that was run with --traces {value}"
         case "engine":

@@ -1,4 +1,4 @@
-"""Snapshots of a search: its position between two blocks of states, without the states."""
+"""Snapshots of a search. They are taken between two blocks of states, and do not contain the states."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ class Snapshot:
     """The data that is needed to continue a search, except for its states.
 
     Attributes:
-        adjustments: facts about the spec that were found in earlier attempts at the search.
+        adjustments: the facts about the spec that earlier attempts at the search have found.
         values: for each slot, its values in the order of their numbers.
         members: the members of collections that have a slot; see `Layout`.
         slots_read, reads_all: the slots that predicates have read; see `TransitionTables`.
         packing: the packing of the states.
-        packings: the number of earlier packings, which is part of the name of the file of states.
+        packings: the number of times that the states were packed again. It is part of the name of the file that
+            contains the states.
         initials: the number of initial states.
         counters: the counters of `kernel.append`.
         outside: for each state, a bit that is 1 if the state does not satisfy `Spec.within`.
@@ -92,7 +93,7 @@ class Snapshot:
             raise ValueError("the parts of the search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
-        """Return the snapshot, without its values, members and log, as an object for `json.dumps`."""
+        """Return the snapshot as an object for `json.dumps`, without the values, the members and the log."""
         at = self.progression
         return {
             "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
@@ -110,10 +111,10 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Return a snapshot, without values, members and log, from an object that `as_json` has returned.
+        """Return the snapshot that an object returned by `as_json` describes. It has no values, no members and no log.
 
         Raises:
-            ValueError, TypeError, KeyError: the object does not have the structure of such an object.
+            ValueError, TypeError, KeyError: the object was not returned by `as_json`.
         """
         return cls(
             adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),

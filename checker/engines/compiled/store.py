@@ -1,4 +1,4 @@
-"""Stores the states found by a search: the packed states, the step that led to each of them, and a hash table."""
+"""Stores the states that a search has found, with the predecessor of each state, and a hash table of the states."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ GROWTH = 1.5
 
 
 class NotASearch(ValueError):
-    """Raised when saved states and steps are inconsistent, so they cannot be the result of a search."""
+    """Raised when saved states and steps are inconsistent, so that no search could have produced them."""
 
 
 class Store:
     """Stores states in the order of discovery.
 
-    The arrays are allocated once, with room for as many states as fit into memory, so they never have to be copied.
-    The operating system allocates pages only when they are written.
+    The arrays are allocated once, with room for as many states as fit into memory, so they never have to be copied. The
+    operating system assigns memory to a page only when the page is written.
 
     Parameters:
         packing: the packing of the states.
@@ -51,15 +51,15 @@ class Store:
         workers: the threads that fill the hash table.
         first: the number of initial states.
         constrained: whether the spec has a constraint, `Spec.within`.
-        tuning: determines how often long loops can be interrupted.
+        tuning: contains the number of states after which a long loop can be interrupted.
 
     Attributes:
         states: the packed states. The shape is (room, words).
-        parents, arrivals: the step by which each state was found, given as the state before and the action instance.
+        parents, arrivals: for each state, its predecessor and the action instance of the step between them.
         outside: for each state, whether it does not satisfy `Spec.within`. Empty if the spec has no constraint.
         room: the number of states for which the arrays have room.
-        table: a hash table with open addressing. An entry consists of half of a state's hash and of the state's index
-            plus one; 0 is an empty entry.
+        table: a hash table with open addressing. An entry consists of half of a state's hash and the state's index plus
+            one. An empty entry is 0.
         counters: the counters of `kernel.append`, such as the number of states.
         packings: the number of times that the states were packed again.
     """
@@ -94,17 +94,17 @@ class Store:
 
     @property
     def packed(self) -> Packed:
-        """The states and their packing, as an argument for compiled loops."""
+        """The states and their packing, as a named tuple for compiled loops."""
         return Packed(self.states, self.outside, self.packing.word, self.packing.shift, self.packing.mask)
 
     @property
     def kept(self) -> Kept:
-        """The states, the steps by which they were found, and the hash table, as an argument for compiled loops."""
+        """The states, their predecessors and the hash table, as a named tuple for compiled loops."""
         return Kept(self.states, self.parents, self.arrivals, self.outside, self.table)
 
     @property
     def bytes_used(self) -> int:
-        """The number of bytes that the states, their steps and the hash table use."""
+        """The number of bytes that the states, their predecessors and the hash table use."""
         return self.count * self._bytes_without_table + self.table.nbytes
 
     @property
@@ -112,7 +112,7 @@ class Store:
         return 8 * self.packing.words + 4 + self._arrival_type.itemsize
 
     def add(self, rows: Iterable[NDArray[np.uint64]]) -> None:
-        """Add packed states that are known to be distinct and not in the store, such as the initial states."""
+        """Add packed states, such as the initial states. They must be distinct, and must not be in the store."""
         for row in rows:
             index = self.count
             self.states[index], self.parents[index], self.arrivals[index] = row, 0, 0
@@ -126,11 +126,11 @@ class Store:
         add_expanded(self.counters, more)
 
     def bytes_to_grow(self, coming: int) -> int:
-        """Return the number of bytes by which the hash table must grow for `coming` more states."""
+        """Return the number of bytes by which the hash table must grow before `coming` further states are added."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
 
     def grow(self, coming: int) -> None:
-        """Make the hash table large enough for `coming` more states."""
+        """Enlarge the hash table if it has no room for `coming` further states."""
         if self._table_size(coming) > len(self.table):
             self.rebuild(coming)
 
@@ -141,7 +141,7 @@ class Store:
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
     def rebuild(self, coming: int = 0) -> None:
-        """Rebuild the hash table, and enlarge it if it has no room for `coming` more states.
+        """Rebuild the hash table. Enlarge it if it has no room for `coming` further states.
 
         Raises:
             NotASearch: two states are equal.
@@ -162,7 +162,7 @@ class Store:
                 raise NotASearch(f"state {equal} is equal to an earlier state")
 
     def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
-        """Check that the states and the steps are consistent, after they were read from a checkpoint.
+        """Check that the states and their steps are consistent. This is called after they were read from a checkpoint.
 
         Parameters:
             initials: the number of initial states.
@@ -188,7 +188,7 @@ class Store:
                 raise NotASearch(f"state {wrong} cannot be reached by the recorded step")
 
     def repack(self, packing: Packing) -> None:
-        """Pack all states again, with another packing."""
+        """Pack all states again, with a different packing."""
         states, room = _reserve(self.room, np.uint64, packing.words)
         for first in range(0, self.count, 2**20):
             block = slice(first, min(first + 2**20, self.count))
@@ -208,7 +208,7 @@ def arrival_type(instances: int) -> np.dtype[Any]:
 
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
-    """Add counts of expanded states and deadlocks, and update the numbers of steps per state; see `kernel.STATES`."""
+    """Add the counters of `kernel.append` that describe expanded states to existing counters; see `kernel.STATES`."""
     if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, no expanded state satisfied `Spec.within`
         first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]
@@ -219,7 +219,7 @@ def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.i
 
 
 def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
-    """Allocate an array with as many entries as possible, up to `room`. Return it with its number of entries."""
+    """Allocate an array with as many entries as possible, at most `room`. Return it and its number of entries."""
     while True:  # this uses no memory yet: pages are allocated when they are written
         try:
             return np.empty((room, *shape), kind), room

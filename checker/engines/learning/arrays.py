@@ -1,4 +1,4 @@
-"""Named tuples of arrays that are passed to compiled loops. Numba does not accept instances of ordinary classes."""
+"""Named tuples of arrays for compiled loops. Numba does not accept instances of ordinary classes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Part(NamedTuple):
     Attributes:
         cursor: the position of the loop in the part; see `kernel.INDEX`.
         last: the index after the last state of the part.
-        waiting: the indices of the states for which the result of a call is not known.
-        unknown: the loop writes the unknown paths that it finds to this array; see `kernel.TREE`.
-        rows: for each unknown path, the loop writes the state that needs it to this array, as the number of the value
-            in each slot. For a step predicate, it writes the states before and after the step.
+        waiting: the indices of the deferred states. They are processed after a function of the spec has been called.
+        unknown: an output: the unknown paths that the loop finds; see `kernel.TREE`.
+        rows: an output: for each unknown path, a state with this path, as the number of the value in each slot. For a
+            step predicate, the states before and after a step.
     """
 
     cursor: Numbers
@@ -43,11 +43,12 @@ class Part(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Packed states, and the position of each slot's bits.
+    """Packed states, and the position of each slot in them.
 
     Attributes:
         states: the packed states.
-        outside: for each state, whether `Spec.within` is false. The array is empty if the spec does not define it.
+        outside: for each state, whether `Spec.within` is false. The array is empty if the spec does not define
+            `within`.
         word, shift, mask: see `Packing`.
     """
 
@@ -59,7 +60,7 @@ class Packed(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The learned results of action instances. For the attributes, see `Forest` and `TransitionTables`."""
+    """The stored results of action instances. For the attributes, see `Forest` and `TransitionTables`."""
 
     pool: Nodes
     leaf_start: Nodes
@@ -77,7 +78,7 @@ class Guarding(NamedTuple):
 
 
 class AnswerArrays(NamedTuple):
-    """The results of calls that are used for only one state and not stored in decision trees. See `Answers`."""
+    """The results of calls that are used for a single state and not stored in decision trees. See `UnlearnedSteps`."""
 
     begins: Numbers
     trees: Numbers
@@ -94,11 +95,11 @@ class SuccessorArrays(NamedTuple):
         begins: for each expanded state, the position of its first next state.
         found: the next states.
         hashes: for each next state, its hash.
-        parents: for each next state, the state before the step.
+        parents: for each next state, its predecessor.
         trees: for each next state, the number of the action instance that leads to it.
         routes: the positions of the next states, grouped by the region of the hash table that they belong to.
-        regions: the position in `routes` at which each region begins, and the position at which the last one ends.
-        places: for each next state, its position in the hash table, or -1 if the state had been found before.
+        regions: for each region, the position in `routes` at which it begins; followed by the end of the last region.
+        places: for each next state, the position of its entry in the hash table, or -1 if the state is not new.
         shown: for each next state and each step predicate, the result of the predicate; see `kernel.SHOWN_BY_STEP`.
     """
 
@@ -114,7 +115,7 @@ class SuccessorArrays(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The states that the search has stored, and the steps by which it found them. For the attributes, see `Store`."""
+    """The stored states of a search, and the steps by which they were found. For the attributes, see `Store`."""
 
     states: Words
     parents: Places
@@ -128,8 +129,8 @@ class CountArrays(NamedTuple):
 
     Attributes:
         counters: see `Store.counters`.
-        counts: for each action instance, the number of its steps and the number of new states.
-        dead: the first states without a next state, up to the size of the array.
+        counts: for each action instance, the number of its steps, and how many of these steps led to a new state.
+        dead: the first deadlocked states (states without a next state), up to the size of the array.
         seen: for each step predicate, the number of steps that violate the invariant or satisfy the witness.
         seen_at: for each step predicate, the positions of the first of these steps in the buffer, up to the size of the
             array.

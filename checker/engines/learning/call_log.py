@@ -29,12 +29,12 @@ _KEY_BYTES = 60
 
 @attrs.frozen
 class LoggedCall:
-    """A call that a search has learned from.
+    """A call from which a search has learned.
 
     Attributes:
         tree: the index of the decision tree of the action or predicate that was called.
         precision: the precision with which the reads of the call were recorded.
-        slots: the number of slots of a state after the call.
+        slots: the number of slots of a state at the end of the call.
         rows: the state on which the function was called, or the states before and after a step. A state is given as the
             number of the value in each slot.
         reads: the slots that the call read. The slots of the state after a step are numbered from `SECOND`.
@@ -59,7 +59,7 @@ class CallLog:
 
     Attributes:
         written: the number of integers that have already been written to the log file.
-        pending: the integers that have not been written to the log file yet.
+        pending: the integers that have not been written yet.
     """
 
     def __init__(self) -> None:
@@ -99,12 +99,12 @@ class CallLog:
         self.pending.extend(numbers)
 
     def keep_written(self) -> None:
-        """Discard the pending integers, after the caller has written them to the log file."""
+        """Discard the pending integers. Call this after they have been written to the log file."""
         self.written += len(self.pending)
         self.pending = array("i")
 
     def read(self, numbers: NDArray[np.int32]) -> Iterator[LoggedCall]:
-        """Decode the contents of a log file. Each call is marked as logged when it is yielded.
+        """Decode the contents of a log file. Each call that is yielded also counts as logged.
 
         Parameters:
             numbers: all integers of the file.

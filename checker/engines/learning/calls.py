@@ -1,8 +1,8 @@
-"""Calls a spec's functions on lazy states, which record the parts of the state that the called function reads.
+"""Calls a spec's functions on lazy states. A lazy state records which of its parts the called function reads.
 
 The functions are those of the actions, the predicates of the properties, and the spec's distance, a function that
 estimates how far a state is from a violation. Each action instance, each predicate and the distance has a decision
-tree, and the functions are referred to by the index of their tree. See `forest`.
+tree; see `forest`. The index of its tree identifies a function.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class NotRecorded(Exception):
 
     Attributes:
         tree: the index of the decision tree of the action instance, the predicate or the distance.
-        name: its name for error messages. Empty if a later attempt will not fail in the same way.
+        name: the name of the action instance, the predicate or the distance, for error messages. It is empty if the
+            next attempt at the search cannot fail in the same way.
     """
 
     def __init__(self, tree: int, name: str = "") -> None:
@@ -67,12 +68,11 @@ class Call:
         reads: the slots that the call read, each with the number of its value, in the order in which they were read.
             The slots of the state after a step are numbered from `SECOND`.
         copied: the slots whose values the call copied to a next state without reading them.
-        enumerated: the paths of the sets and bags that the call iterated over. If such a collection had more members,
-            the call would have read them too.
-        constructs: the code in loops over collections that the analysis does not understand. It makes the call read
-            more members than it needs.
-        gave: the result. For an action, it is the changes of each step. For a predicate, it is whether the state or
-            step violates an invariant or satisfies a witness. For the spec's distance, it is the distance.
+        enumerated: the paths of the sets and bags over which the call iterated. It has read all of their members.
+        constructs: code in loops over collections that the analysis does not support. Because of it, members count as
+            read even if the call did not need them.
+        gave: the result. For an action, the changes that each step makes. For a predicate, whether the state or step
+            violates an invariant or satisfies a witness. For the spec's distance, the distance.
     """
 
     reads: dict[int, int]
@@ -82,17 +82,17 @@ class Call:
     constructs: frozenset[Construct] = frozenset()
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
-        """Return whether a step writes a value that is not among the known values.
+        """Return whether a step writes a value that has no number yet.
 
         Parameters:
-            known: for each slot, the number of known values. They have the numbers below it.
+            known: for each slot, the number of values that have numbers.
         """
         steps = self.gave if isinstance(self.gave, list) else []
         return any(number >= known[slot] for step in steps for slot, number in step.items())
 
 
 class Caller(Generic[S]):
-    """The component of a search that calls the spec's functions and records what they read.
+    """Calls the spec's functions, and records the slots that they read.
 
     Each action instance, each predicate of a property, and `Spec.distance` has a decision tree that stores its results.
     The trees are numbered: those of the action instances come first, followed by those of predicates on states, those
@@ -101,25 +101,25 @@ class Caller(Generic[S]):
     Parameters:
         spec: the spec.
         layout: defines the slots of the spec's states.
-        given_states: the indices of trees whose functions are called on real states instead of lazy states.
-        purity: checks that functions are pure on some of the states. Later attempts at the same search reuse the object
-            of the first attempt. None creates a new object.
-        tuning: sizes and limits.
-        with_distance: whether the spec's distance is called too.
+        given_states: the indices of the trees whose functions are called on real states instead of lazy states.
+        purity: checks that the functions are pure, on a sample of the states. All attempts at a search share this
+            object. If it is None, it is created.
+        tuning: internal sizes and limits.
+        with_distance: whether the spec's distance is called.
 
     Attributes:
         instances: the number of action instances, which is also the index of the first tree of a state predicate.
         first_step: the index of the first tree of a step predicate.
-        distance_tree: the index of the tree of the spec's distance. If the distance is not called, this tree does not
-            exist, and the value is the number of trees.
+        distance_tree: the index of the tree of the spec's distance. If the distance is not called, there is no such
+            tree, and the index is the number of trees.
         state_checks, step_checks: the properties whose predicates are called on states and on steps, in the order of
-            their trees. If the spec has `Spec.within`, it is the last state predicate. It detects states for which
-            `Spec.within` is false.
+            their trees. If the spec defines `Spec.within`, the last state predicate is true where `Spec.within` is
+            false.
         precision: for each tree, the precision with which its calls are recorded.
-        lowered_by: for each tree, the construct that lowers the precision, or None if no construct does.
-        told_apart: for each tree, the types whose equal values its code may distinguish by identity.
+        lowered_by: for each tree, the code that lowers the precision, or None if the precision is not lowered.
+        told_apart: for each tree, the types for which the function may distinguish equal values by identity.
         purity: the purity checks.
-        tuning: sizes and limits.
+        tuning: internal sizes and limits.
     """
 
     def __init__(
@@ -153,11 +153,7 @@ class Caller(Generic[S]):
         self._keep(spec.initials()[: tuning.made_again])
 
     def _reached(self) -> list[Reach]:
-        """Return the code that each of the spec's functions can reach, given the types found in states so far.
-
-        Returns:
-            For each decision tree, the code that the function of the tree can reach.
-        """
+        """Return, for each decision tree, the code that its function can reach with the types found so far."""
         given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[object]] = {}
         for instance in self.spec.instances:
@@ -171,7 +167,7 @@ class Caller(Generic[S]):
         ]
 
     def _reach_more(self) -> None:
-        """Update the reachable code and the precisions after new classes and functions were found in states."""
+        """Update the reachable code and the precisions. This is called when states contain new classes or functions."""
         kinds = self.layout.kinds.take()
         for tree, reach in enumerate(self._reach):
             reach.extend(kinds)
@@ -182,11 +178,11 @@ class Caller(Generic[S]):
         self._looks_at_identity = self._may_look_at_identity()
 
     def _may_look_at_identity(self) -> list[bool]:
-        """Return, for each decision tree, whether its function may distinguish equal objects by identity."""
+        """Return, for each decision tree, whether its function may distinguish equal values by identity."""
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Make later states reuse the objects in these states, if any function may distinguish objects by identity."""
+        """Store the objects in these states for reuse, if a function may distinguish objects by identity."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
@@ -194,7 +190,8 @@ class Caller(Generic[S]):
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a function, and record the slots of the state that it reads.
 
-        If the call iterates over a collection, and members are found that have no slot yet, the call is repeated.
+        If the call iterates over a collection and finds a member without a slot, the slot is added and the call is
+        repeated.
 
         Parameters:
             tree: the index of the function's decision tree.
@@ -206,9 +203,9 @@ class Caller(Generic[S]):
         Raises:
             SpecError: the function raised an exception, or is not pure.
             ShapeChanged: a component does not have the shape that it has in the initial state.
-            NotRecorded: the reads of the call cannot be recorded.
-            NewKind: the call writes a value to a slot that earlier calls copied without reading it, and their code may
-                distinguish values of its type by identity.
+            NotRecorded: the reads of the call cannot be recorded precisely enough.
+            NewKind: the call writes a value of a new type to a slot that earlier calls copied without reading, and the
+                functions of these calls may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
         while True:
@@ -223,7 +220,7 @@ class Caller(Generic[S]):
         return Recorder(self.layout, *rows, precision=self.precision[tree], told_apart=self.told_apart[tree])
 
     def _take(self, tree: int, row: Row) -> Call:
-        """Call an action on a real state, and call it again on a lazy state to record the slots that it reads."""
+        """Call an action on a real state, and again on a lazy state to record the slots that it reads."""
         instance, state = self.spec.instances[tree], self._state(row)
         direct = self._successors(tree, state)
         recorder = self._recorder(tree, (row,))
@@ -253,9 +250,9 @@ class Caller(Generic[S]):
         return self._call(recorder, steps, direct)
 
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
-        """Return the reads and the result of a recorded call of an action.
+        """Return the recorded reads and the result of a call of an action.
 
-        A value that a step writes is not a change if the slot was read and already had this value.
+        The result omits slots that were read and to which the step writes the value that they already had.
 
         Parameters:
             recorder: the recorder of the call.
@@ -270,7 +267,7 @@ class Caller(Generic[S]):
         return Call(reads, recorder.copied, _paths(recorder.enumerated), changes, frozenset(recorder.constructs))
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
-        """Call an action instance without recording its reads, and return the changes that each step makes to a state.
+        """Call an action instance without recording its reads. Return the changes that each step makes to the state.
 
         Parameters:
             tree: the index of the action instance's decision tree.
@@ -282,7 +279,7 @@ class Caller(Generic[S]):
         return [self.layout.changes(state, after, row) for after in successors]
 
     def _successors(self, tree: int, state: S) -> list[S]:
-        """Return the next states of an action instance in a state. Repeat some calls to check that the action is pure.
+        """Return the next states of an action instance. Some calls are repeated to check that the action is pure.
 
         Parameters:
             tree: the index of the action instance's decision tree.
@@ -296,7 +293,7 @@ class Caller(Generic[S]):
         return found
 
     def check_of(self, tree: int) -> Property:
-        """Return the property whose predicate has the given decision tree.
+        """Return the property whose predicate belongs to a decision tree.
 
         Parameters:
             tree: the index of the decision tree.
@@ -304,7 +301,7 @@ class Caller(Generic[S]):
         return (*self.state_checks, *self.step_checks)[tree - self.instances]
 
     def shown_by(self, tree: int, states: Sequence[S]) -> bool:
-        """Return whether a state or step violates an invariant or satisfies a witness.
+        """Call a predicate. Return whether the state or step violates an invariant or satisfies a witness.
 
         Parameters:
             tree: the index of the decision tree of the predicate.
@@ -314,14 +311,14 @@ class Caller(Generic[S]):
         return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
 
     def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Call a predicate or `Spec.distance` on a state or on the two states of a step. Return the result.
+        """Call a predicate or `Spec.distance` on one or two states. Return the result.
 
         For the result of a predicate, see `shown_by`.
         """
         return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Call a predicate or `Spec.distance` like `_given_by`. Repeat some calls to check that it is pure."""
+        """Do the same as `_given_by`, but repeat some calls to check that the function is pure."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
             what = "values" if tree == self.distance_tree else "verdicts"
@@ -329,14 +326,14 @@ class Caller(Generic[S]):
         return gave
 
     def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
-        """Return the construct. If its location is unknown, give it the location of the called function.
+        """Return a construct with a location. If its location is unknown, use the location of the called function.
 
         Parameters:
             tree: the index of the decision tree of the called function.
             construct: the construct, or None.
 
         Returns:
-            The construct with its location, or None if `construct` is None.
+            The construct, or None if `construct` is None.
         """
         if construct is None or construct.file:
             return construct
@@ -344,11 +341,6 @@ class Caller(Generic[S]):
         return construct if code is None else Construct.of(construct.text, code)
 
     def _function_of(self, tree: int) -> Callable[..., object]:
-        """Return the spec's function that has the given decision tree.
-
-        Parameters:
-            tree: the index of the decision tree.
-        """
         if tree < self.instances:
             return self.spec.instances[tree].action.function
         if tree == self.distance_tree and self.spec.distance is not None:
@@ -356,7 +348,7 @@ class Caller(Generic[S]):
         return self.check_of(tree).function
 
     def name_of(self, tree: int) -> str:
-        """Return the name of the action instance, predicate or distance that has the given tree, for error messages.
+        """Return the name of the action instance, predicate or distance that belongs to a tree, for error messages.
 
         Parameters:
             tree: the index of the decision tree.
@@ -369,14 +361,15 @@ class Caller(Generic[S]):
         return f"{item.kind.value} {item.name}"
 
     def _is_made_again(self, tree: int) -> bool:
-        """Return whether to repeat a call on an equal state that consists of different objects. Count such calls."""
+        """Count a call. Return whether to repeat it on an equal state made of different objects."""
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
         return self._made_again <= self.tuning.made_again or self._made_again % self.tuning.made_again_later == 0
 
     def shows(self, tree: int, *rows: Row) -> bool:
-        """Return whether a state or step violates an invariant or satisfies a witness, without recording the reads.
+        """Call a predicate without recording its reads. Return whether the state or step violates an invariant or
+        satisfies a witness.
 
         Parameters:
             tree: the index of the decision tree of the predicate.
@@ -385,31 +378,31 @@ class Caller(Generic[S]):
         return bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
 
     def distance_of(self, row: Row) -> float:
-        """Return `Spec.distance` of a state, without recording the slots that the function reads."""
+        """Call `Spec.distance` without recording its reads. Return the distance of a state."""
         return float(self._given_again(self.distance_tree, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...], failure: Construct | None) -> Call:
-        """Repeat a call with less precise recording. All later calls of the function are recorded in this way too.
+        """Repeat a call with a lower precision, which is also used for all later calls of the function.
 
         Parameters:
             tree: the index of the function's decision tree.
             rows: the state, or the states before and after a step.
-            failure: the construct at which the recorded call failed, or None if the call returned a result but some of
-                its reads may be missing.
+            failure: the code at which the recorded call failed. None if the call returned a result, but some reads may
+                not have been recorded.
         """
         self.precision[tree] = Precision(self.precision[tree] - 1)
         self.lowered_by[tree] = self._in_function(tree, failure or Construct(NOT_RECORDED))
         return self.make(tree, rows)
 
     def _state(self, row: Row) -> S:
-        """Return the state that a row represents. It is cached, because consecutive calls often use the same state."""
+        """Return the state that a row represents. It is cached, because consecutive calls often need the same state."""
         if self._last is None or self._last[0] is not row:
             self._last = row, self.layout.state(row)
             self.purity.check(self._last[1])
         return self._last[1]
 
     def after(self, row: Row, step: Changes) -> S:
-        """Return the state after a step.
+        """Return the state to which a step leads.
 
         Parameters:
             row: the state before the step.
@@ -419,10 +412,10 @@ class Caller(Generic[S]):
         return state
 
     def row_after(self, row: Row, step: Changes) -> list[int]:
-        """Return the row of the state after a step.
+        """Return the row of the state to which a step leads.
 
         Parameters:
-            row: the state before the step. It may lack slots that were added after the row was created.
+            row: the state before the step. It may lack the slots that were added after the row was created.
             step: the changes that the step makes.
         """
         numbers = [*row, *[0] * (self.layout.slots - len(row))]
@@ -433,7 +426,7 @@ class Caller(Generic[S]):
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate or `Spec.distance` on lazy states, and record the slots that it reads.
 
-        One in `Tuning.compared_calls` calls is compared with a call on real states.
+        One of every `Tuning.compared_calls` calls is compared with a call on real states.
         """
         recorder = self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:
@@ -463,7 +456,7 @@ class Caller(Generic[S]):
 
 
 def _failing(failure: BaseException) -> Construct:
-    """Return the innermost location in the spec's code in the traceback of an exception, as a construct."""
+    """Return the innermost line of the spec's code in the traceback of an exception, as a construct."""
     trace, own = failure.__traceback__, None
     while trace is not None:
         if origin(trace.tb_frame.f_globals.get("__name__")) is Origin.SPEC:

@@ -1,9 +1,9 @@
-"""Compares results stored in decision trees with calls of actions and properties on real states.
+"""Compares results in decision trees with the results of calls on real states.
 
 A result that is learned from one state is used for all states that have the same values in the slots that the call
-read. Recording is exact by itself (see `leadline.checker.observing.recording`); comparison is a second line of defence.
-Each path of a tree is compared on a second state as soon as an inspected state reaches it. On some states, every action
-and property is compared.
+read. This is correct if all reads have been recorded; see `leadline.checker.observing.recording`. As a safeguard, the
+results are compared with further calls. Each path of a tree is compared once, on a second state that has this path. In
+addition, all actions and properties are compared on some states.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ S = TypeVar("S")
 
 
 class Comparison(Generic[S]):
-    """The component of a search that compares results in decision trees with calls of actions and properties.
+    """Compares results in decision trees with calls of actions and properties.
 
     Parameters:
-        tables: the results that the search has learned. Their attribute `compared` counts the comparisons.
+        tables: the transition tables. Their attribute `compared` counts the comparisons.
     """
 
     def __init__(self, tables: TransitionTables[S]) -> None:
@@ -37,9 +37,9 @@ class Comparison(Generic[S]):
         self._looked_at = tables.caller.tuning.compared_paths
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
-        """Compare paths of decision trees with calls: those that a state reaches and that were not compared before.
+        """Compare the learned results for some states with calls. Each path of a decision tree is compared once.
 
-        Call this method before the states are expanded. At that time, every known result for these states was learned
+        Call this method before the states are expanded. At that time, all known results for these states were learned
         from other states.
 
         Parameters:
@@ -48,7 +48,7 @@ class Comparison(Generic[S]):
             first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: a call returned a result that differs from that of the path.
+            NotRecorded: a call returned a result that differs from the result of the path.
         """
         looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
@@ -65,7 +65,7 @@ class Comparison(Generic[S]):
                 self._compare(tree, row, state)
 
     def state(self, row: Row) -> None:
-        """Compare all known results for a state and for the steps from it.
+        """Compare all known results for a state and for the steps from the state with calls.
 
         Parameters:
             row: the state, as the number of the value in each slot.
@@ -81,10 +81,10 @@ class Comparison(Generic[S]):
                     self.tables.compared += self.property(self.caller.first_step + number, rows, (state, successor))
 
     def _compare(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known result of an action instance or a state property on a state.
+        """Compare the known result of an action instance or a state property for a state with a call.
 
         Returns:
-            The steps of the action instance that the tree contains; see `action`. The list is empty for a property.
+            The known steps of the action instance; see `action`. The list is empty for a property.
         """
         if tree >= self.caller.instances:
             self.tables.compared += self.property(tree, (row,), (state,))
@@ -93,14 +93,14 @@ class Comparison(Generic[S]):
         return self.action(tree, row, state)
 
     def action(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known steps of an action instance from a state with those that a call returns.
+        """Compare the known steps of an action instance from a state with the steps that a call returns.
 
         Parameters:
             tree: the index of the action instance's decision tree.
             row, state: the state, as a row of value numbers and as an object.
 
         Returns:
-            For each step, its changes and the next state. The list is empty if the steps are not known.
+            The known steps, each as its changes and the next state. The list is empty if the steps are not known.
 
         Raises:
             NotRecorded: the call returned different steps.
@@ -117,16 +117,16 @@ class Comparison(Generic[S]):
         return [(step, in_order[changes]) for step, changes in zip(steps, known, strict=True)]
 
     def property(self, tree: int, rows: tuple[Row, ...], states: tuple[S, ...], found: bool | None = None) -> bool:
-        """Compare the known result of a property on a state or step with that of a call.
+        """Compare the known result of a property for a state or step with the result of a call.
 
         Parameters:
             tree: the index of the decision tree of the property's predicate.
             rows, states: the state, or the states before and after the step, as rows of value numbers and as objects.
-            found: whether the search found that the state or step violates an invariant or satisfies a witness. None
-                looks up the result in the tree.
+            found: whether the search found that the state or step violates an invariant or satisfies a witness. None to
+                use the result in the tree.
 
         Returns:
-            False if the tree does not contain a result, True otherwise.
+            Whether there was a result to compare.
 
         Raises:
             NotRecorded: the call returned a different result.
@@ -142,10 +142,10 @@ class Comparison(Generic[S]):
 
 
 def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]]) -> None:
-    """Raise an exception if calls on real states contradict a trace, so that no wrong trace is reported.
+    """Raise an exception if calls on real states contradict a trace, so that a wrong trace is never reported.
 
     Parameters:
-        tables: the results that the search has learned.
+        tables: the transition tables.
         traces: the traces that are about to be reported.
 
     Raises:
@@ -163,10 +163,10 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Group indices by state. Each is a flat index into an array of shape (states, trees).
+    """Group indices by state. Each index is a flat index into an array of shape (states, trees).
 
     Returns:
-        The index of each state, with the indices of its trees.
+        Pairs of the index of a state and the indices of the trees that are combined with it.
     """
     found: dict[int, list[int]] = {}
     for place in places.tolist():

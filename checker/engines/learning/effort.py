@@ -1,8 +1,8 @@
 """Decides which calls are recorded and stored as paths in decision trees.
 
-A recorded call takes about ten times as long as a plain call, and pays off if many states use its path. If few states
-need a path, the action, the property or the distance is called on these states directly, as the oracle engine does. So
-recording takes a limited fraction of the time of a search, even if its results can rarely be reused.
+A recorded call takes about ten times as long as a call that is not recorded. It saves time only if many states use its
+path. If few states need a path, the function is called on each of these states without recording, as the oracle engine
+does. Therefore recording takes a limited fraction of the time of a search, even if the results can rarely be reused.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ RETURN = 10
 
 
 class Effort:
-    """The numbers of recorded and of plain calls of each action instance, of each property and of the distance.
+    """Counts the recorded and the other calls of each action instance, of each property and of the distance.
 
     Parameters:
         trees: the number of decision trees. There is one for each action instance, each property and the distance.
-        tuning: sizes and limits.
+        tuning: internal sizes and limits.
 
     Attributes:
         learned: for each tree, the number of calls that were recorded.
@@ -34,7 +34,7 @@ class Effort:
         self.called = [0] * trees
 
     def is_worthwhile(self, tree: int, wanted: int, states: int) -> bool:
-        """Return whether to record a call and store its result in a decision tree.
+        """Return whether it is likely to save time to record a call and store its result in a decision tree.
 
         Parameters:
             tree: the index of the called function's decision tree.

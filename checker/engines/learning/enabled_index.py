@@ -1,9 +1,10 @@
 """An index of the action instances that may be enabled in a state, looked up by the values of pairs of slots.
 
-In most states, most action instances are not enabled, and the values of the first one or two slots that they read show
-this: for example, the role of a broker or the epoch of a request. So before any decision tree is walked, one table
-lookup for each such pair of slots returns a bit for each instance that may be enabled. The tables are rebuilt from the
-trees from time to time. An instance may be enabled if its path was not known when the tables were built.
+In most states, most action instances are not enabled. Often, the first one or two slots that an instance reads are
+enough to determine this, for example the role of a broker or the epoch of a request. Therefore the index has a table
+for each such pair of slots. Looking up the values of the two slots returns one bit for each instance. If the bit is 0,
+the instance is not enabled, and its decision tree does not have to be walked. If the bit is 1, the instance may be
+enabled, for example because its path was not known when the table was built. The tables are rebuilt from time to time.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ first slot."""
 
 
 class EnabledIndex:
-    """Tables that return the action instances that may be enabled, given the values of a pair of slots.
+    """Tables of the action instances that may be enabled, indexed by the values of pairs of slots.
 
     Sets of action instances are represented by bits, 64 in a word.
 
     Parameters:
         tables: the decision trees of the action instances.
-        packing: determines the number of bits of each slot.
+        packing: defines the number of bits of each slot.
 
     Attributes:
-        packing: the packing that the index was built for.
-        calls: the number of calls that the trees had learned from when the index was built.
-        always: the instances that do not appear in `table`, and may therefore be enabled in any state.
+        packing: the packing for which the index was built.
+        calls: the number of learned calls when the index was built.
+        always: the instances that are not in `table`. They may be enabled in any state.
         pairs: for each pair, the first slot and the stride of its value, the second slot and its stride, and the
             position in `table` at which the table of the pair begins.
         table: for each pair and each combination of values, the instances that may be enabled.
@@ -69,20 +70,20 @@ class EnabledIndex:
 
     @property
     def arrays(self) -> Guarding:
-        """The arrays that the compiled loop uses."""
+        """The arrays for the compiled loop, as a named tuple."""
         return Guarding(self.always, self.pairs, self.table)
 
     @property
     def is_outdated(self) -> bool:
-        """True if the number of learned calls has grown by more than the factor `OUTDATED` since the last build."""
+        """Whether the number of learned calls has grown by more than the factor `OUTDATED` since the build."""
         return self.calls * OUTDATED < self._tables.calls
 
 
 def _pair(forest: Forest, tree: int, packing: Packing) -> tuple[int, int] | None:
-    """Return the pair of slots by which an action instance is looked up, or None if its tree cannot be used for this.
+    """Return the pair of slots by which an action instance is looked up, or None if it is not looked up.
 
-    The pair consists of the slot at the root of the tree and the most frequent slot below the root. If there is no such
-    slot, or the table would be too large, the pair is the first slot twice.
+    The pair consists of the slot at the root of the instance's tree and the slot that most children of the root read.
+    If the root has no children, or if the table would be too large, the pair contains the first slot twice.
     """
     node = int(forest.pool[tree])
     if node <= 0:

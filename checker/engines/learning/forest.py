@@ -2,8 +2,9 @@
 
 An inner node holds the slot that is read next, and has an edge for each value of this slot for which a call was made. A
 leaf holds the result. The path of a state is the sequence of edges that match its values. If the path ends at a leaf,
-the result is known, and no Python function is called. If the path ends earlier, a recorded call extends the tree. An
-edge leads to a code: 0 if nothing is known, the position of a node, or a negative number for a leaf.
+the result is known, and the spec's function need not be called. If the path ends earlier, a recorded call extends the
+tree. The target of an edge is stored as a code: the position of a node, a negative number for a leaf, or 0 if nothing
+is known.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LARGEST = 2**31 - 2**16
 
 
 class TablesFull(Exception):
-    """Raised when the arrays cannot hold any more results."""
+    """Raised when the arrays have no room for further results."""
 
 
 TABLES_FULL = Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")
@@ -39,10 +40,10 @@ TABLES_FULL = Stop(StopKind.MEMORY, "learned more than the compiled engine's tab
 
 
 class Forest:
-    """Decision trees that share one array.
+    """Decision trees that are stored in a single array.
 
     Parameters:
-        names: for each tree, the name of its action instance, predicate or distance for error messages.
+        names: for each tree, the name of its action instance, predicate or distance, for error messages.
 
     Attributes:
         pool: the code of each tree's root, followed by the nodes; see `trees.SLOT`. A node and its first edges are
@@ -59,7 +60,7 @@ class Forest:
         self._free: dict[int, list[int]] = {}
 
     def learn(self, tree: int, reads: dict[int, int], leaf: int) -> None:
-        """Add a path with the result of a call to a tree.
+        """Add the reads and the result of a call to a tree as a path.
 
         Parameters:
             tree: the index of the tree.
@@ -98,7 +99,7 @@ class Forest:
             after: the state after the step, for a step predicate.
 
         Returns:
-            The number of the leaf, which is -1 minus its code.
+            The number of the leaf, which equals -1 minus the code of the leaf.
         """
         _, code = self._walk(tree, row, after)
         return -code - 1 if code else None
@@ -106,11 +107,11 @@ class Forest:
     def in_its_order(
         self, tree: int, reads: dict[int, int], row: Sequence[int], after: Sequence[int] = ()
     ) -> dict[int, int]:
-        """Return the reads of a call, reordered so that they extend an existing path of a tree.
+        """Return the reads of a call in an order that continues an existing path of a tree.
 
-        The result begins with the slots on the known part of the path, including slots that the call did not read: a
-        path that reads more slots than necessary is exact too. The remaining reads of the call follow, unless the path
-        ends at a leaf.
+        The result begins with the slots on the known part of the path. If the path does not end at a leaf, the
+        remaining reads of the call follow. The path may contain slots that the call did not read. This does not make
+        the result wrong; the path only applies to fewer states.
 
         Parameters:
             reads: see `learn`.
@@ -148,7 +149,7 @@ class Forest:
                 self._release(node)
 
     def edges(self, node: int) -> list[tuple[int, int]]:
-        """Return the edges of a node, each as the number of the slot's value and the code to which the edge leads."""
+        """Return the edges of a node as pairs of a value number and the code to which the edge leads."""
         pool, room = self.pool.data, self.pool.data[node + ROOM]
         first = node + EDGES
         if room >= 0:
@@ -158,17 +159,17 @@ class Forest:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes of the pool that the trees have used."""
+        """The number of bytes of the pool that are in use."""
         return 4 * self._used
 
     def _impure(self, tree: int) -> SpecError:
         return SpecError(f"{self.names[tree]} is not deterministic: the same state gave different outcomes")
 
     def _with_edge(self, node: int, slot: int, number: int) -> tuple[int, int]:
-        """Add an edge with the code 0 to a node. If the node has no room for it, move the node.
+        """Add an edge to a node, leading to the code 0. If the node has no room for the edge, move the node.
 
-        A node stores its edges in an array indexed by value number if the numbers are small or at least a quarter of
-        the entries would be used. Otherwise, it stores them in a hash table.
+        A node stores its edges in an array indexed by value number if the numbers are small, or if at least a quarter
+        of this array would be used. Otherwise, it stores them in a hash table.
 
         Parameters:
             node: the position of the node, or `UNKNOWN` to create a node.
@@ -249,7 +250,7 @@ def _edge(pool: memoryview[int], node: int, number: int) -> int:
 def _place(pool: memoryview[int], node: int, number: int) -> int:
     """Return the position of the edge for a value number in a node with a hash table.
 
-    If the node does not have this edge, return the position at which to add it.
+    If the node does not have this edge, return the position at which the edge can be added.
     """
     mask = -pool[node + ROOM] - 1
     place = (number * FACTOR >> SHIFT) & mask
@@ -259,7 +260,7 @@ def _place(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def with_room(array: NDArray[Entry], wanted: int) -> NDArray[Entry]:
-    """Return the array if it has at least `wanted` entries, and otherwise a larger copy that ends with zeros."""
+    """Return an array with at least `wanted` entries: the array itself, or a larger copy filled up with zeros."""
     if wanted <= len(array):
         return array
     larger: NDArray[Entry] = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)

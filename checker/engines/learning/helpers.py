@@ -1,9 +1,11 @@
-"""Helper processes, which call a spec's functions in parallel, because only one thread of a process runs Python code.
+"""Helper processes, which call a spec's functions in parallel. Threads cannot do this, because Python code does not run
+in parallel threads.
 
-A helper is forked from the process of the search. So it has copies of all objects, including those that cannot be
-pickled, and the processes exchange only the numbers of slots and values. A helper does not have the values that were
-numbered after the fork. It returns None for a call that writes such a value, finds a new member of a collection, or
-raises an exception. The search then makes this call itself. So helpers save time, but do not change the result.
+A helper is forked from the process of the search. Therefore it has copies of all objects, including objects that cannot
+be pickled, and the processes exchange only the numbers of slots and values. A value that has no number at the fork has
+none in the helper. The helper returns None for a call that writes such a value, finds a new member of a collection, or
+raises an exception. The search process then makes this call itself. Helpers therefore save time, but do not change the
+result.
 """
 
 from __future__ import annotations
@@ -52,14 +54,15 @@ class Request(NamedTuple):
 
 
 class Helper:
-    """A handle that the search uses to communicate with one helper process.
+    """A helper process, as seen by the search process.
 
     Parameters:
-        caller: calls the spec's functions. The helper process gets a copy of it.
-        others: the search's ends of the pipes to the other helpers. The new process inherits and closes them.
+        caller: calls the spec's functions. The helper process uses a copy of it.
+        others: the search process's ends of the pipes to the other helpers. The helper process inherits them and closes
+            them.
 
     Attributes:
-        pipe: the search's end of the pipe to the helper.
+        pipe: the search process's end of the pipe to the helper.
         has_gone: whether the helper process has ended unexpectedly.
     """
 
@@ -94,7 +97,7 @@ class Helper:
             count: the number of calls.
 
         Yields:
-            The result of each call, in order, or None if the search must make the call itself.
+            The result of each call, in order, or None if the search process must make the call itself.
         """
         while count:
             answers: list[Call | None] = [None] * count
@@ -114,7 +117,7 @@ class Helper:
 
 
 class Helpers:
-    """The helper processes of a search. They are started when there is enough work to share.
+    """The helper processes of a search. They are started when there are enough calls to make.
 
     Parameters:
         caller: calls the spec's functions in the search process.
@@ -138,13 +141,13 @@ class Helpers:
         return [helper.process for helper in self._running]
 
     def make(self, jobs: list[Job]) -> Iterator[tuple[Job, Call]]:
-        """Make calls in this process and in the helpers.
+        """Make calls, divided between this process and the helpers.
 
         Parameters:
             jobs: the calls. Calls on the same state should be adjacent.
 
         Yields:
-            Each of `jobs` with the reads and the result of its call.
+            Each call in `jobs`, with its reads and its result.
 
         Raises:
             SpecError, ShapeChanged, NotRecorded, NewKind: see `Caller.make`.
@@ -169,12 +172,12 @@ class Helpers:
         self._busy = False
 
     def _is_outdated(self, tree: int, call: Call, asked_at: Sequence[Precision]) -> bool:
-        """Return whether the result of a helper's call is no longer valid, because precisions or slots have changed.
+        """Return whether precisions or slots have changed since the request, so that the result of a call is invalid.
 
         Parameters:
             tree: the index of the decision tree of the called function.
             call: the reads and the result of the call.
-            asked_at: for each tree, the precision at the time of the request.
+            asked_at: for each tree, the precision in the request.
         """
         new_members = self.caller.layout.slots > len(self._known)
         return asked_at[tree] != self.caller.precision[tree] or (bool(call.enumerated) and new_members)
@@ -183,7 +186,7 @@ class Helpers:
         """Divide calls between this process and the helpers. Start the helpers if they are needed.
 
         Returns:
-            The calls for this process, and each helper that gets calls with its calls.
+            The calls for this process, and pairs of a helper and the calls for it.
         """
         tuning = self.caller.tuning
         if not self._count or len(jobs) < tuning.shared or self._made < tuning.helped_after:
@@ -227,17 +230,17 @@ class Helpers:
 
 
 def _can_fork() -> bool:
-    """Return whether this process can fork helpers: forks are not safe on macOS, and daemons cannot have children."""
+    """Return whether this process can fork helpers. macOS and daemonic processes do not allow it."""
     can = sys.platform != "darwin" and "fork" in multiprocessing.get_all_start_methods()
     return can and not multiprocessing.current_process().daemon
 
 
 def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) -> None:
-    """Run a helper process: make the requested calls and send their results until the search closes the pipe.
+    """Run a helper process: make the requested calls and send their results until the pipe is closed.
 
     Parameters:
         pipe: the helper's end of the pipe.
-        others: inherited ends of pipes, which the helper closes.
+        others: ends of pipes that the helper process has inherited and must close.
         caller: calls the spec's functions.
     """
     for number in ENDING:
@@ -260,15 +263,15 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
 def _answer(
     caller: Caller[S], precision: list[Precision], known: list[int], tree: int, rows: tuple[Row, ...]
 ) -> Call | None:
-    """Make a call in a helper process. Return None if the search must make the call itself.
+    """Make a call in a helper process. Return None if the search process must make the call itself.
 
-    This is the case if the call raises an exception, or finds values or members that were not numbered at the fork, or
-    if its precision must be lowered.
+    The search process must make the call if it raises an exception, finds values or members that had no number at the
+    fork, or needs a lower precision.
 
     Parameters:
         caller: calls the spec's functions.
-        precision: for each tree, the precision with which the search records calls.
-        known: for each slot, the number of values that were numbered at the fork.
+        precision: for each tree, the precision with which to record calls.
+        known: for each slot, the number of its values at the fork.
         tree, rows: the call to make; see `Job`.
     """
     caller.precision = list(precision)

@@ -1,7 +1,7 @@
-"""Defers signals such as Ctrl-C while a critical section runs.
+"""Defers signals such as Ctrl-C until a critical section has ended.
 
-Calls of compiled loops in the main thread are critical sections too: the first call compiles the loop, and an exception
-that is raised while the compiler calls back into Python is lost.
+A call of a compiled loop in the main thread is also a critical section, because the first call compiles the loop. If a
+signal handler raised an exception in Python code that the compiler calls, the exception would be lost.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _waiting = False
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Return a context manager that defers signals until its block ends. Nested blocks have no further effect.
+    """Return a context manager that defers signals until its ``with`` block ends. It can be nested.
 
-    Only signals that have a handler in Python are deferred, such as Ctrl-C. Other signals keep their default effect.
+    Only signals that have a Python handler are deferred, such as the SIGINT of Ctrl-C. All other signals take effect
+    immediately.
     """
     global _waiting
     if _waiting or threading.current_thread() is not threading.main_thread():

@@ -1,6 +1,6 @@
-"""The learner, which calls a spec's functions for a search and stores results in decision trees for reuse.
+"""Calls a spec's functions for a search, and stores the results in decision trees for reuse.
 
-All searches use the same learner. They differ only in the way in which they store their states; see `Holder`.
+All engines that learn results use this module. They differ in how they store their states; see `Holder`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Holder(Protocol):
 
     @property
     def packing(self) -> Packing:
-        """The packing that defines which bits of a packed state belong to which slot."""
+        """The packing of the stored states."""
 
     def repack(self) -> None:
-        """Convert the stored states to a new packing with enough bits for all numbered values.
+        """Convert the stored states to a new packing with enough bits for all values that have been numbered.
 
         Raises:
             StopSearch: there is not enough memory.
@@ -41,19 +41,19 @@ class Holder(Protocol):
 
 
 class Learner(Generic[S]):
-    """The component of a search that calls the spec's functions and stores results in decision trees for reuse.
+    """Calls the spec's functions, and stores the results in decision trees for reuse.
 
     Each action instance, each predicate of a property, and `Spec.distance` has a decision tree.
 
     Parameters:
-        tables: the results learned so far.
-        holder: stores the states of the search.
-        workers: owns the helper processes that make calls.
+        tables: the transition tables.
+        holder: contains the states of the search.
+        workers: contains the helper processes that make calls.
 
     Attributes:
-        tables: the results learned so far.
+        tables: the transition tables.
         comparison: compares learned results with further calls.
-        verification: compares a random sample of all uses of learned results with further calls.
+        verification: compares learned results with further calls, for a random sample of the states that use them.
     """
 
     def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
@@ -63,19 +63,19 @@ class Learner(Generic[S]):
         self._index: EnabledIndex | None = None
 
     def learn(self, asked: Sequence[tuple[Job, int]], states: int) -> int:
-        """Make the calls whose results are likely to be reused, and store the results in the tables.
+        """Make those calls whose results are likely to be reused, and store the results in the tables.
 
         Parameters:
             asked: the calls, each with the number of states that need its result.
             states: the number of states found so far.
 
         Returns:
-            The number of the given calls that were not made.
+            The number of calls in `asked` that were not made.
 
         Raises:
             StopSearch: the tables are full.
             SpecError: an action, a property or the distance raised an exception or is not pure.
-            ShapeChanged, NotRecorded, NewKind: the search must start again with other adjustments; see `Adjustments`.
+            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
         """
         effort = self.tables.effort
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
@@ -87,11 +87,10 @@ class Learner(Generic[S]):
         self.learn_from(self._workers.helpers(self.tables.caller).make(jobs))
 
     def learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
-        """Store the results of calls in the tables.
+        """Store the results of given calls in the tables.
 
         Parameters:
-            calls: each call to learn from, with its reads and its result. The iterable may make the calls when it is
-                consumed.
+            calls: the calls, each with its reads and its result. The iterable may make the calls during the iteration.
 
         Raises:
             StopSearch: the tables are full.
@@ -108,7 +107,7 @@ class Learner(Generic[S]):
             raise StopSearch(TABLES_FULL) from None
 
     def call(self, tree: int, *rows: Row) -> list[Changes] | bool | float:
-        """Call a function without storing the result. Call `note_values` after one or more of these calls.
+        """Call a function without storing the result. Call `note_values` after one or more calls of this method.
 
         Parameters:
             tree: the index of the function's decision tree.
@@ -175,19 +174,19 @@ class Learner(Generic[S]):
         return call.gave
 
     def note_values(self) -> None:
-        """Add bits to packed states if there are not enough for all values and members of collections found so far."""
+        """Add bits to the packing if it has too few bits for the values and members of collections found so far."""
         self._note_members()
         if not self._holder.packing.fits(self.tables.layout.sizes()):
             self._fit()
 
     def _note_members(self) -> None:
-        """Add bits to packed states for members of collections that were found since the last call."""
+        """Add bits to the packing for members of collections that were found since the last call."""
         if self.tables.note_members():
             self._holder.packing.add(self.tables.layout.sizes())
             self._index = None
 
     def _fit(self) -> None:
-        """Pack the changes of newly learned steps. If a slot has too few bits for its values, repack all states too."""
+        """Pack the changes of newly learned steps. If a slot needs more bits, also pack all states again."""
         if self._holder.packing.fits(self.tables.layout.sizes()):
             self.tables.pack(self._holder.packing)
             return
@@ -196,10 +195,10 @@ class Learner(Generic[S]):
             self.tables.pack(self._holder.packing)
 
     def enabled_index(self, *, renew: bool) -> EnabledIndex:
-        """Return the index for looking up the action instances that may be enabled in a state; build it if necessary.
+        """Return the index of the action instances that may be enabled in a state. Build the index if necessary.
 
         Parameters:
-            renew: whether to rebuild the index if many calls were learned since it was built.
+            renew: whether to rebuild the index if many calls have been learned since it was built.
         """
         index, packing = self._index, self._holder.packing
         if index is None or index.packing is not packing or (renew and index.is_outdated):
@@ -208,11 +207,11 @@ class Learner(Generic[S]):
         return index
 
     def forget_index(self) -> None:
-        """Discard the index that `enabled_index` returns. Call this method after paths were deleted from trees."""
+        """Discard the index that `enabled_index` returns. Call this after paths have been deleted from the trees."""
         self._index = None
 
     def compare(self, states: NDArray[np.uint64], first: int, last: int) -> None:
-        """Compare learned results for some states with calls.
+        """Compare learned results for some states with the results of calls.
 
         Parameters:
             states: the packed states.

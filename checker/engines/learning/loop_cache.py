@@ -1,10 +1,10 @@
-"""The cache of the code that Numba compiles.
+"""Stores the machine code that Numba compiles in a cache on disk.
 
-Compiled code is stored next to the source, in the user's cache folder, or in a temporary folder. The temporary folder
-is needed where Numba can write to neither of the other two and refuses to compile: for example, in a container with a
-read-only file system and no home folder. Cached code is used until one of the files in `SOURCES` changes. Numba itself
-checks only the file that contains the loop, so it would keep using outdated constants, inlined functions and
-named-tuple fields from the other files.
+The code is stored next to the source or in the user's cache folder. If Numba can write to neither of them, for example
+in a container with a read-only file system and no home folder, a temporary folder is used, because Numba does not
+compile without a writable folder. Cached code is used until one of the files in `SOURCES` changes. By default, Numba
+checks only the file that contains the loop, so it would keep using outdated constants, inlined functions and named
+tuples from the other files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = logging.getLogger("leadline")
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator like `numba.njit` that caches the compiled code until one of `SOURCES` changes.
+    """Return a decorator like `numba.njit` that caches the compiled code until a file in `SOURCES` changes.
 
     Parameters:
         options: the options of `numba.njit`, except ``cache``.
@@ -56,7 +56,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @functools.cache
 def _stamp() -> str:
-    """Return a hash of the contents of `SOURCES`. It does not depend on the files' location or modification times."""
+    """Return a hash of the contents of `SOURCES`, but not of the location or modification time of the files."""
     digest = hashlib.sha256()
     for name in SOURCES:
         digest.update(pkgutil.get_data("leadline.checker", name) or b"")  # also works if the package is in a zip file
@@ -64,7 +64,7 @@ def _stamp() -> str:
 
 
 def ensure_cache() -> None:
-    """Make sure that Numba can write to a cache folder. If necessary, create one that is deleted when the process ends.
+    """Make sure that Numba can write to a cache folder. If necessary, create a temporary folder.
 
     Raises:
         LeadlineError: no folder is writable.
@@ -89,7 +89,7 @@ _save: Callable[[IndexDataCacheFile, object, object], None] = IndexDataCacheFile
 
 
 def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> None:
-    """Save compiled code, and log a warning if it cannot be written. This function replaces Numba's own method."""
+    """Save compiled code. If it cannot be written, log a warning. This function replaces a method of Numba."""
     try:
         _save(self, key, data)
     except OSError as error:
@@ -111,4 +111,4 @@ def _can_cache() -> bool:
 
 
 def _nothing() -> None:
-    """Do nothing. `_can_cache` compiles this function to test whether Numba can cache code of this folder."""
+    """Do nothing. `_can_cache` passes this function to Numba, to test whether Numba can cache code from this folder."""

@@ -1,4 +1,4 @@
-"""Packs a state, given as the number of the value in each slot, into the bits of a few 64-bit words."""
+"""Packs a state into a few 64-bit words. The state is given as the number of the value in each slot."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ WORD = 64
 
 
 class Packing:
-    """The position of each slot's bits in the words of a packed state. The bits hold the number of the slot's value.
+    """The position of each slot in a packed state. A slot has enough bits to hold the numbers of its values.
 
     Parameters:
         sizes: for each slot, the number of values. A slot with one value needs no bits.
-        spare: the minimum number of unused bits to reserve for slots that are added later.
+        spare: the minimum number of bits to reserve for slots that are added later.
 
     Attributes:
-        sizes: for each slot, the number of values for which bits are reserved.
+        sizes: for each slot, the number of values for which it has bits.
         words: the number of 64-bit words of a packed state.
-        word: for each slot, the index of the word that contains its bits.
-        shift: for each slot, the number of bits to the right of its bits.
-        mask: for each slot, a mask with the width of its bits, to be applied after the shift.
+        word: for each slot, the index of its word.
+        shift: for each slot, the position of its lowest bit in the word.
+        mask: for each slot, the mask to apply after the word is shifted to the right by `shift`.
     """
 
     def __init__(self, sizes: Sequence[int], spare: int = 0) -> None:
@@ -45,15 +45,15 @@ class Packing:
 
     @property
     def places(self) -> list[tuple[int, int, int]]:
-        """For each slot, the index of its word, the number of bits to the right of its bits, and its number of bits."""
+        """For each slot, the index of its word, the position of its lowest bit, and its number of bits."""
         return [(word, shift, mask.bit_length()) for word, shift, mask in self._places]
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
-        """Create a packing from the attributes of a saved packing.
+        """Return a packing with the saved attributes of a packing.
 
         Parameters:
-            sizes, words, places: the values of the attributes of the same names.
+            sizes, words, places: the attributes with these names.
 
         Raises:
             ValueError: a slot has too few bits, or two slots share bits.
@@ -78,10 +78,10 @@ class Packing:
         self.mask = np.array([mask for _, _, mask in self._places], np.uint64)
 
     def add(self, sizes: Sequence[int]) -> bool:
-        """Add slots, as long as there are enough unused bits. States that are already packed have the number 0 there.
+        """Add new slots if there are enough unused bits. In packed states, a new slot has the number 0.
 
         Parameters:
-            sizes: for each old and each new slot, the number of values.
+            sizes: for each existing and each new slot, the number of values.
 
         Returns:
             Whether all new slots were added.
@@ -98,7 +98,7 @@ class Packing:
         return len(self.sizes) == len(sizes)
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Return whether every slot has enough bits.
+        """Return whether every slot has enough bits for its values.
 
         Parameters:
             sizes: for each slot, the number of values.
@@ -151,7 +151,7 @@ class Packing:
         return keep, put
 
     def repack(self, states: NDArray[np.uint64], other: Packing) -> NDArray[np.uint64]:
-        """Convert packed states from this packing to another packing.
+        """Convert packed states from this packing to a different packing.
 
         Parameters:
             states: the states, packed with this packing; shape (states, words).

@@ -1,4 +1,4 @@
-"""The adjustments with which a search starts again after it has found that its assumptions about the spec are wrong."""
+"""The adjustments with which a search starts again when an assumption about the spec turns out to be wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leadline.checker.observing.nodes import ShapeChanged
 
 
 class Crowded(Exception):
-    """Raised when some slots take many values and the parts of the state that they hold should be split.
+    """Raised when some slots have too many values, so that the parts of the state in these slots should be split.
 
     Attributes:
         patterns: patterns for the paths of these parts of the state; see `Layout`.
@@ -30,14 +30,14 @@ CHANGES = (ShapeChanged, Crowded, NotRecorded, NewKind)
 
 @attrs.frozen
 class Adjustments:
-    """The adjustments for one attempt at a search, based on facts about the spec that earlier attempts have found.
+    """The facts about a spec that earlier attempts at a search have found. They determine how the next attempt is made.
 
     Attributes:
-        whole: the paths of components that are kept in one slot, because their shape changes.
+        whole: the paths of components that are stored in one slot each, because their shape changes.
         apart: patterns for the paths of parts of the state that are split into several slots; see `Layout`.
         given_states: the indices of the decision trees of functions that are called on real states, because their reads
             cannot be recorded.
-        read_when_copied: the slots that count as read when a call copies them to a next state.
+        read_when_copied: the slots that count as read if a call copies them to a next state.
     """
 
     whole: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class Adjustments:
             change: the exception that ended the current attempt.
 
         Raises:
-            SpecError: the adjustments would not change, so the next attempt would end in the same way.
+            SpecError: the adjustments would not change, so the next attempt would fail in the same way.
         """
         adjusted = self._with(change)
         if adjusted == self:

@@ -1,9 +1,9 @@
-"""A table of the hashes of all values of all slots, from which the loop of random search computes the hashes of states.
+"""A table of the hashes of all values of all slots. The loop of random search uses it to compute the hashes of states.
 
-The hash of a value depends on its content, not on its number. Values are numbered in the order in which they are found,
-which depends on the iteration order of sets, and the results of a random search must not depend on this order. The hash
-of a state is the sum of the hashes of its parts, each hashed together with its path. So the hash of the next state is
-computed from the values that a step changes.
+The hash of a value depends on its content, not on its number. Values are numbered in the order in which they are found.
+This order depends on the iteration order of sets, on which the results of a random search must not depend. The hash of
+a state is the sum of the hashes of its values, each hashed together with its path. Therefore the hash of a next state
+can be computed from the hash of the state and the values that the step changes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ class SlotHashes:
 
     Parameters:
         layout: defines the slots.
-        packing: determines the number of entries to reserve for each slot.
+        packing: defines the number of entries of each slot.
 
     Attributes:
         layout, packing: the layout and the packing for which the table was created.
-        table: the hashes of the values of all slots, one slot after the other.
+        table: the hashes of the values of the first slot, followed by those of the second slot, and so on.
         base: for each slot, the position in `table` of its first value.
-        offset: the part of the hash that is the same for all states. It is added to the sum of the hashes of the
-            values.
+        offset: a constant that is added to the sum of the hashes of a state's values.
     """
 
     def __init__(self, layout: Layout, packing: Packing) -> None:
@@ -58,7 +57,7 @@ class SlotHashes:
             self._known[slot] = len(domain.values)
 
     def calibrate(self, state: object) -> None:
-        """Set `offset` so that the sum for this state equals the hash of its content.
+        """Set `offset` so that `of` returns the hash of the content of a state.
 
         Parameters:
             state: a state whose values all have hashes in the table.

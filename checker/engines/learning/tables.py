@@ -1,4 +1,4 @@
-"""The tables that store the results of recorded calls as paths in decision trees.
+"""The transition tables, which store the results of recorded calls as paths in decision trees.
 
 An outcome is the set of changes that one step makes to a state. A leaf in the tree of an action instance refers to one
 outcome for each step.
@@ -55,9 +55,9 @@ ALL_BITS = np.uint64(2**64 - 1)
 
 @attrs.frozen
 class Numbers:
-    """The numbers that a saved search has assigned to the values of slots.
+    """The numbers of the values of a saved search.
 
-    A value or member that no saved state contains may be replaced by `NO_VALUE`.
+    `NO_VALUE` stands for a value or member that no saved state contains.
 
     Attributes:
         values: for each slot, its values in the order of their numbers.
@@ -68,26 +68,26 @@ class Numbers:
     members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
-        """Assign these numbers to the values and members in a new layout."""
+        """Assign these numbers to the values and members of a layout without values."""
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
             domain.restore(values)
 
 
 class TransitionTables(Generic[S]):
-    """The results of a spec's actions, predicates and distance that a search has learned. New tables are empty.
+    """The learned results of a spec's actions, predicates and distance. New tables are empty.
 
     Each action instance, each predicate and the distance has a decision tree. An outcome is the set of changes that one
     step makes to a state. A leaf in the tree of an action instance refers to one outcome for each step.
 
     Parameters:
         spec: the spec.
-        states: the states to convert to `rows`.
+        states: states to be converted to `rows`, such as the initial states.
         adjustments: the adjustments for this attempt at the search.
-        saved: the numbers of values in a saved search. None numbers values in the order in which they are found.
-        purity: the purity checks of an earlier attempt at the same search, or None for the first attempt.
-        tuning: sizes and limits.
-        with_distance: whether the spec's distance is called too.
+        saved: the numbers of the values of a saved search. None to number values in the order in which they are found.
+        purity: the purity checks that all attempts at the search share, or None for the first attempt.
+        tuning: internal sizes and limits.
+        with_distance: whether the spec's distance is called.
 
     Attributes:
         spec: the spec.
@@ -96,22 +96,22 @@ class TransitionTables(Generic[S]):
         state_checks, step_checks, instances, first_step: see `Caller`.
         forest: the decision trees, in the order of `Caller`.
         predicates: the indices of the trees of predicates.
-        outcomes: the changes that steps make. The leaves of action instances' trees refer to them.
+        outcomes: all outcomes. The leaves of action instances' trees refer to them.
         leaf_start, leaf_count: for each leaf of an action instance's tree, its first outcome and its number of
             outcomes.
         distances: for each leaf of the distance's tree, the distance.
         keep, put: for each outcome and each word of a packed state, the bits to keep and the bits to set.
-        slots_read: for each predicate, all slots that it has read. The slots of the state after a step are numbered
-            from `SECOND`.
-        reads: for each predicate and each word of a packed state, the bits of the slots that it has read.
+        slots_read: for each predicate, the slots that it has read in any call. The slots of the state after a step are
+            numbered from `SECOND`.
+        reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
         effort: counts the calls of each action instance, each predicate and the distance.
         compared: the number of comparisons with calls; see `comparison`.
         rows: the given states, each as the number of the value in each slot.
-        agreed: for each slot, the number of values that have the same numbers in all processes of the search, or None
+        agreed: for each slot, the number of its values that have the same number in all processes of the search. None
             if there is only one process.
-        log: the calls learned from, or None if no log is needed.
-        reads_all: the predicates that were called without recording, so that they may have read any slot. A predicate
-            is identified by its position among the predicates.
+        log: the log of the calls from which the search has learned, or None if no log is needed.
+        reads_all: the predicates that were called without recording, so that they may have read any slot. Each is given
+            as its position among the predicates.
 
     Raises:
         ShapeChanged, NewKind: the adjustments do not fit the given states; see `Adjustments`.
@@ -179,7 +179,7 @@ class TransitionTables(Generic[S]):
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects + log
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
-        """Return statistics on the learned calls for reports.
+        """Return the statistics on learning for reports.
 
         Parameters:
             expanded: the number of states expanded.
@@ -204,7 +204,7 @@ class TransitionTables(Generic[S]):
         )
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
-        """Return the code in the spec's functions that cannot be analysed, so that too many slots count as read.
+        """Return the code of the spec that the analysis does not support. Because of it, too many slots count as read.
 
         Returns:
             The code, sorted by descending number of calls.
@@ -243,13 +243,13 @@ class TransitionTables(Generic[S]):
 
     @property
     def most_outcomes(self) -> int:
-        """The largest number of next states in a learned result of an action instance."""
+        """The largest number of outcomes in a leaf of an action instance."""
         return int(self.leaf_count.max())
 
     def leaf_of(self, call: Call) -> int:
         """Return the code of the leaf that stores the result of a call. Create the leaf if it does not exist.
 
-        The outcomes of a new leaf must be packed, with `pack`, before `learn` adds a path to the leaf.
+        The outcomes of a new leaf must be packed by `pack` before `learn` adds a path to the leaf.
 
         Parameters:
             call: the reads and the result of the call.
@@ -269,16 +269,16 @@ class TransitionTables(Generic[S]):
         return -self._leaves[written] - 1
 
     def note_members(self) -> bool:
-        """Update the tables after new members of collections were found and added to the layout.
+        """Update the tables after new members of collections have been added to the layout.
 
-        A call that iterated over a collection may return a different result if the collection contains such a member,
-        so the trees of these calls are cleared.
+        A function that iterates over a collection may return a different result if the collection contains a new
+        member. The paths of such a function are deleted.
 
         Returns:
             Whether any members were added since the last call of this method.
 
         Raises:
-            ShapeChanged: members were added, but the processes of the search have already agreed on the slots.
+            ShapeChanged: members were added, but all processes of the search must use the same slots.
         """
         new = self.layout.members[self._members :]
         if new and self.agreed is not None:
@@ -305,8 +305,8 @@ class TransitionTables(Generic[S]):
         Raises:
             SpecError: the tree has a different path or result for these values, so the called function is not pure.
             TablesFull: there is no room for the path.
-            NewKind: the call copied a slot without reading it, and the slot has values that the code may distinguish by
-                identity.
+            NewKind: the call copied a slot without reading it, and the called function may distinguish values of this
+                slot by identity.
         """
         self.effort.learned[tree] += 1
         if call.constructs:
@@ -330,14 +330,13 @@ class TransitionTables(Generic[S]):
             self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
 
     def _is_agreed(self, rows: tuple[Row, ...], call: Call) -> bool:
-        """Whether all processes know the values in the states and the result of a call. If not, it will be repeated."""
+        """Return whether all processes of the search have the values in the states and in the result of a call."""
         known = self.agreed
         if known is None:
             return True
         return all(all(map(operator.lt, row, known)) for row in rows) and not call.writes_beyond(known)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
-        """Return the values of `Caller.precision` and `Caller.told_apart` as a list of pairs."""
         return list(zip(self.caller.precision, self.caller.told_apart, strict=True))
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
@@ -348,7 +347,7 @@ class TransitionTables(Generic[S]):
                 self.reads[predicate] = self._bits(noted)
 
     def note_called(self, tree: int) -> None:
-        """Count a call that was not recorded. If a predicate was called, mark all slots as read by it.
+        """Count a call that was not recorded. If the function is a predicate, all slots count as read by it.
 
         Parameters:
             tree: the index of the called function's decision tree.
@@ -360,7 +359,7 @@ class TransitionTables(Generic[S]):
             self.reads[predicate] = ALL_BITS
 
     def read_by_slot(self, words: int) -> NDArray[np.uint64]:
-        """Return, for each slot, the set of predicates that have read it, with one bit for each predicate.
+        """Return, for each slot, the set of predicates that have read it. The set has one bit for each predicate.
 
         Parameters:
             words: the number of 64-bit words of a set of predicates.
@@ -387,11 +386,11 @@ class TransitionTables(Generic[S]):
 
     @property
     def all_packed(self) -> bool:
-        """True if the outcomes of all leaves have been packed."""
+        """Whether the outcomes of all leaves have been packed."""
         return self._packed == len(self.outcomes)
 
     def pack(self, packing: Packing) -> None:
-        """Pack the outcomes that have not been packed with this packing yet.
+        """Pack the outcomes that have not been packed with the given packing yet.
 
         Parameters:
             packing: defines the bits of each slot.
@@ -408,7 +407,7 @@ class TransitionTables(Generic[S]):
         self._packed = len(self.outcomes)
 
     def gives(self, tree: int, row: Row) -> list[Changes] | bool | float | None:
-        """Return the learned result of a function for a state, or None if it is not in the tables.
+        """Return the stored result of a function for a state, or None if there is none.
 
         Parameters:
             tree: the index of the decision tree of an action instance, a predicate on states, or the distance.
@@ -425,7 +424,7 @@ class TransitionTables(Generic[S]):
         return float(self.distances[leaf]) if tree == self.caller.distance_tree else -leaf - 1 == SHOWN
 
     def steps(self, tree: int, row: Row) -> list[Changes] | None:
-        """Return the learned result of an action instance for a state, or None if it is not in the tables.
+        """Return the stored result of an action instance for a state, or None if there is none.
 
         Parameters:
             tree: the index of the action instance's decision tree.
@@ -440,12 +439,12 @@ class TransitionTables(Generic[S]):
         return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
 
     def agree(self) -> None:
-        """Record that the values numbered so far have the same numbers in all processes of the search."""
+        """Record that all processes of the search use the same numbers for the values found so far."""
         self.note_members()
         self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, object]]:
-        """Return the values that only this process has numbered since the last call of `agree`, each with its slot.
+        """Return the values, with their slots, that only this process has numbered since the last call of `agree`.
 
         Raises:
             ShapeChanged: a collection has a new member, for which the other processes have no slot.
@@ -457,10 +456,10 @@ class TransitionTables(Generic[S]):
         return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
 
     def forget_news(self) -> bool:
-        """Remove the numbers that this process has assigned since the last call of `agree`, and all results with them.
+        """Remove the numbers assigned since the last call of `agree`, and all results that contain them.
 
         Returns:
-            Whether there were such numbers.
+            Whether any numbers were removed.
         """
         if not self.news():
             return False
@@ -475,8 +474,8 @@ class TransitionTables(Generic[S]):
         """Delete all paths of some trees, and clear the outcomes that contain removed numbers.
 
         Parameters:
-            trees: the trees that may lead to such outcomes or have edges for removed numbers.
-            sizes: for each slot, the number of values that keep their numbers. Higher numbers are removed.
+            trees: the trees that may contain removed numbers in edges or outcomes.
+            sizes: for each slot, the smallest number that is removed. All higher numbers are removed too.
         """
         for tree in trees:
             self.forest.forget(tree)

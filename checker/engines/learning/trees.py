@@ -50,7 +50,7 @@ for _bit in range(64):
 
 @njit()
 def _hashed(pool, node, number):
-    """Return the position of a node's edge for a value number, or 0 if there is none. The node has a hash table."""
+    """Return the position of the edge for a value number in a node with a hash table, or 0 if there is no such edge."""
     mask = -np.int64(pool[node + ROOM]) - 1
     place = (number * FACTOR >> SHIFT) & mask
     while True:
@@ -64,7 +64,7 @@ def _hashed(pool, node, number):
 
 @njit(inline="always")
 def edge_of(pool, node, number):
-    """Return the position of a node's edge for a value number in the array of trees, or 0 if there is no such edge."""
+    """Return the position of a node's edge for a value number, or 0 if there is no such edge."""
     room = pool[node + ROOM]
     if room < 0:
         return _hashed(pool, node, number)
@@ -120,7 +120,7 @@ def unpack(states, index, values, word, shift, mask):
 
 @njit()
 def led_to(pool, node, number):
-    """Return the code to which the edge for a value number leads from a node, or 0 if nothing is known."""
+    """Return the code to which the edge for a value number leads from a node, or 0 if there is no such edge."""
     edge = edge_of(pool, node, np.int64(number))
     return pool[edge] if edge else np.int32(0)
 
@@ -130,10 +130,10 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
     """Fill the table for one pair of slots; see `EnabledIndex`.
 
     Parameters:
-        pair: the entry of the pair in `EnabledIndex.pairs`.
+        pair: the pair, as in `EnabledIndex.pairs`.
         trees: the action instances that are looked up in this table.
         first_values: the number of values of the first slot.
-        dead: for each leaf, whether it has no outcomes, so that the action instance is not enabled.
+        dead: for each leaf, whether it has no outcomes. At such a leaf, the action instance is not enabled.
         words: the number of 64-bit words of an entry of the table.
         table: `EnabledIndex.table`.
     """
@@ -151,13 +151,12 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
 
 @njit()
 def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
-    """Find the leaves that some states reach in consecutive decision trees.
+    """Find the leaves that some states reach in consecutive trees.
 
     Parameters:
         indices: the indices of the states in `states`.
         first_tree: the index of the first tree.
-        codes: the output; shape (states, trees). It is set to the codes of the leaves, or 0 where the path is not
-            known.
+        codes: the output: the codes of the leaves, or 0 where the path is not known; shape (states, trees).
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):
@@ -168,12 +167,11 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
 
 @njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
-    """Find the last edges of the paths that some states take in the first decision trees.
+    """For some states, find the last edges of their paths through the trees with the lowest indices.
 
     Parameters:
         indices: the indices of the states in `states`.
-        ends: the output; shape (states, trees). It is set to the positions of the edges, or -1 where the path is not
-            known.
+        ends: the output: the positions of the edges, or -1 where the path is not known; shape (states, trees).
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):

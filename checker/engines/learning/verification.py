@@ -1,16 +1,17 @@
-"""Verification compares a random sample of the learned results that a search uses with calls on real states.
+"""Compares a random sample of the learned results that a search uses with calls on real states.
 
 An application is the use of a path in a decision tree for one state. It provides the steps of an action instance, or
-the result of a property on a state or step. A search expands its states in blocks. In each block, verification draws
-applications in two ways: at random from all applications, and at random from the paths that were checked least often.
-The first kind of draws limits the proportion of wrong applications. The second kind finds errors in rare paths.
+the result of a property for a state or step. A search expands its states in blocks. In each block, applications are
+drawn in two ways: at random from all applications, and at random from the paths that were checked least often. The
+draws of the first kind limit the proportion of wrong applications. The draws of the second kind find errors in rare
+paths.
 
-Some draws of the first kind are mandatory: the first `EVERY` applications of a search are all checked, and the same
-number is checked again each time that the number of applications has grown by a factor of e = 2.72. So in a search with
-25,000 applications, there are `ENOUGH` draws. If one application in a thousand is wrong, evenly distributed over the
-search, n draws miss this error with probability 0.999 ** n, which is less than 1 % for n = 4,605 or more. After
-`ENOUGH` draws, mandatory draws become rarer. All other draws are limited to a fraction of the time. A seed determines
-which applications are drawn. The clock determines the number of draws that are not mandatory.
+Some draws of the first kind are mandatory. The first `EVERY` applications of a search are all checked, and the same
+number is checked again each time that the number of applications has grown by a factor of e = 2.72. A search with
+25,000 applications therefore has `ENOUGH` draws. Suppose that one application in a thousand is wrong, evenly
+distributed over the search. Then n draws miss this error with probability 0.999 ** n, which is less than 1 % for n =
+4,605 or more. After `ENOUGH` draws, mandatory draws become rarer. Draws that are not mandatory are limited to a
+fraction of the time, so their number depends on the clock. A seed determines which applications are drawn.
 
 If `Tuning.verify` is set, each application is instead drawn with that fixed probability.
 """
@@ -64,7 +65,7 @@ index of the state and the index of the property's tree."""
 
 
 class Verification(Generic[S]):
-    """The component of a search that compares a random sample of the learned results that it uses with calls.
+    """Compares a random sample of the learned results that a search uses with calls on real states.
 
     An application is the use of a learned result for one state.
 
@@ -73,7 +74,8 @@ class Verification(Generic[S]):
 
     Attributes:
         comparison: compares learned results with calls.
-        checked: the number of applications checked so far. All were correct, because a wrong one raises an exception.
+        checked: the number of applications checked so far. All of them were correct, because a wrong result raises an
+            exception.
         drawn: the number of checked applications that were drawn at random from all applications.
     """
 
@@ -89,7 +91,7 @@ class Verification(Generic[S]):
 
     @property
     def made(self) -> int:
-        """The number of uses of learned results so far. Calls that were made instead are not included."""
+        """The number of applications so far. Calls that were made because no result was known are not included."""
         called = sum(self._tables.effort.called) - self._called_before
         return max(self._uses - called, self.checked)
 
@@ -99,7 +101,7 @@ class Verification(Generic[S]):
         return np.array([self.checked, self.drawn, self.made], np.int64)
 
     def actions(self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], steps: int) -> None:
-        """Check a sample of the steps from expanded states, and of the results of step properties on these steps.
+        """Check a sample of the steps from expanded states and of the results of step properties on them.
 
         Parameters:
             states: the packed states; shape (states, words).
@@ -116,7 +118,7 @@ class Verification(Generic[S]):
     def predicates(
         self, states: NDArray[np.uint64], packing: Packing, first: int, wanted: Sequence[int], shown: NDArray[np.bool_]
     ) -> None:
-        """Check a sample of the results that a search found for state properties on consecutive states.
+        """Check a sample of the results of state properties that a search found for consecutive states.
 
         Parameters:
             states, packing: see `actions`.
@@ -134,7 +136,7 @@ class Verification(Generic[S]):
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
 
     def chosen(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Choose walkers of a random search at random, so that their states can be passed to `rows`.
+        """Choose walkers of a random search at random. Their states are then passed to `rows`.
 
         Parameters:
             walkers: the indices of the walkers to choose from.
@@ -181,14 +183,14 @@ class Verification(Generic[S]):
         trees: Sequence[int],
         verdict: Verdict | None,
     ) -> None:
-        """Check a random sample of the learned results that a search uses for a block of states.
+        """Check a random sample of the results that a search uses for a block of states.
 
         Parameters:
             states, packing: see `actions`.
             indices: the indices of the states of the block.
             trees: the indices of the trees that were applied to these states.
-            verdict: returns the result that the search found for a property, or None to check the result that the
-                property's tree contains.
+            verdict: a function that returns the result that the search found for a property, or None to check the
+                result in the property's tree.
         """
         self._blocks += 1
         self._uses += len(indices) * len(trees)
@@ -222,7 +224,7 @@ class Verification(Generic[S]):
         self._spent += time.thread_time() - began
 
     def _due(self) -> int:
-        """Return the number of mandatory checks that have not been made yet, or 0 if `Tuning.verify` is set."""
+        """Return the number of mandatory checks that are still to be made, or 0 if `Tuning.verify` is set."""
         if self._share is not None:
             return 0
         wanted = self._uses if self._uses <= EVERY else EVERY * (1 + math.log(self._uses / EVERY))
@@ -231,7 +233,7 @@ class Verification(Generic[S]):
     def _ends(
         self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], trees: Sequence[int]
     ) -> NDArray[np.int64]:
-        """Return the ends of the paths that states take in decision trees.
+        """Return the last edges of the paths of some states in decision trees.
 
         Parameters:
             states, packing, indices, trees: see `_verify`.
@@ -244,14 +246,14 @@ class Verification(Generic[S]):
         return np.ascontiguousarray(ends[:, list(trees)])
 
     def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Choose uses of learned results to be checked, alternately at random and by how rarely a path was checked.
+        """Choose applications to check, alternately at random and from the paths that were checked least often.
 
         Parameters:
-            ends: for each use, the position of the last edge of its path.
-            places: the indices of the uses to choose from, in random order.
+            ends: for each application, the position of the last edge of its path.
+            places: the indices of the applications to choose from, in random order.
 
         Yields:
-            The index of a use, and whether it was chosen because its path was rarely checked.
+            The index of an application, and whether it was chosen because its path was rarely checked.
         """
         paths, first = np.unique(ends[places], return_index=True)
         seldom = sorted(range(len(paths)), key=lambda number: self._checks[int(paths[number])])
@@ -273,16 +275,16 @@ class Verification(Generic[S]):
         *,
         is_rare: bool = False,
     ) -> int:
-        """Check one use of a learned result. For an action instance, also check the results of properties on its steps.
+        """Check an application. For an action instance, also check the results of properties on its steps.
 
         Parameters:
             states, packing, indices, trees, verdict: see `_verify`.
             ends: see `_ends`.
-            place: the index of the use in the flattened array `ends`.
-            is_rare: whether to check the properties on only one of the steps.
+            place: the index of the application in the flattened array `ends`.
+            is_rare: whether to check the properties on a single step instead of all steps.
 
         Returns:
-            The number of uses checked, including those of the results of properties.
+            The number of applications checked, including the results of properties.
         """
         which, column = divmod(place, len(trees))
         index, tree = int(indices[which]), trees[column]

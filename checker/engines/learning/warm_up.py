@@ -1,7 +1,7 @@
-"""Compiles the loops before a search begins, so that the time for compilation does not count towards its time limit.
+"""Compiles the loops before a search begins, so that the time limit of the search does not include the compilation.
 
-Numba compiles a function when it is first called, and stores the result in a file. So compilation takes about ten
-seconds before the first search on a machine, and before the first search after an update.
+Numba compiles a function when it is first called, and stores the result in a file. Therefore the first search on a
+machine takes about ten seconds longer than later searches. So does the first search after an update of leadline.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def _spec() -> Spec[_Tick]:
 
 @functools.cache
 def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> None:
-    """Compile the loops that a search needs, unless they are already compiled.
+    """Compile the loops of an engine, unless they are already compiled.
 
     Parameters:
-        search: searches the spec that it is given with the engine whose loops are to be compiled.
-        loop: the engine's largest loop. A warning is logged if it is not in Numba's cache.
+        search: a function that searches a spec with the engine.
+        loop: the largest loop of the engine. A message is logged if this loop is not in Numba's cache.
     """
     if not _is_kept(loop):
         _log.warning("compiling the engine, which is needed once on each machine and takes about ten seconds")
@@ -66,6 +66,6 @@ def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> Non
 
 
 def _is_kept(loop: object) -> bool:
-    """Return whether a file exists in which Numba stores this compiled loop."""
+    """Return whether Numba's cache contains this compiled loop."""
     index = getattr(getattr(getattr(loop, "_cache", None), "_cache_file", None), "_index_path", "")
     return Path(index).is_file()

@@ -1,6 +1,6 @@
-"""The watch, which stops a search when it exceeds its time or memory limit.
+"""Stops a search when it exceeds its time or memory limit.
 
-A search calls the watch at regular intervals, and before it allocates large amounts of memory.
+A search calls `Watch.pause` at regular intervals, and `Watch.need` before it allocates a large amount of memory.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from leadline.checker.engines.learning.workers import Workers
 
 
 class Watch:
-    """The component of a search that checks its time and memory limits.
+    """Checks the time and memory limits of a search, and reports its progress.
 
     Parameters:
         budget: the time and memory that the search may use.
-        workers: the threads and processes of the search. If memory runs short, the processes are ended first.
-        report: called by `pause` to report progress.
+        workers: the threads and processes of the search. If the memory is not sufficient, the processes are ended.
+        report: a function that `pause` calls to report progress.
     """
 
     def __init__(self, budget: Budget, workers: Workers, report: Callable[[], None] | None = None) -> None:
         self.budget, self.workers, self._report = budget, workers, report
 
     def pause(self) -> None:
-        """Check the time limit and report progress. Call this at points where the search can stop.
+        """Check the time limit and report progress. Call this where the search can stop.
 
         Raises:
             StopSearch: the time limit is exceeded, or the spec caught the exception of an interrupt.
@@ -35,7 +35,7 @@ class Watch:
             self._report()
 
     def need(self, more: int) -> None:
-        """Check that more memory can be allocated.
+        """Check that an allocation does not exceed a memory limit. If necessary, end the helper processes.
 
         Parameters:
             more: the number of bytes to be allocated.

@@ -17,7 +17,7 @@ T = TypeVar("T")
 def usable_cores() -> int:
     """Return the number of CPU cores that this process may use.
 
-    As in Python 3.13, the environment variable ``PYTHON_CPU_COUNT`` overrides the number.
+    As in Python 3.13, the environment variable ``PYTHON_CPU_COUNT`` overrides this number.
     """
     count = os.environ.get("PYTHON_CPU_COUNT", "")
     if count.isdecimal() and int(count):
@@ -31,7 +31,7 @@ class Workers:
     """The threads and processes of a search. They are started when they are first needed.
 
     Parameters:
-        count: the maximum number of threads, including the current thread, and also the maximum number of processes,
+        count: the maximum number of threads, including the current thread. It is also the maximum number of processes,
             including this process.
 
     Attributes:
@@ -45,7 +45,8 @@ class Workers:
         self._most_helpers = count - 1
 
     def run(self, kernel: Callable[..., T], arguments: Sequence[tuple[object, ...]], alone: bool = False) -> list[T]:
-        """Call a compiled loop once with each tuple of arguments, and defer interrupts until all calls have returned.
+        """Call a compiled loop once with each tuple of arguments. Interrupts are deferred until all calls have
+        returned.
 
         Parameters:
             kernel: a function that releases the global interpreter lock.
@@ -82,10 +83,10 @@ class Workers:
         return [] if self._helpers is None else self._helpers.processes
 
     def helpers(self, caller: Caller[Any]) -> Helpers:
-        """Return the helper processes for a caller. If there are helper processes for another caller, end these first.
+        """Return the helper processes for a caller. Helper processes for a different caller are ended first.
 
         Parameters:
-            caller: calls the spec's functions in this process. Each helper process gets a copy of it.
+            caller: calls the spec's functions in this process. Each helper process uses a copy of it.
         """
         if self._helpers is None or self._helpers.caller is not caller:
             self.end_helpers()
@@ -93,11 +94,11 @@ class Workers:
         return self._helpers
 
     def end_helpers(self, for_good: bool = False) -> None:
-        """End the helper processes, for example because the numbers of some values have been removed.
+        """End the helper processes. This is necessary, for example, after numbers of values have been removed.
 
         Parameters:
-            for_good: whether to start no helper processes from now on. This is necessary before the caller starts
-                anything that a fork must not copy.
+            for_good: whether to prevent new helper processes from being started. This is necessary before resources are
+                created that a fork must not copy.
         """
         if self._helpers is not None:
             self._helpers.end()

@@ -1,8 +1,8 @@
 """The arrays that the compiled loop of a random search reads and writes, as named tuples.
 
-A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. A
-predicate gives evidence if a state or step violates its invariant or satisfies its witness. An action instance is
-identified by its number, which is also the index of its decision tree.
+A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. Evidence
+for a property is a state or step that violates the invariant or satisfies the witness. An action instance is identified
+by its number, which is also the index of its decision tree.
 
 A set of predicates or of action instances is represented by bits, 64 in a word. The hash of a state is computed from
 its content; see `SlotHashes`.
@@ -50,11 +50,12 @@ SEEN = 2**14
 
 
 class Learned(NamedTuple):
-    """The learned results of a spec's actions and predicates, for the loop of a random search.
+    """The results of a spec's actions and predicates that the search has recorded, as arrays for its compiled loop.
 
     Attributes:
         pool, leaf_start, leaf_count: see `Forest` and `TransitionTables`.
-        begins: for each outcome (the changes of one step), the position of its first change in `slots` and `numbers`.
+        begins: for each outcome (the set of changes that one step makes), the position of its first change in `slots`
+            and `numbers`.
         slots, numbers: for each change, the slot and the number of its new value.
         always, pairs, guards: see `always`, `pairs` and `table` of `EnabledIndex`.
         reads: for each slot, the set of predicates that have read it.
@@ -79,23 +80,25 @@ class Walkers(NamedTuple):
     """The walkers of a random search. Each array has an entry or a row for each walker.
 
     Attributes:
-        values: the state of the walker, as the number of the value in each slot.
-        after: the state after the step that is being checked, as the number of the value in each slot.
+        values: the walker's state, given as the number of the value in each slot.
+        after: the state after the step that is being checked, in the same form.
         hashes: the hash of the walker's state.
-        walk: the number of the current walk; for a walker that expands states, its index among such walkers.
+        walk: the number of the current walk. For a walker that expands states, its index among the walkers that expand
+            states.
         step: the number of steps from an initial state to the walker's state.
         phase: see `ARRIVED`.
         left: the number of steps that the walker still takes in this round. Expanding a state counts as one step.
-        calm: the set of predicates that need not be evaluated on a step that changes nothing they read.
-        parked: whether the walker waits for the results of calls.
-        fresh: whether the walker's answers are for its current state; see `Answers`.
-        wanted: the number of unknown paths that the walker waits for.
-        wants: for each of these paths, the index of the tree; the node and the value number at the end of the path; the
-            number of the outcome that leads to the state that the predicate is called on, or -1 for the walker's state;
-            and the hash of the state on which the function is called, or of the state after the step.
+        calm: the set of predicates that are skipped on a step that does not change any slot that they have read.
+        parked: whether the walker is waiting for the results of calls.
+        fresh: whether the walker's answers belong to its current state; see `Answers`.
+        wanted: the number of unknown paths for which the walker is waiting.
+        wants: for each of these paths: the index of the tree; the node and the value number at the end of the path; the
+            number of the outcome that leads to the predicate's argument, or -1 if the function is called on the
+            walker's state; and the hash of the state on which the function is called. If it is called on a step, this
+            is the hash of the state after the step.
         seen: for each predicate, the number of steps of the walk up to the first evidence, or -1 if there is none.
-        last_tree: for each predicate, the action instance of the last of these steps if the walk did not take it but
-            only checked its next state. Otherwise, it is -1.
+        last_tree: for each predicate, the action instance of the last of these steps if the walk only checked this step
+            without taking it, and otherwise -1.
         last_hash: for each predicate, the hash of the state after this last step.
         by: the action instance that led to the walker's state, or -1 for an initial state.
         trees: the action instance of each step of the walk. Walkers that expand states have no entry.
@@ -127,13 +130,13 @@ ROWS = ("values", "after")
 
 
 class Answers(NamedTuple):
-    """The results of calls that are used only by one walker and not stored in decision trees.
+    """The results of calls that are stored for a single walker instead of in the decision trees.
 
     Attributes:
         begins: for each walker, the index of its first answer. The last entry is the number of answers.
         trees: for each answer, the index of the tree of the called function.
-        contents: for each answer, the hash of the state on which the function was called, or of the state after the
-            step.
+        contents: for each answer, the hash of the state on which the function was called. For a call on a step, this is
+            the hash of the state after the step.
         start: for each answer, the number of the first outcome of the action instance. For a predicate, it is `SHOWN`
             or `NOT_SHOWN`.
         counts: for each answer, the number of outcomes of the action instance. For a predicate, it is -1.
@@ -147,14 +150,14 @@ class Answers(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The counts of some walkers, and the states that they visited and that may belong to the `StateSample`.
+    """The counts of some walkers, and the visited states that are candidates for the `StateSample`.
 
     Attributes:
         counters: see `STEPS`.
         hashes: for each sampled state, its mixed hash; see `kernel.mixed`.
         depths: for each sampled state, the number of steps from an initial state.
         by: for each sampled state, the action instance of the last of these steps, or -1 for an initial state.
-        degrees: for each sampled state, the number of steps from it.
+        degrees: for each sampled state, the number of steps that lead from it to a next state.
         rows: for each sampled state, the number of the value in each slot. There are no columns if states are not
             needed.
         taken: for each action instance, the number of times that it was taken.
@@ -187,8 +190,8 @@ class Plan(NamedTuple):
         initial_hashes: the hashes of the initial states.
         sought: the set of predicates to evaluate.
         of_states: the set of all state predicates.
-        limit: an array with one entry, the largest hash of a state in the sample.
-        starts: the states of the frontier at which walks may begin, each as the number of the value in each slot.
+        limit: an array with one entry, the largest hash that the sample of distinct states accepts.
+        starts: the states of the frontier at which walks may begin, each given as the number of the value in each slot.
         start_step, start_trees, start_path: the paths to these states; see `steps`, `trees` and `path` of `Starts`.
     """
 
@@ -220,7 +223,7 @@ class Scratch(NamedTuple):
         rows: for each stored next state, the number of the value in each slot.
         found: for each stored next state, its hash.
         by: for each stored next state, the action instance that leads to it.
-        of: for each stored next state, the index of the walker that expanded the state before it.
+        of: for each stored next state, the index of the walker that expanded its predecessor.
     """
 
     left: Bits
@@ -242,7 +245,7 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
     Parameters:
         groups: the number of 64-bit words of a set of action instances.
         words: the number of 64-bit words of a set of predicates.
-        room: the number of candidates for which to allocate room; see `Scratch`.
+        room: the maximum number of candidates that the memory can hold; see `Scratch`.
         slots: the number of slots of a state.
     """
     children = max(CHILDREN, room)
@@ -281,11 +284,11 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
 
 
 def widened(rows: NDArray[N], slots: int) -> NDArray[N]:
-    """Return a copy of the rows with columns of zeros for further slots.
+    """Return a copy of an array of states with additional columns for new slots, filled with zeros.
 
     Parameters:
         rows: for each state, the number of the value in each slot.
-        slots: the number of columns of the copy.
+        slots: the number of columns of the result.
     """
     return np.pad(rows, ((0, 0), (0, slots - rows.shape[1])))
 

@@ -1,7 +1,9 @@
-"""Measures the coverage of a random search: the action instances taken, and the values of fields in sampled states.
+"""Measures the coverage of a random search: which action instances were taken, and which values the fields have in the
+sampled states.
 
-A random search does not store all of its states. So fields are read from the states in the `StateSample`, which also
-estimates the number of distinct states. Each sampled state is inspected once, while no walker moves.
+A random search does not store all of its states. Therefore fields are read from the states in the `StateSample`, from
+which the number of distinct states is also estimated. Each sampled state is inspected once, between two rounds of the
+search.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class WalkCoverage(Generic[S]):
                 self._waiting[number] = rows[place].copy()
 
     def look(self, layout: Layout, watch: Watch) -> None:
-        """Evaluate premises and witnesses on the states that were added since the last call, and count field values.
+        """Evaluate premises and witnesses on the states that were added since the last call, and count their field
+        values.
 
         Parameters:
             layout: converts the rows of the states to objects.
@@ -78,7 +81,7 @@ class WalkCoverage(Generic[S]):
             sampled: the sample of distinct states.
             enabled: for each action instance, the number of times that it was enabled in a visited state.
             taken: for each action instance, the number of times that it was taken.
-            new: for each action instance, the result of `StateSample.led_to`.
+            new: the result of `StateSample.led_to`.
         """
         known = [self._true[number] for number in sampled.hashes[: sampled.most].tolist() if number in self._true]
         counts = np.array(known, np.int64).reshape(len(known), len(self._asked)).sum(axis=0).tolist()

@@ -14,17 +14,18 @@ from leadline.checker.settings import DEFAULT, Tuning
 
 
 class StateSample:
-    """A sample of the distinct states of a search: those with the smallest hashes.
+    """A sample of the distinct states of a search. It contains the states with the smallest hashes.
 
     Parameters:
         tuning: determines the size of the sample.
 
     Attributes:
-        most: the size of the sample. The arrays hold one more state if there are more distinct states.
+        most: the maximum size of the sample. If the search has found more distinct states, the arrays contain one
+            additional state.
         hashes: the hashes of the states, in ascending order.
         depths: for each state, the smallest number of steps from an initial state with which it was reached.
         by: for each state, the number of the action instance of the last of these steps, or -1 for an initial state.
-        degrees: for each state, the number of steps from it.
+        degrees: for each state, the number of steps that lead from it to a next state.
         limit: the largest hash that can be in the sample.
     """
 
@@ -64,21 +65,25 @@ class StateSample:
 
     @property
     def is_exact(self) -> bool:
-        """True if all distinct states are in the sample, so that their number is exact."""
+        """Whether all distinct states are in the sample, so that their number is exact."""
         return len(self.hashes) <= self.most
 
     @property
     def scale(self) -> float:
-        """The estimated number of distinct states for each state in the sample; 1 if the number is exact."""
+        """The estimated number of distinct states that each state in the sample represents; 1 if the number is
+        exact.
+        """
         return 1.0 if self.is_exact else 2**64 / self.limit
 
     @property
     def distinct(self) -> int:
-        """The number of distinct states that were added. It is an estimate if not all of them are in the sample."""
+        """The number of distinct states that were added. The number is an estimate if not all of these states are in
+        the sample.
+        """
         return self.scaled(len(self.hashes) - (not self.is_exact))
 
     def scaled(self, count: int) -> int:
-        """Return the estimated number of distinct states with some characteristic.
+        """Return the estimated number of distinct states that have some characteristic.
 
         Parameters:
             count: the number of states in the sample with this characteristic.

@@ -1,9 +1,9 @@
-"""The frontier of a random search: the states that were found and wait to be expanded.
+"""The frontier of a random search: the states that have been found but not yet expanded.
 
-To expand a state is to check all of its next states. Those that were not found before are added to the frontier. States
-are expanded in random order, with a preference for states near the initial states. So the search soon reaches deep
-states, but expands states near the initial states too. It rarely expands a state twice, whereas random walks often
-return to the same states.
+To expand a state means to check all of its next states. Next states that were not found before are added to the
+frontier. States are expanded in random order, with a preference for states near the initial states. Therefore the
+search soon reaches deep states, but also expands states near the initial states. It rarely expands a state twice,
+whereas random walks often return to the same states.
 
 The table shows the median number of steps until a random search found a known flaw, for 100 seeds (in all rows except
 the first and the last two: for 20 to 60 seeds, so that differences of less than a third are not significant). The flaws
@@ -26,11 +26,11 @@ the same; half of the expanded states are those  576        1,415      667      
 with the smallest `Spec.distance`
 ===============================================  =========  =========  =========  ==========  =========
 
-Once most steps expanded states, it made no difference whether walks preferred rarely visited states, began at states
-outside of the frontier, or avoided some actions.
+When most steps expand states, it makes no difference whether walks prefer rarely visited states, begin at states
+outside of the frontier, or avoid some actions.
 
-Memory is limited. A full frontier drops the states that would be expanded last. The table of found states overwrites
-old entries, so a state may be expanded again. All states that the search visits are checked in any case.
+Memory is limited. When the frontier is full, the states that would be expanded last are dropped. The table of found
+states overwrites old entries, so a state may be expanded again. All visited states are checked in any case.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ NEARER = 0.02
 
 
 class Arrivals(NamedTuple):
-    """States that a search has reached, and the step that led to each.
+    """States that a search has reached, and the steps that led to them.
 
     Attributes:
         rows: for each state, the number of the value in each slot.
         hashes: for each state, the hash of its content.
-        parents: for each state, the node of the state before the step (see `Frontier`), or -1 for an initial state.
+        parents: for each state, the node of its predecessor (see `Frontier`), or -1 for an initial state.
         trees: for each state, the number of the action instance of the step, or -1 for an initial state.
     """
 
@@ -91,7 +91,7 @@ class Starts(NamedTuple):
     Attributes:
         rows: for each state, the number of the value in each slot.
         steps: for each state, the number of steps to it from an initial state.
-        trees: for each state, the numbers of the action instances of these steps.
+        trees: for each state, the action instance numbers of these steps.
         path: for each state, the hashes of the states on the path to it, including the initial state and the state
             itself.
     """
@@ -121,10 +121,10 @@ class Batch(NamedTuple):
 
 
 class Frontier:
-    """The states to be expanded, and the steps that lead to them.
+    """The states that have yet to be expanded, and the steps that lead to them.
 
-    A node is the number of a state in the arrays from which paths are reconstructed. Each state that is in the frontier
-    or is being expanded has a node, and so has each state on the path to it.
+    A node is the number of a state in the arrays from which paths are reconstructed. Nodes exist for each state that is
+    in the frontier or is being expanded, and for each state on the path to it.
 
     Parameters:
         seed: the seed of the random order.
@@ -166,7 +166,7 @@ class Frontier:
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
     def new_among(self, found: Arrivals) -> Arrivals:
-        """Return those of the given states that are not in the table of found states, without duplicates.
+        """Return the given states that are not in the table of found states, without duplicates.
 
         The result does not depend on the order of `found`.
         """
@@ -208,7 +208,7 @@ class Frontier:
     def next_places(self, most: int) -> NDArray[np.int64]:
         """Return the indices of the states to be expanded next.
 
-        If distances differ, half of them are the states with the smallest distances.
+        If the states differ in their distances, half of the returned states are those with the smallest distances.
 
         Parameters:
             most: the maximum number of states.
@@ -282,12 +282,11 @@ class Frontier:
         self._rows = widened(self._rows, slots)
 
     def _places(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return, for each hash, its index in the table of found states."""
         places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(len(self._known) - 1)
         return places
 
     def _forget(self) -> None:
-        """Delete the nodes that are not on the path to any state of the frontier, and renumber the other nodes."""
+        """Delete the nodes that are not on the path to any state of the frontier, and renumber the remaining nodes."""
         parents = self._parents[: self._nodes_count]
         wanted = np.zeros(len(parents), np.bool_)
         some = self._nodes[: self._count]
@@ -308,7 +307,7 @@ def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: 
 
     Parameters:
         distances: the distance of each state.
-        turns: for each state, its position in the order of expansion. It decides between equal distances.
+        turns: for each state, its position in the order of expansion. States with equal distances are ordered by it.
         count: the number of states to return.
     """
     last = np.partition(distances, count - 1)[count - 1]
@@ -318,7 +317,9 @@ def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: 
 
 
 def _with(array: NDArray[N], count: int, new: NDArray[N]) -> NDArray[N]:
-    """Append entries to an array that has `count` used entries. Return the array, or a larger copy if it is full."""
+    """Append entries to an array in which `count` entries are used. Return the array, or a larger copy if the array was
+    full.
+    """
     array = with_room(array, count + len(new))
     array[count : count + len(new)] = new
     return array

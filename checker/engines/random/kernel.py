@@ -1,8 +1,8 @@
-"""The compiled loop of a random search: it moves walkers and expands states with the results in decision trees.
+"""The compiled loop of a random search. It moves walkers and expands states, using the results in the decision trees.
 
-A walker is a position in the state space. Its state is not packed, because it changes with each step. The next step
-must not depend on the numbers of values or on the thread that moves the walker. So where the order of steps matters,
-they are ordered by the number of the action instance and then by the hash of the content of the next state.
+A walker is a position in the state space. Its state is not packed, because it changes with each step. The choice of the
+next step must not depend on the numbers of values or on the thread that moves the walker. Therefore steps are ordered
+by the number of the action instance and then by the hash of the content of the next state.
 
 For the parameters `plan`, `learned`, `answers`, `walkers`, `sample` and `scratch` of these functions, see
 `leadline.checker.engines.random.arrays`. The parameter `walker` is the index of a walker, and `own` is
@@ -48,7 +48,7 @@ from leadline.checker.observing.step_slots import SECOND
 
 @njit(inline="always")
 def mixed(number):
-    """Return a pseudorandom number from 0 to 2 ** 64 - 1 that is determined by another one.
+    """Return a pseudorandom number from 0 to 2 ** 64 - 1 that is determined by a given number.
 
     This is the finalizer of SplitMix64.
     """
@@ -73,10 +73,10 @@ def _random(seed, walk, step, use):
 
 @njit(inline="always")
 def _below(random, bound):
-    """Scale a random number from 0 to 2 ** 64 - 1 to a number from 0 to `bound` - 1.
+    """Scale a random number to a number from 0 to `bound` - 1.
 
     Parameters:
-        random: the random number.
+        random: a random number from 0 to 2 ** 64 - 1.
         bound: a number of at most 32 bits.
     """
     return np.int64(((random >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
@@ -94,7 +94,7 @@ def _lowest(bits):
 
 @njit(inline="always")
 def _code(pool, tree, before, after):
-    """Return the code of the leaf that a state or step reaches in a decision tree, or 0 if the path is not known.
+    """Return the code of the leaf to which a state or step leads in a decision tree, or 0 if the path is not known.
 
     Parameters:
         pool: see `Forest`.
@@ -111,13 +111,13 @@ def _code(pool, tree, before, after):
 
 @njit(nogil=True)
 def leaves(rows, tree, pool, codes):
-    """Find the leaves that some states reach in a decision tree.
+    """Find the leaf of a decision tree to which each of some states leads.
 
     Parameters:
         rows: for each state, the number of the value in each slot.
         tree: the index of the tree.
         pool: see `Forest`.
-        codes: the output. For each state, it is set to the code of the leaf, or 0 if the path is not known.
+        codes: the output array. For each state, it is set to the code of the leaf, or to 0 if the path is not known.
     """
     for place in range(len(rows)):
         codes[place] = _code(pool, tree, rows[place], rows[place])
@@ -130,7 +130,8 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
     Parameters:
         answers_begin, trees, contents: see `begins`, `trees` and `contents` of `Answers`.
         tree: the index of the tree of the called function.
-        content: the hash of the state on which the function was called, or of the state after the step.
+        content: the hash of the state on which the function was called. For a call on a step, this is the hash of the
+            state after the step.
     """
     first, last = answers_begin[walker], answers_begin[walker + 1]
     while first < last:
@@ -146,14 +147,14 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
 
 @njit()
 def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
-    """Add an unknown path to the paths that a walker waits for. If it already waits for `WANTS` paths, do nothing.
+    """Add an unknown path to the paths for which a walker is waiting. If there are already `WANTS` paths, do nothing.
 
     Parameters:
         pool: see `Forest`.
         tree: the index of the tree.
         content: see `_answered`.
         outcome: the number of the outcome of the step, or -1 if there is no step.
-        before, after: the states before and after the step; without a step, the same state twice.
+        before, after: the states before and after the step; for a single state, the same state twice.
         wants, wanted: see `Walkers`.
     """
     noted = wanted[walker]
@@ -173,15 +174,16 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
 
 @njit(inline="always")
 def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
-    """Return the result of a predicate on a state or step, or 0 if it is unknown.
+    """Return the result of a predicate on a state or step, or 0 if the result is unknown.
 
-    If it is unknown, add the path to those that the walker waits for.
+    If the result is unknown, its path is added to the paths for which the walker is waiting.
 
     Parameters:
         tree, content, outcome, before, after: see `_want`.
 
     Returns:
-        `SHOWN` if the state or step violates the invariant or satisfies the witness, `NOT_SHOWN` if not, 0 if unknown.
+        `SHOWN` if the state or step violates the invariant or satisfies the witness, `NOT_SHOWN` if it does not, and 0
+        if the result is unknown.
     """
     code = _code(learned.pool, tree, before, after)
     if code == 0:
@@ -197,7 +199,7 @@ def _shown(learned, answers, walkers, walker, tree, content, outcome, before, af
 
 @njit()
 def _begin(plan, walkers, walker, own):
-    """Begin the walk whose number is `Walkers.walk`: place the walker on a random state at which walks may begin."""
+    """Begin the walk with the number `Walkers.walk`: place the walker on a random state at which walks may begin."""
     numbers = plan.numbers
     if walkers.walk[walker] >= numbers[WALKS]:
         walkers.phase[walker] = FINISHED
@@ -229,14 +231,16 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Store evidence for a property: a violation or a state of a witness. Only the first evidence of a walk is stored.
+    """Store evidence (a violation, or a state that satisfies a witness) for a property. Only the first evidence of a
+    walk is stored.
 
-    If several next states of the same action instance give evidence, the one with the smallest hash is stored.
+    If several next states of the same action instance are evidence, the state with the smallest hash is stored.
 
     Parameters:
         predicate: the position of the property in the arrays of `Walkers`.
         step: the number of steps of the walk up to the evidence.
-        tree: the action instance of the last step if the walk does not take this step but only checks it; otherwise -1.
+        tree: the action instance of the last step if the walk only checks this step without taking it, and otherwise
+            -1.
         content: the hash of the state after this step. It is ignored if `tree` is -1.
     """
     seen, last_tree, last_hash = walkers.seen, walkers.last_tree, walkers.last_hash
@@ -254,10 +258,11 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
     step changes.
 
     Parameters:
-        values, after: the states before and after the step; the same state twice if there is no step or if it changes
-            nothing.
+        values, after: the states before and after the step. They are the same if there is no step or if the step does
+        not change the state.
         touched: the set of predicates that have read a slot that the step changes.
-        outcome: the number of the outcome of the step, or -1 if there is no step or if it changes nothing.
+        outcome: the number of the outcome of the step, or -1 if there is no step or if the step does not change the
+            state.
         tree_taken: the action instance of the step, or -1 if there is no step.
         content: the hash of the state after the step, or of the single state.
 
@@ -293,10 +298,11 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
 
 @njit(inline="always")
 def _note(plan, walkers, walker, degree, own, sample):
-    """Add the state of a walker to the sample of distinct states, unless its hash is too large or it was just added.
+    """Add a walker's state to the sample of distinct states, unless its hash is too large or the state was added
+    recently.
 
     Parameters:
-        degree: the number of steps from the state.
+        degree: the number of steps that lead from the state to a next state.
     """
     number = mixed(walkers.hashes[walker])
     if number > plan.limit[0]:
@@ -319,10 +325,11 @@ def _note(plan, walkers, walker, degree, own, sample):
 
 @njit()
 def _end(plan, walkers, walker, reason, own, sample):
-    """End a walk. If there is evidence, the walker waits until it is collected. Otherwise, it begins another walk.
+    """End a walk. If the walk has found evidence, the walker stops until the evidence is collected. Otherwise, it
+    begins a new walk.
 
     Parameters:
-        reason: why the walk ended; see `DEAD_END`.
+        reason: the reason why the walk ended; see `DEAD_END`.
     """
     sample.ends[reason, walkers.step[walker]] += 1
     for predicate in range(walkers.seen.shape[1]):
@@ -338,7 +345,7 @@ def _end(plan, walkers, walker, reason, own, sample):
 def _chosen(numbers, walk, step, count, trees, hashes, outside):
     """Choose the next step of a walk at random.
 
-    The choice does not depend on the order of the candidates, because the next states of an action instance may be in
+    The choice does not depend on the order of the candidates, because an action instance may yield its next states in
     any order.
 
     Parameters:
@@ -348,7 +355,7 @@ def _chosen(numbers, walk, step, count, trees, hashes, outside):
         trees, hashes, outside: see `Scratch`.
 
     Returns:
-        The index of the chosen candidate, or -1 if `Spec.within` is false for all candidates or there are none.
+        The index of the chosen candidate, or -1 if there is no candidate for which `Spec.within` is true.
     """
     random = _random(numbers[SEED], walk, step, 2)
     chosen, least = np.int64(-1), np.uint64(0)
@@ -387,15 +394,15 @@ def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside,
 def walk(first, last, plan, learned, answers, walkers, sample, scratch):
     """Move a range of walkers.
 
-    Each walker moves until it has taken its steps in this round, has expanded its state, waits for the result of a
-    call, or there is no room for its next states in `scratch`.
+    A walker stops when it has taken all its steps of this round, when it has expanded its state, when it needs the
+    result of a call, or when `scratch` has no room for its next states.
 
     Parameters:
         first, last: the range of walkers to move; `last` is excluded.
         plan, learned, answers, walkers, sample, scratch: see `leadline.checker.engines.random.arrays`.
 
     Returns:
-        The number of candidates that `scratch` must have room for at least, or 0 if there was enough room.
+        The number of candidates that `scratch` must be able to hold, or 0 if there was enough room.
     """
     numbers, words = plan.numbers, len(plan.sought)
     own = sample.counters

@@ -1,7 +1,7 @@
 """Shortens a counterexample of a random search by leaving out steps.
 
-First, Hypothesis chooses steps to leave out. Then one or two steps at a time are left out, all states on these paths
-are collected, and the shortest counterexample through these states is selected.
+First, Hypothesis chooses the steps to leave out. Then one or two steps at a time are left out, all states on the
+resulting paths are collected, and the shortest counterexample through these states is selected.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SHRINKING = settings(
 
 
 def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """Leave out steps of a counterexample until Hypothesis finds no more steps that can be left out.
+    """Leave out steps of a counterexample until Hypothesis does not find any further steps to leave out.
 
     In a trace with more than `MOST_GROUPS` steps, only groups of consecutive steps are left out. Within a Hypothesis
     test, the counterexample is returned unchanged, because Hypothesis does not support nested tests.
@@ -80,7 +80,7 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEF
 
 
 def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: int) -> tuple[Trace[S], int]:
-    """Run Hypothesis once to leave out groups of steps of a counterexample.
+    """Run Hypothesis once to find groups of steps that a counterexample does not need.
 
     Hypothesis generates a byte for each group and shrinks it towards 0. A group is left out if its byte is 0.
 
@@ -128,10 +128,11 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: i
 
 
 def _choices(trace: Trace[S]) -> list[Choice]:
-    """Return, for each step of a trace, its action instance and the index of the next state; see `Choice`.
+    """Return the action instance of each step of a trace and the index of its next state; see `Choice`.
 
     Raises:
-        SpecError: an action instance no longer leads to the state in the trace, so its action is not pure.
+        SpecError: an action instance does not lead to the recorded state when it is executed again, so its action is
+            not pure.
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
@@ -143,7 +144,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
 
 
 def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
-    """Take steps from the first state of a counterexample until its property is violated.
+    """Take the given steps from the first state of a counterexample until its property is violated.
 
     Parameters:
         trace: the counterexample.
@@ -168,10 +169,10 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
 
 
 def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """Return the shortest counterexample through the states that are reached by leaving out steps of a counterexample.
+    """Return the shortest counterexample among the states visited when steps of a counterexample are left out.
 
     One or two steps at a time are left out, and the visited states are collected. The shortest counterexample through
-    these states is then shortened in the same way, until it does not get shorter.
+    these states is then shortened in the same way. This is repeated until the counterexample does not become shorter.
 
     Parameters:
         trace: a counterexample.
@@ -197,14 +198,15 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tr
 
 
 def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
-    """Return the shortest traces through visited states to a violation of a property or to a state of a witness.
+    """For each property, return a shortest trace through visited states to a violation of it or to a state of its
+    witness.
 
     Parameters:
         visited: the visited states. The traces may end one step beyond these states.
         properties: the properties to evaluate.
 
     Returns:
-        A shortest trace for each property that is violated (for a witness, satisfied).
+        A shortest trace for each invariant that is violated and for each witness that is satisfied.
     """
     spec, sought = visited.spec, list(properties)
     arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}

@@ -1,4 +1,4 @@
-"""Random search of a spec's behaviours, for state spaces that are too large to search completely.
+"""Random search of a spec's behaviours, for state spaces that are too large to search exhaustively.
 
 First, `leadline.checker.engines.random.walkers` searches random behaviours. Then
 `leadline.checker.engines.random.shorten` shortens the counterexamples: it leaves out steps, and runs exhaustive
@@ -41,8 +41,8 @@ def fuzz(
 ) -> Result:
     """Search random behaviours of a spec, and shorten the counterexamples.
 
-    The search continues until all behaviours are searched, or until every property is violated. Witnesses, which cannot
-    be violated, do not count.
+    The search ends when all behaviours have been searched or when every property except the witnesses is violated.
+    Witnesses cannot be violated.
 
     Parameters:
         spec: the spec to search.
@@ -57,8 +57,8 @@ def fuzz(
     Returns:
         The result. The verdict on an invariant without a violation is ``INCOMPLETE``, because a random sample cannot
         prove that the invariant holds. The statistics are those of the search without the shortening. They include
-        `Statistics.walked`, and ``depth`` is the depth of the longest behaviour or of the deepest state that was
-        expanded.
+        `Statistics.walked`. Their ``depth`` is the length of the longest behaviour or the depth of the deepest expanded
+        state, whichever is greater.
 
     Raises:
         SpecError: an action or a property raised an exception or is not a pure function, or a limit is not supported.
@@ -78,11 +78,7 @@ def fuzz(
 
 
 def _check_limits(limits: Limits) -> None:
-    """Raise an exception if the limits include one that random search does not support.
-
-    Raises:
-        SpecError: the limit is not supported.
-    """
+    """Raise `SpecError` if a limit is set that random search does not support."""
     if limits.depth is not None:
         raise SpecError(f"random search does not support the limit depth={limits.depth}: set RandomSettings.steps")
     if limits.max_states is not None:
@@ -94,7 +90,7 @@ def _check_limits(limits: Limits) -> None:
 
 
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
-    """Run the search, and return its result before counterexamples are shortened."""
+    """Run the search, and return its result with counterexamples that have not been shortened."""
     compiled_ahead(_walk_once, kernel.walk)
     workers = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: workers.processes, tuning=settings.tuning)
@@ -114,9 +110,9 @@ def _walked(
     budget: Budget,
     workers: Workers,
 ) -> Result:
-    """Search until all walks have ended, every property is violated, or a limit is reached. Return the result.
+    """Search until all walks have ended, every property that is not a witness is violated, or a limit is reached.
 
-    Properties that are witnesses do not count.
+    Witnesses cannot be violated.
     """
     purity = Purity(spec, settings.tuning, with_distance=spec.distance is not None and not settings.uniform)
     walks = Walks(
@@ -148,7 +144,7 @@ def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
 
     Parameters:
         walks: the search.
-        stop: why the search ended early, or None if it completed all walks.
+        stop: the reason why the search ended early, or None if all walks were completed.
         most_steps: the maximum number of steps of a walk.
     """
     spec, traces, statistics = walks.spec, walks.traces, walks.statistics
@@ -172,7 +168,7 @@ def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
 
 
 def _walk_once(spec: Spec[S]) -> None:
-    """Run a short random search of a spec in the current thread, so that Numba compiles the loops."""
+    """Run a short random search of a spec in the current thread, to make Numba compile the loops."""
     workers = Workers(1)
     try:
         walks = Walks(spec, 2, 3, 0, Watch(Budget(Limits()), workers), Purity(spec))

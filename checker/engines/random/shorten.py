@@ -1,10 +1,10 @@
 """Shortens the counterexamples of a random search within the remaining time.
 
-First, steps are left out. Then an exhaustive search from the initial states looks for shorter counterexamples. If the
-state space is too large to be searched to the depth of a counterexample, further searches begin at the states along
-this counterexample. The table shows the number of states in counterexamples to the invariant weak_isr with four
-brokers, logs of up to three records, three records and three epochs. Each number belongs to a seed with which a random
-search found a counterexample.
+First, unnecessary steps are left out. Then an exhaustive search from the initial states looks for shorter
+counterexamples. If the state space is too large to be searched to the depth of a counterexample, further searches begin
+at the states along this counterexample. The table shows the number of states in counterexamples to the invariant
+weak_isr with four brokers, logs of up to three records, three records and three epochs. Each number is the result for
+one seed with which a random search found a counterexample.
 
 ====================  ==============================  ==============================
 spec                  after leaving out steps         after searches along it
@@ -13,7 +13,7 @@ atomic/hw-truncation  10, 13, 11, 11, 15, 11, 11, 10  10, 10, 10, 10, 12, 10, 10
 atomic/kip-101        18, 15, 14, 17, 14              12, 12, 12, 14, 12
 ====================  ==============================  ==============================
 
-The searches along a counterexample together took about as long as the search from the initial states: about 30 seconds
+All searches along a counterexample together took about as long as the search from the initial states: about 30 seconds
 on a busy machine.
 """
 
@@ -79,8 +79,8 @@ def shortened(
     Parameters:
         result: the result of the random search.
         limits: the limits of the random search. ``max_seconds`` applies to the search and the shortening together, but
-            leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to each of the
-            two.
+            leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to the search and
+            to the shortening separately.
         progress: called regularly. `Statistics.activity` names the trace that is being shortened.
         workers: the number of threads of the exhaustive searches. None uses one for each core.
         tuning: sizes and times, except for the exhaustive searches.
@@ -98,7 +98,7 @@ def shortened(
 
 
 class _Shortening:
-    """The shortening of the counterexamples of one result.
+    """The process of shortening the counterexamples of one result.
 
     Parameters:
         result, limits, progress, workers, tuning: see `shortened`.
@@ -158,7 +158,7 @@ class _Shortening:
 
     @property
     def _longer(self) -> list[Property]:
-        """The properties for which there may be a shorter counterexample."""
+        """The properties whose counterexample may not be the shortest."""
         return [item for item in self._violated if item not in self._shortest and len(self.traces[item]) > self._depth]
 
     def _leave_out(
@@ -171,7 +171,7 @@ class _Shortening:
             shorter: a function that shortens one trace by leaving out steps.
 
         Raises:
-            StopSearch: a limit was exceeded, or there was an interrupt.
+            StopSearch: a limit was exceeded, or the user interrupted the search.
         """
         least = self._tuning.shortening_seconds - (time.monotonic() - self._began)
         seconds = None if self._left is None else max(self._left, least, 1e-3)
@@ -191,8 +191,8 @@ class _Shortening:
         """Store the shortest trace found so far, check the time limit, and report progress.
 
         Raises:
-            LimitReached: the time limit is exceeded, or the spec caught the exception of an interrupt. In the second
-                case, the trace is not stored, because it is not reliable.
+            LimitReached: the time limit is exceeded, or the spec caught a KeyboardInterrupt. In the second case, the
+                trace is not stored, because it may be wrong.
         """
         if stop := budget.swallowed:
             raise LimitReached(stop)
@@ -215,7 +215,7 @@ class _Shortening:
             StopSearch: there is no time left.
         """
         if self._left is not None and self._left <= 0:
-            raise StopSearch(Stop(StopKind.TIME, "the time is up"))
+            raise StopSearch(Stop(StopKind.TIME, "the time limit was reached"))
         names = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in spec.checks)
         report = functools.partial(self._report, f"looking for shorter counterexamples to {names}")
         limits = attrs.evolve(limits, max_seconds=self._left, max_memory=self._memory)
@@ -241,14 +241,15 @@ class _Shortening:
         _check_finished(result)
 
     def _search_along(self, item: Property, most: int) -> None:
-        """Search exhaustively from the states along a counterexample. If this shortens it, leave out steps again.
+        """Search exhaustively from the states along a counterexample. If this shortens the counterexample, leave out
+        steps again.
 
         Parameters:
             item: the property that the counterexample violates.
-            most: the maximum number of states that the searches may find together.
+            most: the maximum total number of states of these searches.
 
         Raises:
-            StopSearch: a limit was exceeded, or there was an interrupt.
+            StopSearch: a limit was exceeded, or the user interrupted the search.
         """
         before = len(self.traces[item])
 
@@ -264,7 +265,7 @@ class _Shortening:
         """Return the remark that says whether there may be shorter counterexamples.
 
         Parameters:
-            stop: why the shortening ended early, or None if it was completed.
+            stop: the reason why the shortening ended early, or None if it was completed.
         """
         longer = self._longer
         shortest = ", ".join(item.name for item in self._violated if item not in longer)
@@ -278,10 +279,10 @@ class _Shortening:
 
 
 def _check_followed(trace: Trace[S]) -> None:
-    """Check that a trace of a random search violates its property (for a witness, satisfies it).
+    """Check that a trace of a random search violates its invariant or satisfies its witness.
 
     Raises:
-        SpecError: it does not, because the search confused different states that have the same repr.
+        SpecError: the trace does neither, because the search confused different states that have the same repr.
     """
     item = trace.about
     assert item is not None
@@ -292,7 +293,7 @@ def _check_followed(trace: Trace[S]) -> None:
 
 
 def _check_finished(result: Result) -> None:
-    """Stop the shortening if an exhaustive search was interrupted or exceeded the time limit.
+    """Raise StopSearch if an exhaustive search was interrupted or exceeded the time limit.
 
     Raises:
         StopSearch: the search was interrupted or exceeded the time limit.
@@ -304,13 +305,13 @@ def _check_finished(result: Result) -> None:
 def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> None:
     """Shorten a counterexample by exhaustive searches from the states along it.
 
-    The searches begin at the states of the counterexample, from the last to the first. Each looks for a violation that
-    is fewer steps away than the end of the counterexample. This shortens counterexamples in state spaces that are too
-    large to be searched from the initial states.
+    The searches begin at the states of the counterexample, from the last to the first. Each search looks for a
+    violation that is nearer to its first state than the end of the counterexample. This shortens counterexamples in
+    state spaces that are too large to be searched from the initial states.
 
     Parameters:
         trace: a counterexample.
-        most: the maximum number of states that all these searches may find together.
+        most: the maximum total number of states of these searches.
         search: runs an exhaustive search.
         keep: called with each shorter counterexample.
 

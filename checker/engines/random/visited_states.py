@@ -1,7 +1,8 @@
-"""Stores the states that a Hypothesis state machine or the shortening of a trace has visited, and the steps from each.
+"""Stores the states visited by a Hypothesis state machine or during the shortening of a trace, and the steps from each
+state.
 
-An action may yield several next states in the iteration order of a set, which differs between processes. In this module
-they are sorted by their contents, so that the same choices lead through the same states in every process.
+An action may yield several next states in the iteration order of a set, which differs between processes. This module
+sorts next states by their contents, so that the same choices lead to the same states in every process.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ class Steps(Generic[S]):
 
 
 class VisitedStates(Generic[S]):
-    """A set of visited states with the steps from each. Each state is expanded only once.
+    """A set of visited states with the steps from each state. Each state is expanded only once.
 
     Parameters:
-        spec: the spec. On some of the states, its functions are checked to be pure.
+        spec: the spec. Its functions are checked for purity on some of the states.
     """
 
     def __init__(self, spec: Spec[S]) -> None:

@@ -1,7 +1,8 @@
-"""Converts learned tables to arrays for the loop of a random search, and makes the calls that the loop needs.
+"""Converts the results of recorded calls to arrays for the loop of a random search, and makes the calls that the loop
+needs.
 
 A walker is a position in the state space; see `leadline.checker.engines.random.walkers`. The compiled loop moves
-walkers. If it needs the result of a call that has not been learned, the walker waits until the call has been made.
+walkers. If it needs a result that has not been recorded, the walker stops until the call has been made.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ S = TypeVar("S")
 class WalkerTables(Generic[S]):
     """The tables that the loop of a random search reads, for one layout of states.
 
-    A result that is likely to be reused is stored in the decision trees. Any other result is called an answer. It is
-    stored for a single walker as long as this walker stays in its state.
+    A result that is likely to be reused is stored in the decision trees. Any other result is called an answer. An
+    answer is stored for a single walker, until this walker moves to a different state.
 
     Parameters:
         spec: the spec.
         initials: the initial states of the spec.
         adjustments: the adjustments for this attempt at the search.
         watch: checks the limits, and holds the threads and processes of the search.
-        purity: checks that functions are pure on some of the states.
+        purity: checks the functions of the spec for purity on some of the states.
         tuning: sizes and limits.
 
     Attributes:
         learner: calls the spec's functions.
-        tables: the results learned so far.
+        tables: the results recorded so far.
         layout: defines the slots of the spec's states.
-        packing: a packing with bits for more values of each slot than have been found so far.
+        packing: a packing that has room for more values of each slot than have been found so far.
         initial_rows: the initial states, each as the number of the value in each slot.
         checks: the properties with a predicate, in the order of their trees.
         words: the number of 64-bit words of a set of predicates, which has one bit for each predicate.
@@ -99,24 +100,26 @@ class WalkerTables(Generic[S]):
         return bits
 
     def _roomy(self) -> Packing:
-        """Return a packing with enough bits for twice the current number of values of each slot."""
+        """Return a packing that has room for twice the current number of values of each slot."""
         return Packing([2 * size for size in self.layout.sizes()], spare=64)
 
     def repack(self) -> None:
-        """Replace the packing by one with bits for more values, and update the hashes; see `Holder.repack`."""
+        """Replace the packing by a packing with room for more values, and update the hashes; see `Holder.repack`."""
         offset, self.packing = self.hashes.offset, self._roomy()
         self.hashes = SlotHashes(self.layout, self.packing)
         self.hashes.offset = offset
 
     def widen(self) -> None:
-        """Add columns for new slots to the initial states, because new walks copy all slots, and update the hashes."""
+        """Add columns for new slots to the initial states, and update the hashes. This keeps the rows as long as those
+        of the walkers.
+        """
         self.initial_rows = arrays.widened(self.initial_rows, self.layout.slots)
         self.hashes.update()
 
     # Arguments of the loop.
 
     def learned(self) -> arrays.Learned:
-        """Return the learned results as arrays for the loop."""
+        """Return the recorded results as arrays for the loop."""
         tables = self.tables
         self.hashes.update()
         index = self.learner.enabled_index(renew=True)
@@ -142,14 +145,15 @@ class WalkerTables(Generic[S]):
         self._begins[self._outcomes_known] = last
 
     def _answered(self) -> Iterable[Changes]:
-        """Yield the changes of each step in all answers about action instances, in the order of the walkers."""
+        """Yield the changes of each step in the answers about action instances, in the order of the walkers."""
         for _, answers in sorted(self._answers.items()):
             for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
                     yield from given
 
     def answers(self, walkers: int) -> arrays.Answers:
-        """Return the answers as arrays for the loop. Call `learned` first, which adds the outcomes of the answers.
+        """Return the answers as arrays for the loop. `learned` must be called first, because it adds the outcomes of
+        the answers.
 
         Parameters:
             walkers: the number of walkers.
@@ -177,10 +181,10 @@ class WalkerTables(Generic[S]):
         )
 
     def drop_answers(self, fresh: NDArray[np.bool_]) -> None:
-        """Delete the answers of walkers that have moved to another state.
+        """Delete the answers of walkers that have moved to a different state.
 
         Parameters:
-            fresh: for each walker, whether it is still in the state for which its answers were computed.
+            fresh: for each walker, whether it is still in the state to which its answers belong.
         """
         for walker in list(self._answers):
             if not fresh[walker]:
@@ -189,7 +193,7 @@ class WalkerTables(Generic[S]):
     # Calls.
 
     def learn(self, walkers: arrays.Walkers, states: int) -> bool:
-        """Make the calls that walkers wait for, and store each result in the tables or as an answer.
+        """Make the calls whose results the walkers need, and store each result in the tables or as an answer.
 
         Parameters:
             walkers: the walkers.
@@ -228,16 +232,16 @@ class WalkerTables(Generic[S]):
         return bool(jobs)
 
     def _rows(self, before: list[int], tree: int, outcome: int) -> tuple[list[int], ...]:
-        """Return the states on which to call a function for a walker.
+        """Return the arguments with which a function is called for a walker.
 
         Parameters:
             before: the state of the walker.
             tree: the index of the decision tree of the action instance or predicate to call.
-            outcome: the number of the outcome of a step from this state, or -1 if the call is not about a step.
+            outcome: the number of the outcome of a step from this state, or -1 if there is no step.
 
         Returns:
-            The walker's state for an action instance; the state after the step for a state predicate; both states for a
-            step predicate. Without a step, the state after it is the walker's state.
+            For an action instance, the walker's state. For a state predicate, the state after the step, or the walker's
+            state if there is no step. For a step predicate, the states before and after the step.
         """
         after = before
         if outcome >= 0:
@@ -267,31 +271,31 @@ class WalkerTables(Generic[S]):
         self._answers[walker][asked] = given
 
     def compare(self, rows: Iterable[Row]) -> None:
-        """Compare learned results for some states with calls.
+        """Compare recorded results for some states with new calls.
 
         Parameters:
             rows: the states, each as the number of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: a call returned a result that differs from the recorded result.
         """
         packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
             self.learner.compare(packed, 0, len(packed))
 
     def verify(self, rows: NDArray[np.int64]) -> None:
-        """Check a random sample of the learned results for some states; see `Verification.rows`.
+        """Check a random sample of the recorded results for some states; see `Verification.rows`.
 
         Parameters:
             rows: the states, each as the number of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: a call returned a result that differs from the recorded result.
         """
         self.learner.verification.rows(rows, self.packing)
 
     def to_verify(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Choose walkers at random, so that their states can be passed to `verify`.
+        """Choose some of the given walkers at random, so that their states can be passed to `verify`.
 
         Parameters:
             walkers: the indices of the walkers to choose from.
@@ -300,12 +304,13 @@ class WalkerTables(Generic[S]):
 
     @property
     def verified(self) -> Verified:
-        """The number of uses of learned results that were compared with calls of the spec's functions."""
+        """The number of uses of recorded results that were compared with calls of the spec's functions."""
         verification = self.learner.verification
         return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return `Spec.distance` for some states. Call it for a state if the distance has not been learned.
+        """Return `Spec.distance` for some states. The function is called for states whose distance has not been
+        recorded.
 
         Parameters:
             rows: the states, each as the number of the value in each slot.
@@ -330,7 +335,7 @@ class WalkerTables(Generic[S]):
 
 
 def padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:
-    """Return rows as an array with the given number of columns. Shorter rows are filled with zeros."""
+    """Return rows as an array with the given number of columns, in which shorter rows are filled with zeros."""
     array = np.zeros((len(rows), slots), np.int64)
     for place, row in enumerate(rows):
         array[place, : len(row)] = row

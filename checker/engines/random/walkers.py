@@ -1,18 +1,18 @@
-"""Random search with learned tables: it takes random walks and expands states in random order.
+"""Random search with recorded results: it takes random walks and expands states in random order.
 
-A walker is a position in the state space that the search moves. Most walkers expand states: such a walker is placed on
-a state of the frontier and checks all next states, and those that were not found before are added to the frontier. The
+A walker is a position in the state space that the search moves. Most walkers expand states: they are placed on a state
+of the frontier and check all of its next states. Next states that were not found before are added to the frontier. The
 other walkers take random walks from an initial state or from a state of the frontier, and check all next states of each
 state that they visit.
 
 The search proceeds in rounds. In each round, the threads move the walkers independently of each other. At the end of
 the round, the evidence (violations of properties and states of witnesses) and the counts of all walkers are collected.
-So the moves of a walker depend on the seed and on the state at the beginning of the round, not on the number of
-threads.
+Therefore the moves of a walker depend on the seed and on the state at the beginning of the round, but not on the number
+of threads.
 
-The frontier determines only where walks begin and which states are expanded. On each visited state and each step, the
-search evaluates every property for which it has not found evidence yet, and each counterexample is confirmed by calls
-of the spec's functions. So hash collisions can make a search longer, but cannot make its result wrong.
+On each visited state and each step, the search evaluates every property for which it has not found evidence yet, and
+each counterexample is confirmed by calls of the spec's functions. The frontier determines only where walks begin and
+which states are expanded. Therefore hash collisions can make a search longer, but cannot make its result wrong.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class Walks(Generic[S]):
         steps: the maximum number of steps of a walk.
         seed: the seed. Searches with the same seed take the same walks.
         watch: checks the limits, and holds the threads and processes of the search.
-        purity: checks that functions are pure on some of the states.
-        uniform: whether to take only walks from initial states, without expanding states, and to check only the steps
-            that are taken.
+        purity: checks the functions of the spec for purity on some of the states.
+        uniform: whether to take only walks from initial states, expand no states, and check only the steps that are
+            taken.
         coverage: whether to collect the coverage.
         tuning: sizes and limits.
 
@@ -101,7 +101,7 @@ class Walks(Generic[S]):
         spec: the spec.
         watch: checks the limits.
         workers: the threads and processes of the search.
-        traces: for each violated property (for a witness, satisfied), a trace that shows this.
+        traces: a trace for each invariant that is violated and for each witness that is satisfied.
         sampled: a sample of the distinct states.
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
@@ -124,10 +124,10 @@ class Walks(Generic[S]):
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
-        """Discard all results and begin a new search with another seed.
+        """Discard all results and begin a new search with a different seed.
 
-        The learned tables are kept, which saves time. This does not change the walks, unless the frontier is full, so
-        that it drops states.
+        The recorded results are kept to save time. They do not influence the walks, except when the frontier is full
+        and drops states.
 
         Parameters:
             seed, uniform: see `Walks`.
@@ -164,7 +164,7 @@ class Walks(Generic[S]):
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
     def _new_tables(self) -> WalkerTables[S]:
-        """Return new tables. If a state shows that the adjustments are wrong, change them and try again."""
+        """Create tables. If the adjustments to the spec prove to be wrong, change them and try again."""
         while True:
             try:
                 return WalkerTables(
@@ -176,7 +176,9 @@ class Walks(Generic[S]):
     # The walkers.
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Divide the walkers among parallel calls of the loop. Return the first walker and the end of each range."""
+        """Divide the walkers among parallel calls of the loop. Return the range of walkers of each call; its end is
+        excluded.
+        """
         count = len(self._walkers.walk)
         parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
         return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
@@ -219,7 +221,8 @@ class Walks(Generic[S]):
                 self._samples = [sample._replace(rows=arrays.widened(sample.rows, slots)) for sample in self._samples]
 
     def _translate(self, before: Layout) -> None:
-        """Convert all states of the search to the current layout. The walkers will check their states again.
+        """Convert all states of the search to the current layout, and reset the walkers so that they check their states
+        again.
 
         Parameters:
             before: the layout from which to convert the states.
@@ -281,13 +284,15 @@ class Walks(Generic[S]):
         return bool((self._walkers.phase[:walking] != arrays.FINISHED).any())
 
     def _expanders_at_once(self) -> int:
-        """Return the maximum number of states to expand at the same time, so that their next states fit into memory."""
+        """Return the maximum number of states that can be expanded at the same time without exceeding the memory for
+        next states.
+        """
         per_state = self._looked // max(self.steps, 1) + 1
         room = NUMBERS // (self._tables.layout.slots * per_state)
         return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
 
     def _expand(self, most: int) -> None:
-        """Remove states from the frontier, and place a walker on each to expand it.
+        """Remove states from the frontier, and place a walker on each of them.
 
         Parameters:
             most: the maximum number of states.
@@ -305,7 +310,7 @@ class Walks(Generic[S]):
         walkers.left[some] = 1
 
     def _note_found(self, scratches: Iterable[arrays.Scratch]) -> None:
-        """Store the next states of expanded states until `_join` adds them to the frontier.
+        """Store the next states of expanded states, until `_join` adds them to the frontier.
 
         Parameters:
             scratches: the working memories of the calls of the loop, which contain these states.
@@ -318,7 +323,7 @@ class Walks(Generic[S]):
                 self._found.append(Arrivals(rows, hashes, parents, trees))
 
     def _join(self) -> None:
-        """Add the next states of expanded states to the frontier, except those found before.
+        """Add the next states of expanded states to the frontier, except states that were found before.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
@@ -331,7 +336,6 @@ class Walks(Generic[S]):
         self._frontier.add(self._found.pop(), distances)
 
     def _distances(self) -> NDArray[np.float64]:
-        """Return `Spec.distance` for the states in `_found`."""
         (found,) = self._found
         distances = self._tables.distances(found.rows)
         self._widen()
@@ -409,7 +413,7 @@ class Walks(Generic[S]):
                 self.watch.need(0)
 
     def _learn(self) -> None:
-        """Make the calls that walkers wait for, and compare some learned results with calls if any were added."""
+        """Make the calls whose results the walkers need, and compare some of the recorded results with new calls."""
         has_learned = self._tables.learn(self._walkers, self.steps + self._looked + 1)
         self._widen()
         walkers = self._walkers
@@ -422,7 +426,7 @@ class Walks(Generic[S]):
     # Results.
 
     def _note_sample(self) -> None:
-        """Store the sampled states of this round until their coverage is counted."""
+        """Store the sampled states of this round, until their coverage is counted."""
         if self._coverage is not None:
             for sample in self._samples:
                 filled = sample.counters[arrays.FILLED]
@@ -474,7 +478,7 @@ class Walks(Generic[S]):
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """Reconstruct the trace that violates a property (for a witness, satisfies it) by calling the spec's functions.
+        """Reconstruct the trace that violates an invariant or satisfies a witness by calling the spec's functions.
 
         Parameters:
             walker: the index of the walker that found the evidence.
@@ -482,7 +486,8 @@ class Walks(Generic[S]):
             item: the property.
 
         Raises:
-            SpecError: an action instance no longer leads to the same state, so its action is not pure.
+            SpecError: an action instance does not lead to the same state when it is executed again, so its action is
+                not pure.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
@@ -522,7 +527,7 @@ class Walks(Generic[S]):
 
     @property
     def _found_last(self) -> int:
-        """The number of states that were found but not added to the frontier, because the search was stopped."""
+        """The number of states that were found but not added to the frontier because the search was stopped."""
         return len(self._frontier.new_among(Arrivals.joined(self._found)).rows) if self._found else 0
 
     @property

@@ -5,9 +5,8 @@ task generates the next states of a part of the level. Then, each `keep` task fi
 exchange data only through files in a shared directory, so Spark can repeat a task that fails. The driver expands small
 levels itself.
 
-The states of a level are numbered by the part of the previous level from which they were found, and then by their
-position among the states found from this part. So the order of the states is that of the oracle, for any number of
-shards.
+The states of a level are ordered by the part of the previous level from which they were found, and within a part by the
+order in which they were found. This is the order of the oracle, for any number of shards.
 
 Read the modules in this order: `storage` writes columns to files; `levels` locates the states of a level; `sharding`
 assigns states to shards; `visited` stores the states of a shard; `numbering` defines the numbers of values for all

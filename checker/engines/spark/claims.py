@@ -1,9 +1,9 @@
 """Claims of work directories, which ensure that only one search at a time uses a directory.
 
 On a local file system, the directory is locked. The other file systems of pyarrow do not have locks, and the clocks of
-different machines may differ. There, the search that owns the directory rewrites a file every few seconds. A search
-that finds such a file watches it for some time, and takes over the directory if the file does not change. If the former
-owner was only suspended, it detects this before it writes its next level, and stops.
+different machines may differ. On these file systems, the search that owns the directory rewrites a claim file every few
+seconds. A search that finds a claim file watches it for some time, and takes over the directory if the file does not
+change. If the former owner was only suspended, it detects this before it writes its next level, and stops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Claim:
     """The right to use a work directory. See `claimed`.
 
     Attributes:
-        note: the reason why the directory could not be locked. Empty if it is locked or does not need a lock.
+        note: the reason why the directory could not be locked. Empty if the directory is locked or does not need a
+            lock.
     """
 
     note = ""
@@ -47,7 +48,7 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
 
     Parameters:
         storage: the work directory.
-        tuning: determines how long another search's claim file is watched.
+        tuning: determines how long the claim file of a different search is watched.
 
     Raises:
         LeadlineError: another search is using the directory, or other users can write to it.
@@ -78,7 +79,8 @@ class Lease(Claim):
 
     Parameters:
         storage: the work directory.
-        tuning: determines how often the owner rewrites its file, and how long the file of another owner is watched.
+        tuning: determines how often the owner rewrites its claim file, and how long the claim file of a different owner
+            is watched.
     """
 
     def __init__(self, storage: Storage, tuning: SparkTuning = DEFAULT) -> None:

@@ -46,10 +46,11 @@ def explore(
             is used. After Spark has started, a search that stops at a limit reports complete levels only.
         progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
-        session: a running session to use instead of the master and the configuration in the settings. It is not ended.
+        session: a running session, which is used instead of the master and the configuration in the settings. It keeps
+            running after the search.
 
     Returns:
-        The same result as `leadline.checker.engines.oracle.explore`. Its seconds do not include the start of Spark.
+        The same result as `leadline.checker.engines.oracle.explore`. Its time does not include the start of Spark.
 
     Raises:
         SpecError: an action or a property raised an exception or is not a pure function.
@@ -94,7 +95,7 @@ class _Folder:
         storage: the files of the directory.
         manifest: the saved data of the search.
         claim: the right to use the directory.
-        saved: the search that an earlier run has saved, or None if no run has used Spark.
+        saved: the search that an earlier run saved, or None if there is nothing to resume.
     """
 
     storage: Storage
@@ -103,7 +104,9 @@ class _Folder:
     saved: Saved | None
 
     def left(self, result: Result, keep_files: bool) -> Result:
-        """Remove a finished search's files unless `keep_files` is true. If this fails, add a note to the result."""
+        """Remove the files of a finished search unless `keep_files` is true. If they cannot be removed, add a note to
+        the result.
+        """
         if self.claim.note:
             result = attrs.evolve(result, note=self.claim.note)
         if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
@@ -126,13 +129,15 @@ def _opened(stack: ExitStack, spec: Spec[S], limits: Limits, settings: SparkSett
         return _Folder(storage, manifest, claim, None)
     saved = manifest.load(spec, limits)
     if saved is not None and settings.shards not in (None, saved.reached.shards):
-        shown = f"{storage.place} holds a search with {saved.reached.shards} shards"
+        shown = f"{storage.place} contains a search with {saved.reached.shards} shards"
         raise LeadlineError(f"{shown}: leave out --shards")
     return _Folder(storage, manifest, claim, saved)
 
 
 def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None) -> Callable[[], Session]:
-    """Return a function that returns the session. If `session` is None, its first call starts a session."""
+    """Return a function that returns the given session. If `session` is None, the function starts a session on its
+    first call.
+    """
 
     def start() -> Session:
         nonlocal session
@@ -149,7 +154,7 @@ def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None)
 def _searched(
     problem: Problem[S], folder: _Folder, shards: int | None, start: Callable[[], Session], tuning: SparkTuning
 ) -> Result:
-    """Run the search, and restart it with different adjustments each time that they prove to be wrong."""
+    """Run the search. If its adjustments to the spec prove to be wrong, restart it with different adjustments."""
     saved = folder.saved
     adjustments = saved.reached.adjustments if saved is not None else Adjustments()
     while True:
@@ -165,7 +170,7 @@ def _searched(
 
 
 def _tuning(settings: SparkSettings) -> SparkTuning:
-    """Return the sizes and times of the search, with the fraction of results to verify from the settings."""
+    """Return the sizes of levels and tasks, the intervals, and the fraction of results to verify."""
     tuning = settings.tuning
     if settings.verify is None:
         return tuning

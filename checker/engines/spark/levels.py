@@ -1,4 +1,4 @@
-"""Levels of a search whose states are stored in files: the location and the order of the states."""
+"""Levels of a search whose states are stored in files. A level records the location and the order of its states."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class Part:
     """Consecutive states of a level that were found from the same part of the previous level.
 
     Attributes:
-        blocks: for each shard, a block with the states found from that part. Each row contains a state, its
-            ``position`` among all these states, the number of its ``parent`` in the part of the previous level, and
-            its ``arrival``, which is the action instance that leads from the parent to the state.
-        first, last: the range of these states that belong to this part, ordered by position; `last` is excluded.
+        blocks: for each shard, a block with the states found from that part of the previous level. Each row contains a
+            state, its ``position`` among the states of all these blocks, the number of its ``parent`` in the part of
+            the previous level, and its ``arrival``, which is the action instance that leads from the parent to the
+            state.
+        first, last: the range of positions that belongs to this part; `last` is excluded.
     """
 
     blocks: list[Block]
@@ -38,7 +39,7 @@ class Level:
     """The states of a level, in the order in which the oracle finds them.
 
     Attributes:
-        bases: for each part of the previous level, the number of its first state in that level.
+        bases: for each part of the previous level, the number of the part's first state within the previous level.
         blocks: for each part of the previous level, one block for each shard, with the new states found from the part.
     """
 
@@ -47,7 +48,9 @@ class Level:
 
     @functools.cached_property
     def starts(self) -> list[int]:
-        """The number of the first state found from each part of the previous level, and the number of all states."""
+        """The number of the first state found from each part of the previous level, followed by the number of all
+        states.
+        """
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)
         return list(itertools.accumulate(rows, initial=0))
 
@@ -57,7 +60,9 @@ class Level:
         return self.starts[-1]
 
     def parts(self, first: int, last: int) -> list[Part]:
-        """Return the parts that contain a range of states, in order. The state with the number `last` is excluded."""
+        """Return the parts that contain the states from number `first` to number `last`, in order; `last` is
+        excluded.
+        """
         return [
             Part(self.blocks[source], max(first, start) - start, min(last, end) - start)
             for source, (start, end) in enumerate(itertools.pairwise(self.starts))
@@ -65,7 +70,7 @@ class Level:
         ]
 
     def sources(self) -> list[Part]:
-        """For each part of the previous level, the states that it found."""
+        """For each part of the previous level, the states found from it."""
         counts = (end - start for start, end in itertools.pairwise(self.starts))
         return [Part(blocks, 0, count) for blocks, count in zip(self.blocks, counts, strict=True)]
 
@@ -75,7 +80,7 @@ class Level:
 
     @classmethod
     def loaded(cls, storage: Storage, name: str) -> Level:
-        """Read a level from a file. Raise Damaged if the file is missing or damaged."""
+        """Read a level from a file. Raise Damaged if the file is missing or was changed."""
         data = storage.read_bytes(name)
         try:
             found = unsealed_json(data, storage.path(name))
@@ -85,7 +90,9 @@ class Level:
 
 
 def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, NDArray[Any]]:
-    """Read the columns of a block. States that were written in another packing are converted to the given packing."""
+    """Read the columns of a block, and convert its states to the given packing if they were written with a different
+    one.
+    """
     columns, sizes = storage.read(block)
     if sizes != packing.sizes:
         columns["state"] = Packing(sizes).repack(columns["state"], packing)
@@ -99,7 +106,7 @@ def read_part(storage: Storage, part: Part, packing: Packing) -> dict[str, NDArr
 
 
 def in_order(blocks: Sequence[dict[str, NDArray[Any]]], part: Part) -> dict[str, NDArray[Any]]:
-    """Merge the blocks of all shards in the order of the positions, and select the states of a part."""
+    """Merge the blocks of all shards, sort the rows by position, and return the rows of one part."""
     order = np.argsort(np.concatenate([block["position"] for block in blocks]), kind="stable")[part.first : part.last]
     return {name: np.concatenate([block[name] for block in blocks])[order] for name in blocks[0]}
 

@@ -1,11 +1,11 @@
 """The manifest of a work directory: the saved position of a search.
 
-The manifest and the files of the levels and of the calls contain everything that is needed to resume the search.
-``spec.json`` identifies the search. ``search.json`` contains the position, including the last complete level. It is
-replaced atomically after all files of a level have been written.
+The manifest, the files of the levels and the files of the recorded calls contain everything that is needed to resume
+the search. ``spec.json`` identifies the search. ``search.json`` contains the position, including the last complete
+level. It is replaced atomically after all files of a level have been written.
 
-A resumed search reads only numbers and names, and executes nothing that it reads. Values are not saved: `Resumption`
-derives them from the spec.
+A resumed search reads only numbers and names from these files, and executes no code from them. Values are not saved:
+`Resumption` derives them from the spec.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ class SearchPosition:
         shards: the number of shards.
         level: the last complete level.
         distinct: the number of states found so far, including states that do not satisfy `Spec.within`.
-        outside: for each level, the number of its states that do not satisfy `Spec.within`.
-        counts: for each action instance, the number of generated steps, and the number of these that led to a new
+        outside: the number of states that do not satisfy `Spec.within`, for each level.
+        counts: for each action instance, the number of generated steps, and the number of steps that led to a new
             state. The shape is (action instances, 2).
-        counters: the counters of `kernel.append`, except for the number of states.
-        seen: for each predicate on states, the first states that violate the property or satisfy the witness.
-        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
-            step is given as the state before, the action instance, and the slot numbers of the state after.
-        dead: the first states without a next state.
-        logs: the locations of the calls that the search has learned from.
+        counters: the counters of `kernel.append` without the number of states.
+        seen: for each predicate on states, the first states that violate its property or satisfy its witness.
+        steps_seen: for each predicate on steps, the first steps that violate its property or satisfy its witness. A
+            step consists of the number of its first state, the action instance, and the slot numbers of its second
+            state.
+        dead: the first deadlocked states (states without a next state).
+        logs: the locations of the recorded calls from which the transition tables were built.
         calls, compared, bytes, skew, spilled, seconds: see `Statistics`.
     """
 
@@ -88,7 +89,7 @@ class SearchPosition:
     seconds: float
 
     def note_logs(self, more: Sequence[Block]) -> None:
-        """Add the locations of calls that are not in `logs` yet."""
+        """Add the locations of recorded calls that are not yet in `logs`."""
         known = {block.file for block in self.logs}
         self.logs += [block for block in more if block.file not in known]
 
@@ -103,10 +104,10 @@ class SearchPosition:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> SearchPosition:
-        """The position from the JSON that `as_json` returned.
+        """Return the position that `as_json` has converted to the given JSON object.
 
         Raises:
-            ValueError, TypeError, KeyError: the JSON has another structure.
+            ValueError, TypeError, KeyError: the JSON object does not have the expected structure.
         """
         plain = {name: index(found[name]) for name in ("shards", "level", "distinct", "calls", "compared", "bytes")}
         return cls(
@@ -131,10 +132,10 @@ class SearchPosition:
 
 @attrs.frozen
 class Saved:
-    """A saved search that the spec still leads to.
+    """A saved search that can be resumed with the current spec.
 
     Attributes:
-        reached: its position.
+        reached: the position of the search.
         numbers: the numbers of slot values.
     """
 
@@ -158,17 +159,19 @@ class Manifest:
         """Write the identity of a new search.
 
         Raises:
-            LeadlineError: the directory already holds a search, or cannot be written.
+            LeadlineError: the directory already contains a search, or cannot be written.
         """
         if self._storage.exists(_SPEC):
             place = self._storage.place
-            raise LeadlineError(f"{place} already holds a search: continue it with --resume, or choose a new directory")
+            raise LeadlineError(
+                f"{place} already contains a search: continue it with --resume, or choose a new directory"
+            )
         self._storage.write_bytes(_SPEC, sealed_json(_identity(spec, limits)))
 
     def find(self) -> None:
         """Check that the directory contains a search. Raise LeadlineError if it does not."""
         if not self._storage.exists(_SPEC):
-            raise LeadlineError(f"{self._storage.place} does not hold a search to resume")
+            raise LeadlineError(f"{self._storage.place} does not contain a search to resume")
 
     def load(self, spec: Spec[S], limits: Limits) -> Saved | None:
         """Return the saved search, or None if the search ended before it used Spark.
@@ -180,9 +183,9 @@ class Manifest:
         """
         place = self._storage.place
         written = self._storage.read_bytes(_SPEC)
-        refuse_other_format(written, f"{place} holds a search")
+        refuse_other_format(written, f"{place} contains a search")
         found = unsealed_json(written, self._storage.path(_SPEC))
-        refuse_other(found, _identity(spec, limits), f"{place} holds a search")
+        refuse_other(found, _identity(spec, limits), f"{place} contains a search")
         if not self._storage.exists(_SEARCH):
             return None
         path, data = self._storage.path(_SEARCH), self._storage.read_sealed(_SEARCH)
@@ -205,7 +208,9 @@ class Manifest:
         return Saved(reached, Numbers(resumption.values, resumption.members))
 
     def _calls(self, logs: Sequence[Block]) -> Iterator[LoggedCall]:
-        """The calls that the search has learned from. Calls that several workers made are given once."""
+        """The recorded calls from which the transition tables were built. A call made by several workers is included
+        only once.
+        """
         met: set[int] = set()
         for block in logs:
             for call in CallLog().read(self._storage.read(block)[0][CALLS]):
@@ -228,7 +233,7 @@ class Manifest:
         self._storage.write_sealed(_SEARCH, json.dumps(found, default=int).encode())
 
     def start_over(self) -> None:
-        """Remove the saved position and levels, which are not valid for an attempt with different adjustments."""
+        """Remove the saved position and levels, which are invalid after the adjustments to the spec have changed."""
         self._hashes, self._unused = Hashes([], []), frozenset()
         for name in (_SEARCH, LEVELS, FOUND, CALLS):
             self._storage.remove(name)

@@ -1,8 +1,8 @@
-"""The numbering of values, which is the same in the driver and in all workers.
+"""The numbering of slot values, which is the same in the driver and in all workers.
 
-A slot of a packed state contains the number of a value. The driver assigns the numbers. A worker that finds values
-without a number completes its task, discards the result, and reports the values to the driver, which numbers them and
-repeats the task. Nothing else that a worker learns is sent to other processes.
+A slot of a packed state contains the number of a value. The driver assigns the numbers. If a worker finds values
+without a number, it completes its task, discards the result, and reports the values to the driver. The driver numbers
+the values and repeats the task.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class NewValues(Exception):
 
 @attrs.frozen
 class Numbering:
-    """The numbers assigned to values, and the packing. Processes that exchange states must agree on both.
+    """The numbers assigned to values, and the packing of states. Processes that exchange states must use the same
+    numbering.
 
     Attributes:
         values: for each slot, its values in the order of their numbers.
@@ -38,7 +39,7 @@ class Numbering:
 
 
 def sizes_for(sizes: list[int], packing: Packing) -> list[int]:
-    """Return the number of values of each slot that a packing must have room for.
+    """Return, for each slot, the number of values for which a packing must have room.
 
     Parameters:
         sizes: the number of values of each slot.

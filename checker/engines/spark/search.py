@@ -51,7 +51,7 @@ from leadline.checker.engines.spark.tasks import (
 )
 from leadline.checker.engines.spark.worker import Run, Worker, forget_news, published
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import FIRST_VIOLATION, Result, Statistics, Stop, StopKind, Verified
+from leadline.checker.result import Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import SparkTuning
 from leadline.checker.support.messages import counted
 
@@ -71,7 +71,7 @@ class SparkSearch(Generic[S]):
         shards: the number of shards, or None for one shard per core.
         spark: a function that returns the session. The first call starts Spark.
         tuning: the sizes of levels and tasks.
-        saved: the search of an earlier run, which is continued, or None.
+        saved: the saved search to resume, or None to start a new search.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class SparkSearch(Generic[S]):
         )
 
     def _search_on_spark(self) -> Stop | None:
-        """Search the remaining levels on Spark, from the position of the driver or from a saved position."""
+        """Search the remaining levels on Spark, starting where the driver stopped or from a saved position."""
         try:
             with interrupts_wait():  # there is no result to report before the states are written
                 began = time.monotonic()
@@ -192,13 +192,11 @@ class SparkSearch(Generic[S]):
 
     @property
     def _numbers(self) -> Numbers:
-        """The numbers of slot values that all workers know."""
         layout = self._tables.layout
         return Numbers([domain.values for domain in layout.domains], layout.members)
 
     @property
     def _packing(self) -> Packing:
-        """The current packing of states."""
         return self._expander.store.packing
 
     def _begin_run(self, session: Session) -> None:
@@ -229,8 +227,8 @@ class SparkSearch(Generic[S]):
             level = self._level(at.level)
             if not level.count:
                 return None
-            if self._violated() and not self.limits.keep_going:
-                return FIRST_VIOLATION
+            if stop := self.limits.stop_after(self._violated(), at.distinct - sum(at.outside)):
+                return stop
             if level.count == at.outside[at.level - 1]:
                 return None  # no state of the level satisfies `Spec.within`
             if self.limits.depth is not None and at.level >= self.limits.depth:
@@ -265,7 +263,7 @@ class SparkSearch(Generic[S]):
             self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
-        """Return whether the driver expands a level itself, and the ranges of states that are expanded together."""
+        """Return whether the driver expands a level itself, and the ranges of states that one task expands."""
         if level.count < self._tuning.small:
             return True, [(0, level.count)]
         return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
@@ -356,7 +354,7 @@ class SparkSearch(Generic[S]):
         at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
 
     def _number_of(self, level: Level, source: int, position: int) -> int:
-        """Return the number of a state in its level.
+        """Return the number that identifies a state within its level.
 
         Parameters:
             level: the level.
@@ -371,7 +369,7 @@ class SparkSearch(Generic[S]):
             self._levels[number] = Level.loaded(self._storage, level_file(number))
         return self._levels[number]
 
-    def _violated(self) -> bool:
+    def _violated(self) -> list[str]:
         at = self._at
         return violated(self._tables, at.seen, at.steps_seen, bool(at.dead))
 
@@ -421,7 +419,9 @@ class SparkSearch(Generic[S]):
         return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
-        """Return the number of the state before a state, the action instance that led to it, and its slot numbers."""
+        """Return the number of a state's predecessor, the action instance that leads from the predecessor to the state,
+        and the state's slot numbers.
+        """
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1
         (part,) = level.parts(number, number + 1)
@@ -431,9 +431,9 @@ class SparkSearch(Generic[S]):
         return before, int(columns["arrival"][0]), self._packing.unpack(columns["state"][0])
 
     def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
-        """Return the steps that lead to some states of one level from the previous level.
+        """Return the steps from the previous level to the given states of a level.
 
-        If a single trace is wanted, return only the step by which each state was found.
+        If only one trace is requested, return only the step by which each state was first found.
         """
         before = places[0][0] - 1
         if self.limits.traces == 1:

@@ -45,15 +45,17 @@ _log = logging.getLogger("leadline")
 
 
 class JavaEnded(LeadlineError):
-    """The Java process of Spark ended during the search, for example because the system ran out of memory."""
+    """Raised when the Java process of Spark ended during the search, for example because the system ran out of
+    memory.
+    """
 
 
 class Session:
     """A running Spark application. Use it in a ``with`` statement, which stops Spark at its end.
 
-    All calls to Java are made in a separate thread, because Python raises interrupts in the main thread, where they
-    could end a call while an answer of Java is being read. The interrupt handler of Spark, which is installed only in
-    the main thread, would also call Java at such a time.
+    All calls to Java are made in a separate thread. Python raises KeyboardInterrupt in the main thread, where it could
+    interrupt a call that is reading a response from Java. Spark's interrupt handler, which is installed only in the
+    main thread, would then call Java while that response is incomplete.
 
     Parameters:
         master: the URL of the master. None means the master given to `spark-submit`, or else this machine.
@@ -169,7 +171,9 @@ class Session:
             raise LeadlineError(f"Spark failed: {_reason(error)}") from error
 
     def _java_status(self) -> str | None:
-        """Return how the Java process that this session started has ended, or None if it runs."""
+        """Return the exit status of the Java process that this session started, or None if the process is still
+        running.
+        """
         process: subprocess.Popen[bytes] | None = getattr(self._context._gateway, "proc", None)
         if process is None:  # `spark-submit` has started Java
             return None
@@ -188,7 +192,8 @@ class Session:
 
     def _at_home(self, places: int) -> Any:
         """Return a cached RDD with one number for each task. Spark prefers to run a task on the executor that caches
-        its number."""
+        its number.
+        """
         if places not in self._homes:
             self._homes[places] = self._context.parallelize(range(places), places).map(int).cache()
         return self._homes[places]
@@ -222,7 +227,8 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
         conf: configuration properties of Spark.
 
     Raises:
-        LeadlineError: one of them does not exist. The message names the environment variable to change.
+        LeadlineError: Java, Spark or the Python executable does not exist. The message names the environment variable
+            to change.
     """
     use_java()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # `spark-submit` has already started Spark
@@ -233,7 +239,9 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
         )
     local = master.startswith("local") if master is not None else not submitted
     if local and shutil.which(python) is None:
-        raise LeadlineError(f"Python {python} does not exist: correct PYSPARK_PYTHON or spark.pyspark.python")
+        raise LeadlineError(
+            f"the Python executable {python} does not exist: correct PYSPARK_PYTHON or spark.pyspark.python"
+        )
 
 
 def _python(conf: Mapping[str, str]) -> str:
@@ -260,7 +268,7 @@ def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder:
 
 
 def _at_start(master: str | None, given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return the configuration that must be set before the driver starts, such as its memory.
+    """Return the configuration that must be set before the Java process of the driver starts, such as its memory.
 
     Parameters:
         master: the URL of the master, or None; see `Session`.
@@ -308,7 +316,7 @@ _HOW = " (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
 
 
 def _reason(error: Exception, log: str = "") -> str:
-    """Return the relevant part of an error of Spark, or of its log, as one line."""
+    """Return the cause of a Spark error, taken from the exception or from the log of Spark, as one line."""
     text = str(error) if not isinstance(error, PySparkException) else (error.getMessage() or str(error))
     for pattern, meaning in _TELLING:
         if found := re.search(pattern, text):

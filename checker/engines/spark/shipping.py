@@ -1,4 +1,4 @@
-"""Sends a spec and its learned transition tables to workers.
+"""Sends a spec and its transition tables to workers.
 
 The leadline package is not sent here: it is installed on the workers, or sent by `Session`. The other modules of a
 spec, such as the user's file and the modules that it imports, are sent as source text and imported under the same
@@ -34,7 +34,7 @@ class Crate:
     """The data that is sent to a worker.
 
     Attributes:
-        sources: maps the name of each module that is sent to its source text and its path.
+        sources: the modules to send, by name. Each module is given as its source text and its path.
         content: the pickled transition tables, which contain the spec.
     """
 
@@ -43,7 +43,7 @@ class Crate:
 
 
 def cloudpickled(value: object) -> bytes:
-    """Pickle a value, including classes and functions that are defined inside a function.
+    """Pickle a value, which may include classes and functions that are defined inside a function.
 
     Raises:
         LeadlineError: the value cannot be pickled.

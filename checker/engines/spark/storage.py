@@ -1,8 +1,8 @@
 """Stores blocks of columns in Arrow files, on any file system that pyarrow supports.
 
 A file contains several blocks, one for each shard or for each part of a level. The number of rows and the checksum of
-each block are recorded elsewhere, and are checked when the block is read. A file that is missing, truncated or replaced
-is therefore an error, and is never read as an empty file.
+each block are stored separately, and are checked when the block is read. Therefore a missing, truncated or replaced
+file causes an error. It is never taken for an empty file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Storage:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise LeadlineError(f"{place} is not a work directory: {_line(error)}") from error
         if not self.root.strip("/"):
-            raise LeadlineError(f"{place} is not a work directory: it must name a folder")
+            raise LeadlineError(f"{place} is not a work directory: the path must name a folder")
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
@@ -127,7 +127,8 @@ class Storage:
             raise LeadlineError(f"cannot remove {self.path(name)}: {_line(error)}") from error
 
     def write(self, folder: str, blocks: Iterable[Columns], sizes: Sequence[int]) -> list[Block]:
-        """Write blocks to a new file. Its name is random, so that several attempts at a task do not conflict.
+        """Write blocks to a new file. The file has a random name, so several attempts at the same task do not overwrite
+        each other's files.
 
         Parameters:
             folder: the path of the folder for the file, relative to the work directory.
@@ -182,7 +183,7 @@ class Storage:
 
 
 class Publication:
-    """A context manager that writes a file under a temporary name, and renames it when it is complete."""
+    """A context manager that writes a file under a temporary name, and renames it once it is complete."""
 
     def __init__(self, storage: Storage, name: str) -> None:
         self._storage, self._path = storage, storage.path(name)
@@ -213,7 +214,9 @@ def _column(array: NDArray[Any]) -> Any:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """Return a copy of a column. Arrow's memory is read-only, and Numba compiles loops again for read-only arrays."""
+    """Return a writable copy of a column. Arrow's memory is read-only, and Numba would compile each loop again
+    for it.
+    """
     if isinstance(column, pa.FixedSizeListArray):
         return np.array(column.flatten().to_numpy()).reshape(len(column), column.type.list_size)
     return np.array(column.to_numpy())

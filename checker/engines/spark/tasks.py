@@ -42,7 +42,7 @@ class ExpandTask:
     """A request to expand some states of a level.
 
     Attributes:
-        run: the data that all tasks of the run share.
+        run: the data shared by all tasks of the run.
         revision: the revision of the numbering of values that the result must use.
         parts: the states to expand.
         level: the number of the next level.
@@ -65,8 +65,8 @@ class ExpandDone:
         blocks: for each shard, a block of next states.
         logs: see `Worker.publish_calls`.
         generated, counters, steps_seen, dead: see `Expansion`.
-        calls: the number of calls of the spec's functions that were recorded to learn from them.
-        compared: the number of calls whose results were compared with the transition tables.
+        calls: the number of calls of the spec's functions that were recorded and added to the transition tables.
+        compared: the number of calls whose result was compared with the transition tables.
         verified: the counts of the verification; see `Verification.counts`.
         bytes: the size of the blocks in memory, in bytes.
     """
@@ -92,8 +92,8 @@ class KeepTask:
         shard: the number of the shard.
         level: the number of the next level.
         blocks: for each part of the previous level, a block of next states in this shard.
-        wanted: for each predicate on states, the number of further states to find that violate the property or satisfy
-            the witness.
+        wanted: for each predicate on states, the maximum number of states to report that violate its property or
+            satisfy its witness.
     """
 
     run: Run
@@ -111,13 +111,13 @@ class KeepDone:
     Attributes:
         blocks: for each part of the previous level, a block of new states.
         logs: see `Worker.publish_calls`.
-        distinct: for each action instance, the number of new states that it led to and that satisfy `Spec.within`.
+        distinct: for each action instance, the number of its new states that satisfy `Spec.within`.
         outside: the number of new states that do not satisfy `Spec.within`.
-        seen: for each predicate on states, the new states that violate the property or satisfy the witness. Each state
-            is given as the part of the previous level from which it was found, and its position; see `Part`.
+        seen: for each predicate on states, the new states that violate its property or satisfy its witness. Each state
+            is given by the part of the previous level from which it was found, and by its position; see `Part`.
         bytes: the size of the set of visited states in bytes.
         calls, compared, verified: see `ExpandDone`.
-        restored: the number of states that were read from files because the set of visited states had been lost.
+        restored: the number of states read from files to rebuild a lost set of visited states.
     """
 
     blocks: list[Block]
@@ -134,12 +134,12 @@ class KeepDone:
 
 @attrs.frozen
 class BackTask:
-    """A request to find the steps that lead from some states of a level to some states of the next level.
+    """A request to find the steps that lead from given states of one level to given states of the next level.
 
     Attributes:
         run, revision: see `ExpandTask`.
-        parts: the states in which the steps begin.
-        targets: the slot numbers of each of the states to which the steps lead.
+        parts: the first states of the steps.
+        targets: the slot numbers of each state to which the steps lead.
     """
 
     run: Run
@@ -153,7 +153,7 @@ class BackDone:
     """The result of a `BackTask`.
 
     Attributes:
-        steps: the steps. Each is given as the index of the state before among the states of the task, the slot numbers
+        steps: the steps. A step consists of the index of its first state among the states of the task, the slot numbers
             of this state, the action instance, and the index of the target.
     """
 
@@ -162,19 +162,19 @@ class BackDone:
 
 @attrs.frozen
 class Failure:
-    """The result of a task that failed and would fail again if Spark repeated it.
+    """The result of a task that failed and would fail again if it were repeated.
 
     Attributes:
-        error: the exception, which the driver raises again.
+        error: the exception, which the driver raises.
     """
 
     error: Exception
 
 
 def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
-    """Wrap a task so that it returns a `Failure` for errors that a repetition would raise again.
+    """Wrap a task so that it returns a `Failure` for an error that would occur again if the task were repeated.
 
-    Spark repeats a task that raises an exception.
+    Other exceptions are raised, and Spark repeats a task that raises an exception.
     """
 
     @functools.wraps(task)
@@ -191,7 +191,7 @@ _kept: dict[str, Worker[Any]] = {}
 
 
 def worker_of(run: Run) -> Worker[Any]:
-    """Return the worker of this process for a run. It is loaded in the first call."""
+    """Return the worker of this process for a run. The first call loads the worker."""
     if run.id not in _kept:
         _kept.clear()
         _kept[run.id] = loaded(run)
@@ -200,7 +200,7 @@ def worker_of(run: Run) -> Worker[Any]:
 
 @answering
 def prepare(run: Run) -> None:
-    """Load the spec and the transition tables before the first task, on a worker."""
+    """Load the spec and the transition tables on a worker, before its first task."""
     worker_of(run)
 
 
@@ -211,7 +211,7 @@ def expand(task: ExpandTask) -> ExpandDone:
 
 
 def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
-    """Expand some states of a level with the given worker. See `ExpandTask`."""
+    """Expand some states of a level, using the given worker. See `ExpandTask`."""
     packing, tables, verification = worker.agree(task.revision), worker.tables, worker.verification
     calls, compared, verified = tables.calls, tables.compared, verification.counts
     done = worker.expand(read_parts(worker.storage, task.parts, packing), task.samples, task.steps_wanted)
@@ -288,12 +288,12 @@ def keep(task: KeepTask) -> KeepDone:
 
 @answering
 def back(task: BackTask) -> BackDone:
-    """Find the steps that lead to some states, on a worker. See `BackTask`."""
+    """Find the steps that lead to some states on a worker. See `BackTask`."""
     return back_with(worker_of(task.run), task)
 
 
 def back_with(worker: Worker[S], task: BackTask) -> BackDone:
-    """Find the steps that lead to some states, with the given worker. See `BackTask`."""
+    """Find the steps that lead to some states, using the given worker. See `BackTask`."""
     packing = worker.agree(task.revision)
     level = read_parts(worker.storage, task.parts, packing)
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)

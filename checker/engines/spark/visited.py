@@ -1,8 +1,8 @@
 """The set of the visited states of one shard, in memory-mapped files on the local disk of a machine.
 
-Every worker on the machine can map the files instead of reading them. If the set is larger than the memory, the
-operating system keeps only its recently used pages in memory. The set is a cache: if the files are missing or invalid,
-the set is rebuilt from the files of the levels.
+All workers on the machine map the same files into memory. If the set is larger than the memory, the operating system
+keeps only recently used pages in memory. The set is a cache: if the files are missing or invalid, the set is rebuilt
+from the files of the levels.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ It is removed before the set is changed, and written again afterwards. If a chan
 
 
 class ShardStates:
-    """The set of the states of one shard that were visited up to a level. Use `opened` to open it.
+    """The set of the states of one shard that were visited up to a given level. Use `opened` to open it.
 
     Parameters:
         folder: the folder of the shard on this machine.
@@ -113,7 +113,7 @@ class ShardStates:
 def opened(
     folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[ShardStates], None]
 ) -> Iterator[ShardStates]:
-    """Open the set of the visited states of a shard, to add the states of a level in the ``with`` block.
+    """Open the set of a shard's visited states, so that the ``with`` block can add the states of a level.
 
     Parameters:
         folder: the folder of the shard on this machine.
@@ -146,7 +146,7 @@ def opened(
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Raise an OSError of the block as a LeadlineError that names the folder."""
+    """Convert an OSError that is raised in the ``with`` block to a LeadlineError that names the folder."""
     try:
         yield
     except OSError as error:

@@ -40,13 +40,13 @@ COMING = 2
 
 @attrs.frozen
 class Run:
-    """The data that all tasks of a run share.
+    """The data shared by all tasks of a run.
 
     Attributes:
         id: the identifier of the run. A resumed search is a new run.
         place: the path or the URI of the work directory.
         shards: the number of shards.
-        traces: the maximum number of counterexamples of a property.
+        traces: the maximum number of counterexamples for each property.
         adjustments: facts about the spec that were found in earlier attempts at the search.
     """
 
@@ -71,13 +71,13 @@ class Expansion:
     """The result of expanding some states.
 
     Attributes:
-        found: the distinct next states other than the expanded states, in the order of discovery, as columns: the
+        found: the distinct next states in the order of discovery, without the expanded states. The columns are the
             packed ``state``, its ``position``, the index of its ``parent`` among the expanded states, and its
             ``arrival``, which is the action instance that leads from the parent to the state.
         generated: for each action instance, the number of generated steps.
         counters: the counters of `kernel.append`.
-        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness.
-        dead: the first states without a next state.
+        steps_seen: for each predicate on steps, the first steps that violate its property or satisfy its witness.
+        dead: the first deadlocked states (states without a next state).
     """
 
     found: dict[str, NDArray[Any]]
@@ -88,11 +88,11 @@ class Expansion:
 
 
 class Worker(Generic[S]):
-    """A worker of the Spark engine. A process keeps it between the tasks of a run; see `loaded`.
+    """A worker of the Spark engine, which a process keeps between the tasks of a run; see `loaded`.
 
     Parameters:
-        run: the data that all tasks of the run share.
-        expander: expands the states of a task, which replace the states of the previous task.
+        run: the data shared by all tasks of the run.
+        expander: expands states. It holds the states of one task at a time.
         budget: the time and the memory that the worker may use.
     """
 
@@ -105,16 +105,16 @@ class Worker(Generic[S]):
 
     @property
     def tables(self) -> TransitionTables[S]:
-        """The learned transition tables of the spec."""
+        """The transition tables of the spec."""
         return self.expander.tables
 
     @property
     def verification(self) -> Verification[S]:
-        """The verification, which compares results of the tables with calls on real states."""
+        """The verification, which compares results of the transition tables with calls of the spec's functions."""
         return self.expander.learner.verification
 
     def agree(self, revision: int) -> Packing:
-        """Load the numbering of values that the driver has published, unless it is already loaded.
+        """Load the numbering of values that the driver has published, unless this process has already loaded it.
 
         Parameters:
             revision: the revision of the numbering.
@@ -134,17 +134,16 @@ class Worker(Generic[S]):
         return self.expander.store.packing
 
     def publish_calls(self) -> list[Block]:
-        """Write the calls that were learned from since the last time to a file.
+        """Write the calls that were recorded since the last call of this method to a file.
 
         Returns:
-            The locations of all calls that this process has learned from in this run. A task reports all of them,
-            because the driver may not have received the results of earlier tasks.
+            The locations of all calls that this process has recorded in this run. All locations are returned every
+            time, because the driver may not have received the results of earlier tasks.
         """
         self._published += published(self.storage, self.tables)
         return list(self._published)
 
     def _hold(self, states: NDArray[np.uint64], packing: Packing, outside: NDArray[np.uint8] | None = None) -> None:
-        """Replace the states of the expander by the given states."""
         memory, threads, is_constrained = self._budget.memory.for_states, self.expander.workers, outside is not None
         self.expander.store = store = Store(
             packing, self.tables.instances, memory, threads, len(states), is_constrained
@@ -160,9 +159,10 @@ class Worker(Generic[S]):
         Parameters:
             level: the columns of the states. ``state`` contains the packed states. If the spec has a constraint,
                 ``outside`` is 1 for states that do not satisfy it.
-            samples: the number of states on which the transition tables are compared with calls.
-            steps_wanted: for each predicate on steps, the maximum number of further steps to collect that violate the
-                property or satisfy the witness.
+            samples: the number of states for which the transition tables are compared with calls of the spec's
+                functions.
+            steps_wanted: for each predicate on steps, the maximum number of steps to collect that violate its property
+                or satisfy its witness.
 
         Raises:
             NewValues: the driver has not assigned numbers to some values.
@@ -209,12 +209,12 @@ class Worker(Generic[S]):
 
         Parameters:
             states: the packed states.
-            wanted: for each predicate, the number of further states to find that violate the property or satisfy the
+            wanted: for each predicate, the maximum number of states to find that violate its property or satisfy its
                 witness. If the number is 0, the predicate is not evaluated.
 
         Returns:
-            An array of shape (states, predicates), which is true where a state violates the property or satisfies the
-            witness.
+            An array of shape (states, predicates). An entry is true if the state violates the predicate's property or
+            satisfies its witness.
         """
         if not len(states) or not any(wanted):
             return np.zeros((len(states), len(wanted)), np.bool_)
@@ -225,21 +225,22 @@ class Worker(Generic[S]):
         """Find the steps from some states of a level to some states of the next level.
 
         Parameters:
-            level: the columns of the states in which the steps begin; see `expand`.
+            level: the columns of the first states of the steps; see `expand`.
             targets: the packed states of the next level.
 
         Returns:
-            The steps. Each is given as the index of the state before, the action instance, and the index of the target.
+            The steps. A step consists of the index of its first state, the action instance, and the index of the
+            target.
         """
         self.expand(level, 0, [0] * len(self.tables.step_checks))  # learns the paths that the steps need
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
 def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
-    """Write the calls that were learned from since the last call of this function to a file.
+    """Write the calls that were recorded since the last call of this function to a file.
 
     Returns:
-        The location of the calls; an empty list if there are none.
+        A list with the location of the calls, or an empty list if no call was recorded.
     """
     assert tables.log is not None
     if not tables.log.pending:
@@ -250,18 +251,19 @@ def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
 
 
 def forget_news(expander: Expander[S]) -> None:
-    """Remove the values that the driver has not numbered from the tables of an expander."""
+    """Remove from an expander's tables all values to which the driver has not assigned a number."""
     if expander.tables.forget_news():
         expander.workers.end_helpers()  # the helpers were forked with the removed values
         expander.learner.forget_index()
 
 
 def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
-    """Add values to transition tables, with the same numbers as in the driver.
+    """Add values to transition tables, with the numbers that the driver has assigned to them.
 
     Parameters:
         tables: the transition tables.
-        values: for each slot, all its values in the order of their numbers. They begin with the values in the tables.
+        values: for each slot, all its values in the order of their numbers. The values that are already in the tables
+            come first.
     """
     for domain, numbered in zip(tables.layout.domains, values, strict=True):
         for value in numbered[len(domain.values) :]:
@@ -273,7 +275,7 @@ def loaded(run: Run) -> Worker[Any]:
     """Create a worker from the spec and the transition tables that the driver has written.
 
     Parameters:
-        run: the data that all tasks of the run share.
+        run: the data shared by all tasks of the run.
 
     Raises:
         LeadlineError: this machine cannot access the work directory.
