@@ -1,8 +1,9 @@
 """A model of partition replication in Kafka: the immutable state of a partition, and the actions that change it.
 
-Specs that use the same class of states are a family: `atomic` is the smaller family, and `kafka` the detailed one.
+A family is a group of specs that use the same class of states. There are two families: `atomic`, which is smaller, and
+`kafka`, which is more detailed.
 
-Read in this order: `quorum`, `log` and `leadership`, which all families share; `atomic` and `kafka`; `rows` and
-`history`, which describe states and traces for diagrams and tables; `mistakes`, which defines deliberately wrong rules;
-and `disk`, which reads the data directories of brokers.
+Read the modules in this order. `quorum`, `log` and `leadership` are shared by all families. `atomic` and `kafka` are
+the families. `rows` and `history` describe states and traces for diagrams and tables. `mistakes` defines deliberately
+wrong rules. `disk` reads the data directories of brokers.
 """

@@ -1,6 +1,7 @@
-"""Explanations of a trace: the steps in which records were committed, and the steps and rules that lost them.
+"""Explanations of a trace: the steps that committed records, and the steps and rules that lost these records.
 
-Each family of specs defines a `History`, which says which records a step commits and why brokers truncate their logs.
+Each family of specs defines a `History`, which defines which records a step commits and why brokers truncate their
+logs.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Commit:
     Attributes:
         offset: the offset of the record.
         record: the record.
-        how: a clause that says how it was committed, such as ``consumers can read it``.
-        label: the label in diagrams.
+        how: a clause that says in which sense the record was committed, such as ``consumers can read it``.
+        label: the label of the commit in diagrams.
     """
 
     offset: int
@@ -69,7 +70,7 @@ class Truncation:
 
     Attributes:
         broker: the broker that truncates.
-        how: the decision and its reason as a predicate, such as ``truncates to its high watermark, 0``.
+        how: a phrase that gives the decision and its reason, such as ``truncates to its high watermark, 0``.
         by_high_watermark: whether the broker truncates to its own high watermark.
     """
 
@@ -88,7 +89,7 @@ class MissedWatermark:
 
 @attrs.frozen
 class FollowerEndOffset:
-    """A log end offset that a leader records for a follower, whether or not the follower's log ends there."""
+    """A log end offset that a leader stores for a follower, even if the follower's log does not end there."""
 
     leader: int
     broker: int
@@ -101,7 +102,20 @@ class Join:
 
     Attributes:
         broker: the broker that joins.
-        how: a sentence on the offsets that the leader compares and on the rule that it applies.
+        how: a sentence about the offsets that the leader compares and the rule that it applies.
+    """
+
+    broker: int
+    how: str
+
+
+@attrs.frozen
+class Answer:
+    """A step in which a leader tells a broker where to truncate.
+
+    Attributes:
+        broker: the broker that gets the answer.
+        how: a sentence on the answer.
     """
 
     broker: int
@@ -109,7 +123,7 @@ class Join:
 
 
 def none(_: object) -> tuple[Never, ...]:
-    """Return an empty tuple. This is the default for the optional functions of a `History`."""
+    """Return an empty tuple. This function is the default for the optional functions of a `History`."""
     return ()
 
 
@@ -126,7 +140,7 @@ def truncates(before: Log, after: Log) -> str:
 
 
 def short(record: Record) -> str:
-    """Return the text of a record without its leader epoch, which diagrams show by colour."""
+    """Return the text of a record without its leader epoch. In diagrams, the colour shows the leader epoch."""
     return f"m{record.value}"
 
 
@@ -138,8 +152,9 @@ class History(Generic[P]):
         commits: returns the records that a step committed or acknowledged.
         truncations: returns the truncations in a step, including crashes that lose records.
         missed: returns the high watermarks in responses that a step lost.
-        counted: returns the remote log end offsets that a step changed.
-        joins: returns the brokers that a leader decides in a step to admit to the ISR.
+        counted: returns the remote log end offsets that a step changed, see `FollowerEndOffset`.
+        joins: returns the brokers that leaders decide to admit to the ISR in a step.
+        answers: returns the answers in a step that tell brokers where to truncate.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
@@ -147,13 +162,14 @@ class History(Generic[P]):
     missed: Callable[[Step[P]], Iterable[MissedWatermark]] = none
     counted: Callable[[Step[P]], Iterable[FollowerEndOffset]] = none
     joins: Callable[[Step[P]], Iterable[Join]] = none
+    answers: Callable[[Step[P]], Iterable[Answer]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
         """Yield the events that explain the last state of a trace.
 
-        If committed records are missing in the last state, the events explain how they were lost. Otherwise, the events
-        explain how replicas got different records at one offset. If there are none, the events explain how acknowledged
-        records were lost.
+        If committed records are missing in the last state, the events explain how they were lost. Otherwise, if
+        replicas have different records at the same offset, the events explain how this happened. Otherwise, the events
+        explain how acknowledged records were lost.
         """
         if not steps:
             return
@@ -164,7 +180,9 @@ class History(Generic[P]):
         yield from found or (event for each in acknowledged for event in self._of_missing(steps, *each))
 
     def _first_commits(self, steps: Sequence[Step[P]]) -> Iterator[tuple[int, Commit]]:
-        """Yield each record's first commit, or its first acknowledgement if it was never committed, with the step."""
+        """Yield the first commit of each record and its step. For a record that was never committed, the first
+        acknowledgement.
+        """
         first = dict[tuple[int, Record], tuple[int, Commit]]()
         for state, step in enumerate(steps, start=1):
             for commit in self.commits(step):
@@ -197,6 +215,9 @@ class History(Generic[P]):
                 if reason and reason.by_high_watermark:
                     text += ", which its own high watermark does not cover yet"
                     yield from self._missed(steps[: state - 1], broker, commit)
+                elif reason:
+                    yield from _appended_after_later_epoch(steps[: state - 1], broker, commit)
+                    yield from self._answered(steps[: state - 1], broker)
                 yield Event(state, text, LOST)
             if drops:
                 yield from _elected_without(steps, broker, commit, drops[-1][0])
@@ -207,7 +228,7 @@ class History(Generic[P]):
             yield from _overwritten(steps, broker, commit)
 
     def _miscounted(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-        """Yield steps in which a leader that has a record counts it as replicated to a broker that does not have it."""
+        """Yield the steps in which a leader counts a record as replicated to a broker that does not have the record."""
         for state, step in enumerate(steps, start=1):
             for counted in self.counted(step):
                 has_it = [_holds(_log(step.after, each), commit) for each in (counted.leader, counted.broker)]
@@ -218,7 +239,9 @@ class History(Generic[P]):
                     yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", "counted")
 
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-        """Yield the last step in which a high watermark above a record was sent to a broker but did not reach it."""
+        """Yield the last step in which a high watermark above a record was sent to a broker but did not reach the
+        broker.
+        """
         for state, step in reversed(list(enumerate(steps, start=1))):
             own = step.after.replicas[broker].high_watermark
             for missed in self.missed(step):
@@ -230,8 +253,18 @@ class History(Generic[P]):
                     yield Event(state, text, "HW lost")
                     return
 
+    def _answered(self, steps: Sequence[Step[P]], broker: int) -> Iterator[Event]:
+        """Yield the last step in which a leader told a broker where to truncate."""
+        for state, step in reversed(list(enumerate(steps, start=1))):
+            for answer in self.answers(step):
+                if answer.broker == broker:
+                    yield Event(state, answer.how)
+                    return
+
     def _joined_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit, committed: int) -> Iterator[Event]:
-        """Yield the steps in which a broker joins the ISR without a committed record, and why its leader admits it."""
+        """Yield the steps in which a broker without a committed record joins the ISR, and the reason why its leader
+        admits it.
+        """
         why: tuple[int, str] | None = None
         for state, step in enumerate(steps, start=1):
             for join in self.joins(step):
@@ -294,8 +327,8 @@ def _holds(log: Log, commit: Commit) -> bool:
 def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
     """Return the brokers that should have a committed record but do not.
 
-    These are brokers that believe they lead and members of the quorum's ISR. If all of them have the record, the result
-    is the brokers without the record that a leader has in its own ISR.
+    Brokers that believe they lead and members of the quorum's ISR should have the record. If all of them have it, the
+    result consists of the members of a leader's own ISR that do not have the record.
     """
     leaders = list(state.believed_leaders())
     counted = {broker for broker, _ in leaders} | set(state.quorum.isr)
@@ -307,7 +340,7 @@ def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
 
 
 def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the final step of each history in which a broker that never had a given record is elected and leads."""
+    """Yield the final step of each history in which a broker that never had a given record is elected as leader."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
             text = f"broker {broker} leads in epoch {step.after.replicas[broker].epoch} and never had "
@@ -320,7 +353,8 @@ def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterato
 
 
 def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
-    """Yield steps in which a broker that has lost a record is elected although another running broker has the record.
+    """Yield the steps in which a broker that has lost a record is elected although a different running broker has the
+    record.
 
     Nothing is yielded for the `atomic` family, in which a state does not record whether brokers are running.
     """
@@ -342,7 +376,7 @@ def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost
 
 
 def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]:
-    """Yield the last election if the new leader has a record that its own high watermark does not cover."""
+    """Yield the last election if the new leader has a record that is not below its own high watermark."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         quorum, before = step.after.quorum, step.before.quorum
         if quorum.leader in (None, before.leader):
@@ -366,11 +400,30 @@ def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterato
 
 
 def _overwritten(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
+    """Yield the steps in which a broker gets a different record at the offset of a committed record."""
+    is_written = False
     for state, step in enumerate(steps, start=1):
         before, after = _log(step.before, broker), _log(step.after, broker)
+        is_written = is_written or any(_holds(replica.log, commit) for replica in step.after.replicas)
         if after.has(commit.offset) and not before.has(commit.offset) and not _holds(after, commit):
-            text = f"broker {broker} puts {short(after[commit.offset])} at offset {commit.offset}"
-            yield Event(state, f"{text}, where {short(commit.record)} belongs", "overwritten")
+            held, record = after[commit.offset], short(commit.record)
+            text = f"broker {broker} puts {short(held)} at offset {commit.offset}, where "
+            if is_written:
+                yield Event(state, f"{text}{record} belongs", "overwritten")
+            else:
+                yield Event(state, f"{text}another broker writes {record} later", "written")
+
+
+def _appended_after_later_epoch(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
+    """Yield the steps in which a broker appends, above a committed record, a record of an older epoch."""
+    for state, step in enumerate(steps, start=1):
+        before, after = _log(step.before, broker), _log(step.after, broker)
+        end = before.end_offset
+        if not commit.offset < end < after.end_offset or not before.has(end - 1) or not after.has(end):
+            continue
+        if after[end].epoch < before[end - 1].epoch:
+            text = f"broker {broker} appends {after[end]} after {before[end - 1]}, whose leader epoch is later"
+            yield Event(state, text, "disordered")
 
 
 def _first_written(steps: Sequence[Step[P]], offset: int, record: Record) -> Iterator[Event]:

@@ -42,7 +42,7 @@ class Leadership(Generic[R]):
         )
 
     def believed_leaders(self) -> Iterator[tuple[int, R]]:
-        """Return the brokers that believe they lead, each with its replica."""
+        """Return the brokers that believe they lead, as pairs of a broker and its replica."""
         return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, R]]:

@@ -42,9 +42,10 @@ class Log:
         return self.records[offset]
 
     def beside(self, other: Log, below: int) -> Iterator[tuple[int, Record | None, Record | None]]:
-        """Yield each offset less than `below`, the record of this log there, and the record of the other log.
+        """Yield each offset less than `below`, with the record of this log and the record of the other log at the
+        offset.
 
-        A record is None if the log does not have the offset.
+        The record of a log is None if the log does not have the offset.
         """
         for offset in range(below):
             yield (
@@ -69,12 +70,14 @@ class Log:
         return next((offset for offset, record in enumerate(self.records) if record.epoch > epoch), None)
 
     def end_of_epoch(self, epoch: int) -> int:
-        """Return the end offset of an epoch: the offset at which the next epoch starts, or else the log end offset."""
+        """Return the end offset of an epoch: the offset at which the next epoch starts, or the log end offset if there
+        is none.
+        """
         following = self.first_offset_after(epoch)
         return self.end_offset if following is None else following
 
     def end_of_agreement_with(self, other: Log) -> int:
-        """Return the end of the part in which both logs match, as KIP-279 finds it.
+        """Return the end of the part in which both logs match, as determined in KIP-279.
 
         This is one more than the largest offset at which both logs have the same record, or 0 if there is none.
         """
@@ -82,6 +85,8 @@ class Log:
         return next((offset + 1 for offset in reversed(range(shared)) if self[offset] == other[offset]), 0)
 
     def drawn(self, high_watermark: int) -> str:
-        """Return the records as text, in offset order: ``m<value>@<epoch>`` for each, ``┃`` at the high watermark."""
+        """Return the records as text, in offset order. A record is ``m<value>@<epoch>``, and ``┃`` is the high
+        watermark.
+        """
         cells = [str(record) for record in self.records]
         return " ".join([*cells[:high_watermark], "┃", *cells[high_watermark:]])

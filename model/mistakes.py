@@ -1,4 +1,4 @@
-"""Deliberately wrong rules for both families of specs, made by changing rules or the results of actions."""
+"""Deliberately wrong rules for both families of specs. A mistake changes rules or the results of actions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Taken = Callable[..., Iterator[Any]]
 
 
 def under(action: Action[Any, ...], **rules: object) -> Taken:
-    """Return a function that executes an action under changed rules of the protocol.
+    """Return a function that executes an action with changed rules of the protocol.
 
     Parameters:
         action: the action.
-        rules: the fields of the protocol to change, with their values during the action.
+        rules: the fields of the protocol to change, and their values during the action.
     """
 
     def mutant(state: Any, *values: int) -> Iterator[object]:
@@ -31,12 +31,12 @@ def under(action: Action[Any, ...], **rules: object) -> Taken:
 
 
 def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
-    """Return a function that executes an action and replaces each next state.
+    """Return a function that executes an action and then replaces each next state.
 
     Parameters:
         action: the action.
-        change: called with the state before the action, the next state and the action's parameters. Returns the state
-            that replaces the next state.
+        change: a function that returns the state that replaces the next state. Its arguments are the state before the
+            action, the next state and the action's parameters.
     """
 
     def mutant(state: Any, *values: int) -> Iterator[object]:
@@ -54,17 +54,18 @@ def changing(state: S, broker: int, **fields: object) -> S:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Mistake:
-    """A deliberately wrong rule, with which the properties of a spec are tested.
+    """A deliberately wrong rule, which tests whether the properties of a spec detect it.
 
     Attributes:
         name: the name of the mistake.
         sentence: a sentence that describes the wrong behaviour.
-        source: the KIP or ticket that has the right rule or reports the mistake, or an empty string.
-        right: the values that fields of a `Protocol` must have so that the mistake can be made in it.
-        wrong: the values with which the mistake replaces fields of the protocol.
+        source: the KIP or ticket that describes the right rule or reports the mistake, or an empty string.
+        right: the values that fields of a `Protocol` must have for the mistake to be possible.
+        wrong: the values to which the mistake changes fields of the protocol.
         actions: the actions that the mistake replaces, with their new functions.
-        bounds: the bounds within which the mistake can violate a property, where they differ from those of the spec.
-        harmless: the reason why no property is violated within these bounds, or an empty string if one is.
+        bounds: the bounds within which the mistake can violate a property, if they differ from the bounds of the spec.
+        harmless: the reason why no property is violated within these bounds, or an empty string if a property is
+            violated.
     """
 
     name: str
@@ -79,7 +80,8 @@ class Mistake:
     def concerns(self, protocol: object, actions: Collection[Action[Any, ...]]) -> bool:
         """Return whether the mistake can be made in a protocol with the given actions.
 
-        The protocol must have the values in `right`, and the actions must include those that the mistake replaces.
+        The protocol must have the values in `right`, and the actions must include the actions that the mistake
+        replaces.
         """
         is_right = all(getattr(protocol, name) == value for name, value in self.right.items())
         return is_right and set(self.actions) <= set(actions)
@@ -89,5 +91,5 @@ class Mistake:
         return attrs.evolve(protocol, **self.wrong)
 
     def replacing(self, actions: Collection[Action[Any, ...]]) -> list[Action[Any, ...]]:
-        """Return the actions, with the functions of the mistake in place of those that it replaces."""
+        """Return the actions, in which the functions of the mistake replace the original functions."""
         return [attrs.evolve(each, function=self.actions.get(each, each.function)) for each in actions]

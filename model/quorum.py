@@ -48,15 +48,15 @@ class Request:
 
 
 class Brokers(Protocol):
-    """The bounds that every family has: the number of brokers and the last leader epoch."""
+    """The bounds that every family has: the number of brokers, and the last leader epoch."""
 
     @property
     def brokers(self) -> int:
-        """The number of brokers, each with a replica of the partition."""
+        """The number of brokers. Each broker has a replica of the partition."""
 
     @property
     def max_epoch(self) -> int:
-        """The last leader epoch; the first is 0."""
+        """The last leader epoch. The first leader epoch is 0."""
 
 
 def brokers(bounds: Brokers) -> range:
@@ -65,7 +65,7 @@ def brokers(bounds: Brokers) -> range:
 
 
 def epochs(bounds: Brokers) -> range:
-    """Return the leader epochs within the bounds, from 0."""
+    """Return the leader epochs within the bounds, starting from 0."""
     return range(bounds.max_epoch + 1)
 
 

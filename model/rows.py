@@ -1,4 +1,6 @@
-"""Parts of the rows that show a partition in diagrams and tables, for all families. See `leadline.checker.drawing`."""
+"""Parts of the rows that show a partition in diagrams and tables. All families use them. See
+`leadline.checker.drawing`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ def broker_row(broker: int) -> str:
 
 
 def leader_and_isr(broker: int, epoch: int, request: Request) -> Message:
-    """Return the message that shows a `LeaderAndIsr` request of a leader epoch on its way to a broker."""
+    """Return the message that shows a `LeaderAndIsr` request of a leader epoch that is in flight to a broker."""
     detail = f"leader {'none' if request.leader is None else request.leader}, ISR {drawn_isr(request.isr)}"
     return Message(CONTROLLER, broker_row(broker), f"LeaderAndIsr, epoch {epoch}", detail)
 
@@ -31,7 +33,7 @@ def record_cell(record: Record) -> Cell:
 
 
 class LogFields(TypedDict):
-    """The fields of `leadline.checker.drawing.Row` that show a log."""
+    """The fields of a `leadline.checker.drawing.Row` that show a log."""
 
     cells: tuple[Cell, ...]
     marks: tuple[Mark, ...]

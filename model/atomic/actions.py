@@ -14,7 +14,7 @@ from leadline.model.quorum import Quorum, brokers, epochs
 
 @action("the controller elects broker {broker}", broker=brokers)
 def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller elects a member of the ISR, because a broker failed or because leaders are rebalanced."""
+    """The controller elects a member of the ISR, because a broker has failed or because leaders are rebalanced."""
     if broker in state.quorum.isr and broker != state.quorum.leader:
         yield from _new_epoch(state, broker, state.quorum.isr)
 
@@ -23,7 +23,7 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
 def controller_shrinks_isr(state: Partition, broker: int) -> Iterator[Partition]:
     """The controller removes a broker that it believes to have failed, even if the broker is running.
 
-    If the broker led, the partition has no leader afterwards. The last member of the ISR is not removed.
+    If the broker was the leader, the partition has no leader afterwards. The last member of the ISR is not removed.
     """
     quorum = state.quorum
     if broker == quorum.leader:
@@ -41,7 +41,7 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it as leader. Its high watermark may be below the previous leader's."""
+    """A broker obeys a request that names it as leader. Its high watermark may be lower than the previous leader's."""
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader == broker and epoch > replica.epoch:
@@ -54,7 +54,9 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     epoch=epochs,
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names another broker as leader, and truncates its log by its protocol's rule."""
+    """A broker obeys a request that names a different broker as leader, and truncates its log by the rule of its
+    protocol.
+    """
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader is None or request.leader == broker or epoch <= replica.epoch:
@@ -78,7 +80,7 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 @action("broker {follower} finds that it diverges from broker {leader} and truncates", leader=brokers, follower=brokers)
 def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A follower truncates its log after it has become a follower, in a protocol that does not truncate before."""
+    """A follower truncates its log after becoming a follower, in a protocol that does not truncate earlier."""
     source, target = state.replicas[leader], state.replicas[follower]
     if not follows(state, leader, follower) or not state.protocol.diverges(source.log, target.log):
         return
@@ -103,7 +105,9 @@ def leader_writes(state: Partition, leader: int) -> Iterator[Partition]:
 
 @action("broker {follower} fetches the next record from broker {leader}", leader=brokers, follower=brokers)
 def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A follower appends the leader's record at its own log end offset, and adopts the leader's high watermark."""
+    """A follower appends the leader's record at the follower's log end offset, and adopts the leader's high
+    watermark.
+    """
     source, target = state.replicas[leader], state.replicas[follower]
     end = target.log.end_offset
     if source.log.has(end) and caught_up(state, leader, follower, end):
@@ -133,7 +137,7 @@ def leader_shrinks_isr(state: Partition, leader: int, member: int) -> Iterator[P
 
 @action("broker {leader} adds broker {joining} to the ISR", leader=brokers, joining=brokers)
 def leader_expands_isr(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
-    """The true leader adds a broker that has caught up to the leader's high watermark."""
+    """The true leader adds a broker to the ISR after the broker has reached the leader's high watermark."""
     replica = state.replicas[leader]
     if not state.is_true_leader(leader) or joining in replica.isr or not state.protocol.admits(replica):
         return
@@ -148,7 +152,9 @@ def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a broker follows another broker that believes it leads and accepts it by the protocol's rule."""
+    """Return whether a broker follows a given broker that believes it leads and accepts it by the rule of the
+    protocol.
+    """
     return (
         state.believes_to_lead(leader)
         and state.replicas[follower].leader == leader
@@ -159,7 +165,7 @@ def follows(state: Partition, leader: int, follower: int) -> bool:
 def caught_up(state: Partition, leader: int, follower: int, offset: int) -> bool:
     """Return whether a follower has its leader's records below `offset`, as far as the protocol can tell.
 
-    False if the follower does not follow this leader.
+    The result is False if the follower does not follow this leader.
     """
     if not follows(state, leader, follower):
         return False

@@ -1,4 +1,4 @@
-"""Describe states and traces of the `atomic` family for diagrams and tables: rows, messages and events."""
+"""Descriptions of states and traces of the `atomic` family for diagrams and tables: rows, messages and events."""
 
 from __future__ import annotations
 
@@ -59,13 +59,15 @@ def messages(state: Partition) -> Iterator[Message]:
 def _announcements(state: Partition, broker: int, epoch: int) -> list[Message]:
     """Return the requests of a leader epoch to one broker.
 
-    Requests without a leader are left out: no broker obeys them.
+    Requests without a leader are left out, because no broker obeys them.
     """
     return [leader_and_isr(broker, epoch, each) for each in state.sent_in(epoch) if each.leader is not None]
 
 
 def arrivals(step: Step[Partition]) -> Iterator[Message]:
-    """Yield the messages that arrive in a step: requests, records, and offsets that brokers read from another's log."""
+    """Yield the messages that arrive in a step: requests, records, and offsets that a broker reads from a different
+    log.
+    """
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
@@ -94,7 +96,7 @@ def arrivals(step: Step[Partition]) -> Iterator[Message]:
 
 
 def _end(state: Partition, follower: int, leader: int) -> Message:
-    """Return a message that tells a leader the log end offset of a follower, as a fetch request does."""
+    """Return a message that reports the log end offset of a follower to its leader, as a fetch request does."""
     return Message(broker_row(follower), broker_row(leader), f"LEO {state.replicas[follower].log.end_offset}")
 
 

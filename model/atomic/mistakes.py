@@ -1,7 +1,7 @@
-"""Deliberately wrong rules for `atomic/kip-320`, some of which do no harm.
+"""Deliberately wrong rules for `atomic/kip-320`. Some of them do no harm.
 
 Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate atomic/kip-320` checks the spec
-with each mistake. The bounds of a harmful mistake are the smallest in which it violates a property.
+with each mistake. The bounds of a harmful mistake are the smallest bounds within which it violates a property.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ def truncate_the_log_only(before: Partition, after: Partition, broker: int, epoc
 
 
 def admit_from(watermark: Callable[[int], int]) -> Taken:
-    """Return an action in which a leader compares a joining follower with a different offset than its high watermark.
+    """Return an action in which a leader admits a follower at an offset other than the leader's high watermark.
 
     Parameters:
-        watermark: returns the offset that the follower must have reached, given the leader's high watermark.
+        watermark: returns the offset that the follower must have reached. Its argument is the leader's high watermark.
     """
 
     def mutant(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
@@ -206,7 +206,7 @@ def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition
 
 
 def shrink_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
-    """Remove a follower from the ISR without a new leader epoch, as the controller does since KAFKA-15021."""
+    """Remove a follower from the ISR without beginning a new leader epoch, as the controller does since KAFKA-15021."""
     quorum = state.quorum
     if broker == quorum.leader:
         yield from controller_shrinks_isr(state, broker)
@@ -222,7 +222,7 @@ def starts_with(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
     """Return an action in which a new leader changes fields of its replica.
 
     Parameters:
-        change: returns the changed fields, given the replica and its broker.
+        change: returns the changed fields. Its arguments are the replica and its broker.
     """
 
     def begin(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
@@ -240,7 +240,7 @@ def follow_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iter
 
 
 def follow_by_the_same_request_again(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """Obey the request of the follower's own epoch again, as after a restart, and truncate again."""
+    """Obey the request of the follower's own epoch a second time, as after a restart, and truncate a second time."""
     told = state.replicas[broker].epoch == epoch
     yield from become_follower(changing(state, broker, epoch=NO_EPOCH) if told else state, broker, epoch)
 

@@ -33,15 +33,18 @@ class Protocol:
     Attributes:
         name: the name of the protocol.
         summary: a sentence that describes the protocol.
-        truncates_to: returns the offset to which a new follower truncates, given its replica and its leader's log.
-        trusts: returns whether a broker that becomes a follower in an epoch may ask the leader where to truncate, given
-            the leader's replica, the leader's number and the epoch.
-        follows: returns whether a leader accepts a follower that names it as leader, given the replicas of both.
-        agrees_at: returns whether, as far as the leader can tell, both logs have the same record at an offset, given
-            the leader's log, the follower's log, and an offset that both logs have.
-        admits: returns whether a leader may add a follower that has caught up to the ISR, given the leader's replica.
-        diverges: returns whether a follower finds by fetching that it must truncate, given the leader's log and the
-            follower's log.
+        truncates_to: returns the offset to which a new follower truncates. The arguments are the follower's replica and
+            the leader's log.
+        trusts: returns whether a broker that becomes a follower in an epoch may ask the leader where to truncate. The
+            arguments are the leader's replica, the leader's number and the epoch.
+        follows: returns whether a leader accepts a follower that names it as leader. The arguments are the replicas of
+            both brokers.
+        agrees_at: returns whether, as far as the leader can tell, both logs have the same record at an offset. The
+            arguments are the leader's log, the follower's log, and an offset that both logs have.
+        admits: returns whether a leader may add a follower that has caught up to the ISR. The argument is the leader's
+            replica.
+        diverges: returns whether a follower detects, when it fetches, that it must truncate. The arguments are the
+            leader's log and the follower's log.
     """
 
     name: str
@@ -55,7 +58,7 @@ class Protocol:
 
     @property
     def asks_the_leader(self) -> bool:
-        """Whether a new follower reads its leader's log to decide where to truncate."""
+        """Whether a new follower reads its leader's log to determine the offset to which it truncates."""
         return self.truncates_to not in (own_high_watermark, own_end)
 
 
@@ -79,7 +82,9 @@ def end_of_own_last_epoch(follower: Replica, leader_log: Log) -> int:
 
 
 def end_of_agreement(follower: Replica, leader_log: Log) -> int:
-    """KIP-279: truncate to the offset up to which both logs match, which the broker finds epoch by epoch."""
+    """KIP-279: truncate to the offset up to which both logs match. The follower determines this offset epoch by
+    epoch.
+    """
     return follower.log.end_of_agreement_with(leader_log)
 
 
@@ -94,7 +99,7 @@ def any_broker(source: Replica, broker: int, epoch: int) -> bool:
 
 
 def leader_in_epoch(source: Replica, broker: int, epoch: int) -> bool:
-    """KIP-320: followers ask only a broker that already leads in this epoch."""
+    """KIP-320: followers ask the leader only if it has learned that it leads in this epoch."""
     return source.leader == broker and source.epoch == epoch
 
 
@@ -104,12 +109,14 @@ def by_name(leader: Replica, follower: Replica) -> bool:
 
 
 def in_same_epoch(leader: Replica, follower: Replica) -> bool:
-    """KIP-320: requests contain the leader epoch, and the leader rejects requests with another epoch."""
+    """KIP-320: requests contain the leader epoch, and the leader rejects requests with a different epoch."""
     return follower.epoch == leader.epoch
 
 
 def has_offset(leader_log: Log, follower_log: Log, offset: int) -> bool:
-    """The leader learns only that the follower's log has a record at the offset, not which record it is."""
+    """The leader learns only that the follower's log has a record at the offset. It does not learn which record
+    it is.
+    """
     return True
 
 
@@ -143,7 +150,9 @@ def never(leader_log: Log, follower_log: Log) -> bool:
 
 
 def last_record_differs(leader_log: Log, follower_log: Log) -> bool:
-    """The follower's log is longer than the leader's, or the epochs at the offset of its last record differ."""
+    """The follower's log is longer than the leader's log, or the epochs at the offset of the follower's last record
+    differ.
+    """
     last = follower_log.end_offset - 1
     return follower_log.end_offset > leader_log.end_offset or (
         last >= 0 and follower_log[last].epoch != leader_log[last].epoch

@@ -10,14 +10,14 @@ from leadline.model.quorum import NO_EPOCH
 
 @attrs.frozen(cache_hash=True)
 class Replica:
-    """The replica of one broker: its log, and the leader, epoch and ISR that the broker has learned.
+    """The replica of one broker: its log, and the leader, leader epoch and ISR that the broker has learned.
 
     Attributes:
         log: the log of the replica.
         high_watermark: the offset below which the broker considers records committed.
         epoch: the leader epoch of the last request that the broker obeyed.
         leader: the leader that this request names, or None before the first request.
-        isr: the in-sync replicas as last learned by the broker.
+        isr: the in-sync replicas that the broker has last learned.
     """
 
     log: Log = Log()

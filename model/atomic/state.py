@@ -31,9 +31,9 @@ class Partition(Leadership[Replica]):
     Attributes:
         next_value: the value of the next record that a producer writes.
         quorum: the true leader, leader epoch and ISR.
-        requests: the `LeaderAndIsr` requests by leader epoch. The last element has the requests sent before the first
-            election, so that `NO_EPOCH` is a valid index. In the shipped specs, the controller sends one request in
-            each epoch. Requests are never removed: they can arrive late, twice or never.
+        requests: the `LeaderAndIsr` requests by leader epoch. The last element contains the requests that were sent
+            before the first election, so that `NO_EPOCH` is a valid index. In the shipped specs, the controller sends
+            one request in each epoch. Requests are never removed, because they can arrive late, twice or never.
         replicas: the replica of each broker.
         protocol: the rules of the protocol.
         bounds: the limits of the state space.
@@ -47,7 +47,7 @@ class Partition(Leadership[Replica]):
     bounds: Bounds = constant()
 
     def announcing(self, quorum: Quorum) -> Partition:
-        """Return the state with a new quorum, and with a request that announces it in its epoch."""
+        """Return the state with a new quorum, and with a request that announces the quorum in its epoch."""
         requests = list(self.requests)
         requests[quorum.epoch] |= {Request(quorum.leader, quorum.isr)}
         return attrs.evolve(self, quorum=quorum, requests=tuple(requests))
@@ -57,19 +57,23 @@ class Partition(Leadership[Replica]):
         return sorted(self.requests[epoch], key=_order)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Return whether a follower must still truncate, in a protocol that truncates only when a follower fetches."""
+        """Return whether a follower must still truncate, in a protocol in which followers truncate only when they
+        fetch.
+        """
         replica = self.replicas[broker]
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
 
     def still_to_hear(self, epoch: int) -> frozenset[int]:
-        """Return the brokers that have not obeyed the request of an epoch yet, or no broker if it names no leader."""
+        """Return the brokers that have not yet obeyed the request of an epoch. Empty if the request names no leader."""
         if all(request.leader is None for request in self.requests[epoch]):
             return frozenset()
         return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)
 
 
 def _order(request: Request) -> tuple[int, list[int], int]:
-    """Return the sort key of a request. The iteration order of a frozenset can differ between processes."""
+    """Return a sort key for a request. Sorting is needed because the order of a frozenset can differ between
+    processes.
+    """
     leader = -1 if request.leader is None else request.leader
     return -len(request.isr), sorted(request.isr), leader
 

@@ -1,9 +1,9 @@
-"""The `kafka` family of specs: replication with requests and responses in flight, in releases and designs of Kafka.
+"""The `kafka` family of specs, in which replication uses requests and responses in flight, as in Kafka's releases.
 
-Read in this order: `bounds`, `messages`, `broker` and `state` define the state; `protocols` defines the rules as
-functions, `rules` is the table of rules with their sources, and `releases` lists the rules of each release. Then there
-is one module for each concern: `controller`, `leadership` (reactions of brokers to a new leader epoch), `produce`,
-`follower` (truncation, and the next request), `fetch`, `truncation`, `epochs`, `isr`, `high_watermark`, `consume` and
-`crash`. `actions` lists every action, `readings` has disputed interpretations of the rules, `mistakes` defines
-deliberately wrong rules, and `drawing` describes states for diagrams and tables.
+Read the modules in this order. `bounds`, `messages`, `broker` and `state` define the state. `protocols` defines the
+rules as functions, `rules` is the table of rules with their sources, and `releases` lists the rules of each release.
+Then there is one module for each concern: `controller`, `leadership` (reactions of brokers to a new leader epoch),
+`produce`, `follower` (truncation, and the next request), `fetch`, `truncation`, `epochs`, `isr`, `high_watermark`,
+`consume` and `crash`. Finally, `actions` lists every action, `readings` contains disputed interpretations of the rules,
+`mistakes` defines deliberately wrong rules, and `drawing` describes states for diagrams and tables.
 """

@@ -1,4 +1,4 @@
-"""All actions of the `kafka` family, in the order in which searches try them."""
+"""All actions of the `kafka` family, in the order in which searches call them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bounds of a search, and the number of times that each perturbation has happened in a state.
+"""The bounds of a search, and counters of the perturbations that have happened in a state.
 
 A perturbation is a failure or another rare event, such as a crash or an expired session.
 """
@@ -17,7 +17,7 @@ def perturbation(default: int, text: str) -> int:
     """Declare the bound of a perturbation that may be unlimited.
 
     Parameters:
-        default: the default limit of how often it can happen, or `NO_LIMIT`.
+        default: the default limit on how often the perturbation can happen, or `NO_LIMIT`.
         text: a description of the perturbation for the help text.
     """
     limit: int = bound(default, f"{text}; -1: no limit", at_least=NO_LIMIT, at_most=9)
@@ -28,10 +28,10 @@ def perturbation(default: int, text: str) -> int:
 class Bounds:
     """The limits that make the state space finite, and configuration properties under Kafka's names.
 
-    The number of perturbations is limited, and recovery from them is not. Leader epochs are numbered from 0 to
-    `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one change of leader,
-    which is enough for the scenarios of the articles, or one removal of a failed follower by the controller, which
-    begins a leader epoch in most releases.
+    The number of perturbations is limited, but recovery from them is not. Leader epochs are numbered from 0 to
+    `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch. It
+    can begin with one change of leader, which is enough for the scenarios of the articles. In most releases, it can
+    also begin when the controller removes a failed follower.
     """
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)
@@ -57,7 +57,7 @@ class Bounds:
 class Spent:
     """The number of times that each perturbation of `Bounds` has happened.
 
-    Always 0 for a perturbation without a limit.
+    The number is always 0 for a perturbation without a limit.
     """
 
     crashes: int = 0

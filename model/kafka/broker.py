@@ -14,17 +14,18 @@ UNKNOWN_OFFSET = -1
 
 @attrs.frozen(cache_hash=True)
 class Replica:
-    """The replica of one broker: its log on disk, and the broker's memory.
+    """The replica of one broker: its log on disk, and the state that the broker keeps in memory.
 
     Attributes:
         log: the log, which is on disk. The leader epoch cache is derived from it (see `epochs`).
-        high_watermark: the offset below which the broker considers records committed. A checkpoint is on disk.
+        high_watermark: the offset below which the broker considers records committed. The broker writes it to a
+            checkpoint on disk.
         up: whether the broker is running.
         epoch: the leader epoch of the last request that the broker obeyed since it started.
         leader: the leader that this request names, or None before the first request.
-        isr: for a leader, the committed ISR that it last learned. Empty for a follower.
-        remote_leos: for a leader, the log end offset that it keeps for each broker. Empty for a follower.
-        in_flight: a follower's request to its leader, or the response to the request. None for other brokers.
+        isr: for a leader, the committed ISR that it has last learned. Empty for a follower.
+        remote_leos: for a leader, the log end offset that it stores for each broker. Empty for a follower.
+        in_flight: for a follower, its request to its leader or the response to the request. None for all other brokers.
         proposal: the ISR that a leader has proposed to the controller in an `AlterPartition` request, or None if the
             leader can send another request.
         stopped_cleanly: whether a broker that is down has left a clean shutdown file (KIP-966).
@@ -43,14 +44,16 @@ class Replica:
 
     @property
     def starts_own_epoch_at(self) -> int:
-        """The start offset of the leader's epoch: the offset of its first record, or the log end offset without one."""
+        """The start offset of the leader's epoch: the offset of the first record in this epoch, or else the log end
+        offset.
+        """
         return self.log.end_of_epoch(self.epoch - 1)
 
     @property
     def maximal_isr(self) -> frozenset[int]:
         """The maximal ISR (KIP-497): the union of the ISR and the proposed ISR.
 
-        It contains the committed ISR, whether or not the controller accepts the proposal.
+        The maximal ISR contains the committed ISR, whether or not the controller accepts the proposal.
         """
         return self.isr | self.proposal.isr if self.proposal is not None and self.proposal.awaited else self.isr
 
@@ -70,9 +73,9 @@ class Registration:
     """The registration of a broker with the controller.
 
     Attributes:
-        status: `ACTIVE`, `FENCED` (with ZooKeeper, the broker's session has expired) or `SHUTTING_DOWN`. The status has
-            a meaning only while the broker is running, and is `ACTIVE` otherwise. Whether the controller has noticed
-            the failure of a broker is visible in the quorum.
+        status: `ACTIVE`, `FENCED` or `SHUTTING_DOWN`. With ZooKeeper, `FENCED` means that the broker's session has
+            expired. The status has a meaning only while the broker is running, and is `ACTIVE` otherwise. The quorum
+            shows whether the controller has noticed the failure of a broker.
     """
 
     status: str = ACTIVE

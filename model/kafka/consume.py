@@ -1,9 +1,9 @@
-"""Consuming: the records that consumers can read from a leader.
+"""The records that consumers can read from a leader.
 
 The state has no consumers, and reading is not a step. A record counts as read as soon as it can be read, because a
 consumer that reads later can only find fewer records. Properties therefore assume a consumer that has read every record
-that could be read. Its position is the end of these records, and its leader epoch is the epoch of the leader from which
-the last of them could be read.
+that could be read. The position of this consumer is the end of these records. Its leader epoch is the epoch of the
+leader from which the last record could be read.
 """
 
 from __future__ import annotations

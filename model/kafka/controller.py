@@ -1,7 +1,7 @@
-"""The controller, which notices failures late and elects leaders.
+"""The controller, which elects leaders. It notices failures late.
 
-Its decisions can be based on outdated information. It does not consider a running broker alive if the broker's session
-has expired. It can elect a leader before it notices that other brokers are down.
+Its decisions can be based on outdated information. The controller considers a running broker dead if the broker's
+session has expired. The controller can elect a leader before it notices that other brokers are down.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partit
 def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
     """The session of a running broker expires after a long pause or a network failure.
 
-    The broker does not notice it.
+    The broker does not notice that its session has expired.
     """
     if state.may("session_expiries") and state.considers_alive(broker):
         yield from leaving(state.having("session_expiries").with_registration(broker, FENCED), broker)
@@ -38,7 +38,7 @@ def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
 def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker whose session has expired starts a new session.
 
-    It is elected if there is no leader and it is eligible.
+    The broker is elected if there is no leader and the broker is eligible.
     """
     if state.registrations[broker].status == FENCED and state.replicas[broker].up:
         yield from led_again(state.with_registration(broker, ACTIVE))
@@ -48,8 +48,8 @@ def leaving(state: Partition, broker: int) -> Iterator[Partition]:
     """Yield the states after the controller has removed a failed or stopping broker from leadership and from the ISR.
 
     The failure of a leader does not begin a leader epoch, but the election that follows does. In most releases, an
-    epoch begins when a follower is removed from the ISR. (In KRaft, an epoch also begins when a partition loses its
-    leader, so that brokers learn that there is no leader. The model omits this.)
+    epoch also begins when a follower is removed from the ISR. In KRaft, an epoch also begins when a partition loses its
+    leader, so that brokers learn that there is no leader. The model omits this case.
 
     Yields:
         The next states, or the given state if the quorum does not change.
@@ -68,7 +68,7 @@ def leaving(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _isr_without(state: Partition, broker: int) -> frozenset[int]:
-    """Return the ISR after a broker has been removed. Without an ELR, the last member stays in the ISR."""
+    """Return the ISR after a broker has been removed. If there is no ELR, the last member stays in the ISR."""
     isr = state.quorum.isr - {broker}
     return isr if isr or state.protocol.has_elr else state.quorum.isr
 
@@ -107,7 +107,7 @@ def _may_lead_again(state: Partition, broker: int) -> bool:
 
 
 def led_again(state: Partition) -> Iterator[Partition]:
-    """Yield the states after an election in the same step. If there is no election, yield the given state."""
+    """Yield the states after an election in the same step. If no broker is elected, yield the given state."""
     elected = []
     if state.quorum.leader is None and state.protocol.elects_at_once:
         elected = [after for broker in brokers(state.bounds) for after in _elected(state, broker)]
@@ -157,11 +157,12 @@ def new_epoch(
     Parameters:
         state: the state before.
         leader, isr: the leader and ISR of the new epoch.
-        elected: whether the epoch begins with an election. Otherwise the leader stays and the ISR is smaller.
+        elected: whether the epoch begins with an election. If not, the leader stays the same and the ISR becomes
+            smaller.
         clean: whether the leader was in the ISR or ELR.
 
     Yields:
-        The next state. Nothing if the bounds do not allow another epoch.
+        The next state. If the bounds do not allow a further epoch, nothing is yielded.
     """
     epoch = state.quorum.epoch + 1
     if epoch > state.bounds.max_epoch:

@@ -1,4 +1,4 @@
-"""Crash, shutdown and restart of a broker, which loses its memory and keeps its disk."""
+"""The crash, shutdown and restart of a broker. A broker that stops loses its memory and keeps its disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leadline.model.quorum import brokers
 def followers_first(bounds: Bounds) -> range:
     """Return the brokers in descending order, so that the preferred leader is last.
 
-    In the articles, a follower fails first.
+    In the articles about replication, a follower fails first.
     """
     return range(bounds.brokers - 1, -1, -1)
 
@@ -31,7 +31,7 @@ def offsets(bounds: Bounds) -> range:
 
 @action("broker {broker} crashes", broker=followers_first)
 def crash(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker crashes. Its log is on disk, and so is its high watermark or an earlier high watermark."""
+    """A broker crashes. Its log is on disk, and so is its current high watermark or an earlier one."""
     if state.may("crashes") and state.replicas[broker].up:
         yield from _crashed(state.having("crashes"), broker, state.replicas[broker].log)
 
@@ -60,7 +60,7 @@ def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
 def _down(state: Partition, broker: int, replica: Replica) -> Partition:
     """Return the state after a broker has stopped.
 
-    Its registration status has no meaning then, and becomes `ACTIVE`.
+    The registration status of a stopped broker has no meaning, so it is set to `ACTIVE`.
     """
     return state.with_replica(broker, replica).with_registration(broker, ACTIVE)
 
@@ -90,14 +90,14 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker starts again and registers.
 
     If the controller has not noticed that the broker was down, the broker is still in the ISR and may still lead,
-    although it may have lost records. The rule `bounce` says in which releases this is possible (KAFKA-1120,
-    KAFKA-18106). In the articles, this is possible only for followers. Where it is impossible, a broker restarts only
-    after the controller has noticed that it was down.
+    although it may have lost records. The rule `bounce` defines in which releases this is possible (KAFKA-1120,
+    KAFKA-18106). In the articles, this is possible only for followers. In all other releases, a broker restarts only
+    after the controller has noticed that the broker was down.
     """
     replica, quorum = state.replicas[broker], state.quorum
     if replica.up:
         return
-    if not _was_noticed(state, broker):
+    if not was_noticed(state, broker):
         notices = state.protocol.notices_bounces
         if notices == "all":
             return
@@ -115,7 +115,7 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
     yield from led_again(back)
 
 
-def _was_noticed(state: Partition, broker: int) -> bool:
+def was_noticed(state: Partition, broker: int) -> bool:
     """Return whether the controller may have noticed that a broker is down.
 
     In this case, the broker is outside the ISR, or it is the last member of the ISR of a partition without a leader.
@@ -135,7 +135,9 @@ def _unclean(state: Partition, broker: int) -> Partition:
 
 
 def _another_incarnation(state: Partition, broker: int) -> Partition:
-    """Return a state in which requests in flight with the old broker epoch of a restarted broker are marked."""
+    """Return a state in which the requests in flight that contain the old broker epoch of a restarted broker are
+    marked.
+    """
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal

@@ -1,4 +1,4 @@
-"""Describe states and traces of the `kafka` family for diagrams and tables: rows, messages and events."""
+"""Descriptions of states and traces of the `kafka` family for diagrams and tables: rows, messages and events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Message, Row
 from leadline.model.history import (
+    Answer,
     Commit,
     FollowerEndOffset,
     History,
@@ -25,6 +26,8 @@ from leadline.model.kafka.messages import (
     FetchResponse,
     OffsetOutOfRange,
 )
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.rules import rule_and_value
 from leadline.model.kafka.state import Partition, Promise
 from leadline.model.quorum import drawn_isr
 from leadline.model.rows import (
@@ -48,7 +51,7 @@ from leadline.model.rows import (
 def rows(state: Partition) -> dict[str, Row]:
     """Return the rows of a state by name, for the controller, producers, each broker, and consumers.
 
-    The row of producers has the acknowledged records, and the row of consumers the readable records.
+    The row of producers shows the acknowledged records. The row of consumers shows the records that consumers can read.
     """
     brokers = {broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))}
     producers, consumers = _clients("acknowledged", state.acked), _clients("visible", state.exposed)
@@ -88,7 +91,7 @@ def _broker(state: Partition, broker: int) -> Row:
 
 
 def _standing(state: Partition, broker: int) -> list[str]:
-    """Return badges (short texts) with the controller's information on a broker, such as whether it is in the ISR."""
+    """Return badges (short texts) with the controller's view of a broker, such as whether the broker is in the ISR."""
     status = state.registrations[broker].status
     known = standing(broker, state.quorum)
     known += ["in the ELR"] if broker in state.quorum.elr else []
@@ -119,7 +122,7 @@ def messages(state: Partition) -> Iterator[Message]:
 
 
 def _in_flight(state: Partition, follower: int) -> Iterator[Message]:
-    """Yield a follower's request to its leader, or the response."""
+    """Yield a follower's request to its leader, or the response to the request."""
     replica = state.replicas[follower]
     match replica.in_flight:
         case FetchRequest(leader=leader) | EpochRequest(leader=leader) as request:
@@ -200,19 +203,38 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
         yield Commit(promise.offset, promise.record, f"its producer, with acks={acks}, gets the answer", label)
 
 
+def _rule(protocol: Protocol, field: str) -> str:
+    """Return the text for a rule of a protocol, with the name and value that `leadline specs` shows."""
+    listed = rule_and_value(protocol, field)
+    return f"{protocol.name}'s {f'rule {listed}' if listed else rule(field, getattr(protocol, field))}"
+
+
+def answers(step: Step[Partition]) -> Iterator[Answer]:
+    """Yield the end of an epoch that a leader sends to a follower in a step, with the leader's record there."""
+    for broker, replica in enumerate(step.after.replicas):
+        response, leader = replica.in_flight, replica.leader
+        if not isinstance(response, EpochResponse | Diverging) or response == step.before.replicas[broker].in_flight:
+            continue
+        if leader is None or response.end_offset is None:
+            continue
+        log, end = step.after.replicas[leader].log, response.end_offset
+        has = f", where it has {log[end]}" if log.has(end) else ""
+        yield Answer(broker, f"broker {leader} answers that epoch {response.epoch} ends at {end} in its log{has}")
+
+
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
     """Yield the truncation in a step, with the rule of the release that decides where to truncate."""
     before, after, protocol = step.before, step.after, step.before.protocol
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
             was, now = before.replicas[broker], after.replicas[broker]
-            name = f"{protocol.name}'s {rule('truncates_first_to', protocol.truncates_first_to)}"
+            name = _rule(protocol, "truncates_first_to")
             own = now.log.end_offset == was.high_watermark < was.log.end_offset
             how = f"truncates to its own high watermark, {was.high_watermark}" if own else truncates(was.log, now.log)
             yield Truncation(broker, f"begins to follow, and {how} ({name})", by_high_watermark=own)
         case "handle_epoch_response" | "handle_fetch_response", {"follower": follower}:
             was, now = before.replicas[follower], after.replicas[follower]
-            name = f"{protocol.name}'s {rule('truncates_to', protocol.truncates_to)}"
+            name = _rule(protocol, "truncates_to")
             match was.in_flight:
                 case EpochResponse(epoch=epoch, end_offset=None):
                     how = f"learns that its leader does not know where epoch {epoch} ends"
@@ -257,7 +279,7 @@ def joins(step: Step[Partition]) -> Iterator[Join]:
             caught_up = (
                 f"broker {leader} leads with log end offset {known.log.end_offset} and high watermark "
                 f"{known.high_watermark}, and considers broker {broker}, which fetches from offset "
-                f"{replica.remote_leos[broker]}, caught up ({protocol.name}'s {rule('admits', protocol.admits)})"
+                f"{replica.remote_leos[broker]}, caught up ({_rule(protocol, 'admits')})"
             )
             yield Join(broker, caught_up)
 
@@ -266,7 +288,7 @@ DRAWING = Drawing(
     rows=rows,
     messages=messages,
     arrivals=arrivals,
-    events=History(commits, truncations, missed, counted, joins),
+    events=History(commits, truncations, missed, counted, joins, answers),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
     "followers' LEO as the leader knows it; consumers: the records visible to them; producers: those acknowledged",
 )

@@ -1,8 +1,8 @@
 """The leader epoch cache: the offsets at which the leader epochs of a log start and end.
 
 Kafka stores the cache in a file. The model derives it from the records of the log and, for a leader, from its epoch.
-(Therefore the cache of a former leader does not contain an epoch in which it wrote nothing, and the model cannot show
-KAFKA-10706.)
+Therefore the cache of a former leader does not contain an epoch in which the leader wrote nothing, and the model cannot
+show KAFKA-10706.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class EpochEnd:
 
 
 def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> EpochEnd | None:
-    """Look up an epoch as in 0.11 to 2.0.0: the cache has an epoch once the log has a record of it.
+    """Look up an epoch as in 0.11 to 2.0.0: the cache contains an epoch once the log has a record of that epoch.
 
     The cache accepts only increasing epochs. An epoch smaller than all epochs in the cache has no known end
     (UNDEFINED_EPOCH_OFFSET).
@@ -45,7 +45,7 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
     Returns:
         The end of the epoch, or None if it is unknown.
 
-    Source: KAFKA-7415, which changed this.
+    Source: KAFKA-7415, which changed this rule.
     """
     cache: list[Entry] = []
     for entry in _entries(log):
@@ -57,11 +57,11 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
 
 
 def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd | None:
-    """Look up an epoch as since 2.0.1: the cache of a leader has its epoch from the election on.
+    """Look up an epoch as in 2.0.1 and later: the cache of a leader contains the leader's epoch from the election on.
 
     An entry that contradicts a later entry is removed from the cache. An epoch smaller than all epochs in the cache
-    ends at the start offset of the first of them. Only an epoch greater than all epochs in the cache has no known end,
-    and only a follower that has learned of a later leader requests it.
+    ends at the start offset of the first epoch in the cache. Only an epoch greater than all epochs in the cache has no
+    known end. Only a follower that has learned of a later leader requests such an epoch.
 
     See `known_from_first_append` for the parameters. Source: KAFKA-7415.
     """

@@ -1,6 +1,6 @@
-"""Fetching: a follower's fetch request, the leader that handles it, and the response.
+"""The fetch request of a follower, the leader that handles the request, and the fetch response.
 
-A follower always has one request or response in flight, because it sends the next request when it handles a response.
+A follower always has one request or response in flight, because it sends the next request when it handles the response.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} handles broker {follower}'s fetch request and answers", leader=brokers, follower=brokers)
 def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A leader reads its log, updates the remote log end offset, tries to advance its high watermark, and responds.
+    """A leader handles a fetch request: it updates the remote log end offset and its high watermark, and responds.
 
-    A response without records is sent when a request has waited in purgatory for long enough. If there are no records
-    and the follower would not learn a new high watermark, the leader sends no response, and the request keeps waiting.
+    The leader sends a response without records when a request has waited in purgatory for long enough. If there are no
+    records and the follower would not learn a new high watermark, the leader sends no response, and the request keeps
+    waiting.
     """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None:
@@ -63,7 +64,9 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     follower=brokers,
 )
 def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A fetch request waits in purgatory if there are no records to send. The leader uses its offset immediately."""
+    """A fetch request waits in purgatory if there are no records to send. The leader uses the request's offset
+    immediately.
+    """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None or request.offset != state.replicas[leader].log.end_offset:
         return
@@ -77,8 +80,9 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
 def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower appends the records, adopts the leader's high watermark, and sends the next request.
 
-    It truncates if the response says that the logs diverge (KIP-595), or that its fetch offset is beyond the leader's
-    log. In the latter case, up to 2.0, the broker exits unless unclean leader election is enabled (KAFKA-7414).
+    The follower truncates its log if the response says that the logs diverge (KIP-595), or that the fetch offset is
+    beyond the leader's log. In the latter case, up to 2.0, the broker exits unless unclean leader election is enabled
+    (KAFKA-7414).
     """
     replica, protocol = state.replicas[follower], state.protocol
     match replica.in_flight:
@@ -104,7 +108,7 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
 
 @action("broker {follower} takes the high watermark of a diverging fetch response", follower=brokers)
 def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partition]:
-    """Up to 3.4.0, a follower adopts the leader's high watermark before it truncates (KAFKA-14704)."""
+    """Up to 3.4.0, a follower adopts the leader's high watermark before it truncates its log (KAFKA-14704)."""
     replica = state.replicas[follower]
     match replica.in_flight:
         case Diverging(high_watermark=int(told)) as response:
@@ -129,10 +133,10 @@ def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
 
 @action("broker {leader} handles a delayed fetch request from broker {follower}", leader=brokers, follower=brokers)
 def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A leader uses the offset in a fetch request whose connection broke. The response is lost.
+    """A leader uses the offset in a fetch request whose connection broke. Its response is lost.
 
     In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
-    again. If it handles a fetch request of a new incarnation in between, it sends the new broker epoch to the
+    again. If the leader handles a fetch request of a new incarnation in between, it sends the new broker epoch to the
     controller, although its decision was based on the previous incarnation (KAFKA-15221).
     """
     late = state.late[follower]
@@ -151,7 +155,7 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
 
 
 def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
-    """Return the request if it is a fetch request that a leader accepts, or None.
+    """Return the request if it is a fetch request that a leader accepts. Otherwise, return None.
 
     The request must be sent to this broker, which must believe that it leads and must not fence the request's epoch.
     """
@@ -169,16 +173,16 @@ def _looked_at(
     outdated: bool = False,
     seen: int | None = None,
 ) -> Partition:
-    """Return the state after a leader has learned the follower's log end offset from a fetch request.
+    """Return the state after a leader has learned a follower's log end offset from a fetch request.
 
-    The follower may then join the ISR, and the high watermark may advance.
+    In this state, the follower may have joined the ISR, and the high watermark may have advanced.
 
     Parameters:
         state: the state before.
-        leader, follower: the brokers that handled and sent the request.
+        leader, follower: the broker that handled the request, and the broker that sent it.
         request: the request that decides whether the follower may join the ISR.
         outdated: whether the follower has restarted since it sent the request.
-        seen: the remote log end offset after the step, if the leader handled another fetch request in between. The
+        seen: the remote log end offset after the step, if the leader handled a second fetch request in between. The
             default is the offset of `request`.
     """
     replica = state.replicas[leader]

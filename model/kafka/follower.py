@@ -1,4 +1,4 @@
-"""A follower: the truncation of its log, and the next request to its leader."""
+"""A follower: the truncation of its log, and its next request to the leader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leadline.model.kafka.protocols import Protocol
 
 
 def truncated(replica: Replica, offset: int) -> Replica:
-    """Return the replica with only the records below `offset`, and with a high watermark of at most `offset`."""
+    """Return the replica with only the records below `offset`. Its high watermark is at most `offset`."""
     if offset >= replica.log.end_offset:
         return replica
     return attrs.evolve(
@@ -24,13 +24,14 @@ def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchR
     Parameters:
         protocol: the rules of the release.
         follower: the follower's replica, which has a leader.
-        asks: whether to ask where to truncate before fetching, if the protocol requires it and the log is not empty.
+        asks: whether the follower asks where to truncate before it fetches, if the protocol requires this and the log
+            is not empty.
 
     Returns:
         An `OffsetsForLeaderEpoch` request, or a fetch request from the log end offset.
     """
     if follower.leader is None:
-        raise ValueError("a replica without a leader sends no request")
+        raise ValueError("a replica without a leader cannot send a request")
     wanted = protocol.asks_about(follower.log) if asks else None
     if wanted is not None:
         return EpochRequest(follower.leader, follower.epoch, wanted)

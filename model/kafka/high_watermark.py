@@ -36,7 +36,7 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
 def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     """Return the smallest log end offset of the brokers that count towards the high watermark, including the leader.
 
-    For brokers other than the leader, this is the log end offset that the leader keeps.
+    For brokers other than the leader, the log end offset that the leader stores is used.
     """
     return min(
         replica.log.end_offset if broker == leader else replica.remote_leos[broker]
@@ -45,10 +45,10 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
 
 
 def _acknowledged(state: Partition, before: int, replica: Replica) -> tuple[Promise, ...]:
-    """Return the records acknowledged with acks=all so far, after a leader's high watermark has advanced.
+    """Return the records acknowledged with acks=all so far, after a leader has advanced its high watermark.
 
-    Records of an earlier epoch are not acknowledged, because their producers received the error that the leader has
-    changed. If the ISR is too small, producers receive the error that there are not enough replicas.
+    Records of an earlier epoch are not acknowledged, because their producers received an error when the leader changed.
+    If the ISR is too small, producers receive the error that there are not enough replicas.
 
     Parameters:
         state: the state before.

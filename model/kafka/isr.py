@@ -1,11 +1,11 @@
 """Changes of the ISR by the leader.
 
-Up to 2.6, the leader writes the ISR to ZooKeeper with compare-and-set, and waits for the result. Since 2.7, it sends an
-`AlterPartition` request to the controller. Until the response, it uses the union of the old and the proposed ISR, so
-that its high watermark cannot advance beyond the log of a member of the controller's ISR (KIP-497). The controller
-accepts the request if the ISR has not changed since it was sent. A leader has at most one request in flight, even after
-it has learned that the ISR has changed. Because only the leader adds members within a leader epoch, the leader epoch
-and the ISR together identify the partition epoch.
+Up to 2.6, the leader writes the ISR to ZooKeeper with compare-and-set, and waits for the result. In 2.7 and later, it
+sends an `AlterPartition` request to the controller. Until it receives the response, it uses the union of the old and
+the proposed ISR, so that its high watermark cannot advance beyond the log of a member of the controller's ISR
+(KIP-497). The controller accepts the request if the ISR has not changed since it was sent. A leader has at most one
+request in flight, even after it has learned that the ISR has changed. Within a leader epoch, only the leader adds
+members. Therefore the leader epoch and the ISR together identify the partition epoch.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)
 def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
-    """A leader removes a follower that has not caught up to its log end offset for `replica.lag.time.max.ms`.
+    """A leader removes a follower from the ISR if the follower has not caught up for `replica.lag.time.max.ms`.
 
-    The model has no clock: a leader can remove any follower whose remote log end offset is not the leader's own log end
-    offset. Followers that fetch from this leader can be removed as often as the bounds allow. Records that no other
-    member of the ISR lacks are then committed.
+    The model has no clock. A leader can remove any follower whose remote log end offset differs from the leader's own
+    log end offset. A follower that fetches from this leader can be removed as often as the bounds allow. After the
+    removal, records that all remaining members of the ISR have are committed.
     """
     replica = state.replicas[leader]
     if member == leader or not state.is_true_leader(leader) or member not in replica.isr or replica.proposal:
@@ -72,7 +72,7 @@ def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, 
 def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[Partition, Replica]:
     """Return the state and the true leader's replica with a changed ISR, in the same epoch.
 
-    Brokers receive no request.
+    No request is sent to the brokers.
     """
     return with_quorum_isr(state, isr), attrs.evolve(replica, isr=isr)
 
@@ -81,9 +81,9 @@ def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[P
 def handle_alter_partition(state: Partition, leader: int) -> Iterator[Partition]:
     """The controller accepts or rejects the ISR that a leader proposes.
 
-    It rejects a request from a broker that is not the leader in the current leader epoch, a request that was sent
-    before the ISR changed, and a request with a broker that may not be in the ISR. In KRaft before 3.6, a smaller ISR
-    begins a leader epoch (KAFKA-15021).
+    The controller rejects a request from a broker that is not the leader in the current leader epoch, a request that
+    was sent before the ISR changed, and a request that adds a broker that may not join the ISR. In KRaft before 3.6, a
+    leader epoch begins when the ISR shrinks (KAFKA-15021).
     """
     replica = state.replicas[leader]
     proposal = replica.proposal

@@ -17,7 +17,8 @@ from leadline.model.quorum import brokers, epochs
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it as leader. It keeps its log, and has no log end offsets of followers yet.
+    """A broker obeys a request that names it as leader. It keeps its log, and does not know the followers' log end
+    offsets yet.
 
     A broker that has just started receives the current ISR. Other brokers receive the ISR with which the epoch began.
     """
@@ -39,7 +40,8 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 @action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names another broker as leader: it truncates, asks where to truncate, or fetches.
+    """A broker obeys a request that names a different broker as leader: it truncates, asks where to truncate, or
+    fetches.
 
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
     """
@@ -57,9 +59,9 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
-    """Return a follower that continues to fetch in a new epoch. Its request in flight changes to this epoch.
+    """Return a follower that continues to fetch in a new epoch. Its request in flight is changed to the new epoch.
 
-    No leader checks the epoch of a request in releases in which followers continue.
+    In releases in which followers continue to fetch, leaders do not check the epoch of a request.
     """
     request = follower.in_flight
     if isinstance(request, FetchRequest | EpochRequest):
@@ -68,6 +70,8 @@ def _in_epoch(follower: Replica, epoch: int) -> Replica:
 
 
 def _heard(state: Partition, broker: int, epoch: int) -> Partition:
-    """Return the state after a broker has received a request, which is counted if it is from before a restart."""
+    """Return the state after a broker has received a request. A request from before a restart of the broker is
+    counted.
+    """
     late = state.replicas[broker].leader is None and not state.is_current(epoch)
     return state.having("late_requests") if late else state

@@ -1,8 +1,8 @@
-"""Messages in flight: a request or response between a follower and its leader, and an `AlterPartition` request.
+"""Messages in flight: the request or response between a follower and its leader, and `AlterPartition` requests.
 
-A request contains everything that the leader needs, so the leader never reads the follower's state. A message is lost
-when the follower crashes or obeys the request of a new leader epoch, except for fetch requests that outlive their
-connection if the bounds allow it.
+A request contains all data that the leader needs, so the leader never reads the follower's state. A message is lost
+when the follower crashes or obeys the request of a new leader epoch. If the bounds allow it, a fetch request can still
+arrive after its connection broke.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class FetchRequest:
 
     Attributes:
         leader: the broker to which the request is sent.
-        epoch: the leader epoch of the follower, which only leaders with KIP-320 check.
+        epoch: the leader epoch of the follower. Only leaders with KIP-320 check it.
         offset: the fetch offset, which is the follower's log end offset.
         last_epoch: the leader epoch of the follower's last record (KIP-595), or None in earlier releases and for an
             empty log.
@@ -47,7 +47,7 @@ class FetchResponse:
 
 @attrs.frozen(cache_hash=True)
 class OffsetOutOfRange:
-    """The fetch response to a fetch offset beyond the leader's log, with the leader's log end offset."""
+    """The fetch response if the fetch offset is beyond the leader's log. It contains the leader's log end offset."""
 
     end_offset: int
 
@@ -57,7 +57,7 @@ class OffsetOutOfRange:
 
 @attrs.frozen(cache_hash=True)
 class Diverging:
-    """The fetch response to a follower whose log differs from its leader's (KIP-595).
+    """The fetch response to a follower whose log differs from its leader's log (KIP-595).
 
     Attributes:
         epoch: the largest epoch in the leader's log that is not greater than the epoch of the follower's last record.
@@ -76,11 +76,12 @@ class Diverging:
 
 @attrs.frozen(cache_hash=True)
 class EpochRequest:
-    """An `OffsetsForLeaderEpoch` request of a follower for the end offset of the epoch of its last record (KIP-101).
+    """An `OffsetsForLeaderEpoch` request, in which a follower asks for the end offset of its last record's epoch
+    (KIP-101).
 
     Attributes:
         leader: the broker to which the request is sent.
-        epoch: the leader epoch of the follower, which only leaders with KIP-320 check.
+        epoch: the leader epoch of the follower. Only leaders with KIP-320 check it.
         wanted: the leader epoch whose end offset is requested.
     """
 
@@ -97,7 +98,7 @@ class EpochResponse:
     """The response to an `OffsetsForLeaderEpoch` request.
 
     Attributes:
-        epoch: the epoch that the response is about (KIP-279). In earlier releases, this is the requested epoch.
+        epoch: the epoch to which the response refers (KIP-279). In earlier releases, this is the requested epoch.
         end_offset: the end offset of this epoch in the leader's log, or None if it is unknown.
     """
 
@@ -121,7 +122,8 @@ class Proposal:
             partition epoch.
         sent: whether the request is in flight. If not, the controller has handled it, but the leader has not received
             the response.
-        awaited: whether the leader still uses the proposal. It does not after it has learned that the ISR has changed.
+        awaited: whether the leader still uses the proposal. The leader stops using it when it learns that the ISR has
+            changed.
         outdated: whether the request contains the broker epoch of an earlier incarnation of a broker (KIP-903).
     """
 
@@ -147,7 +149,7 @@ class LateFetch:
 
     Attributes:
         request: the fetch request.
-        restarted: whether the follower has restarted since it sent the request, and so has a new broker epoch.
+        restarted: whether the follower has restarted since it sent the request, so that it has a new broker epoch.
     """
 
     request: FetchRequest

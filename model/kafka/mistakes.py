@@ -1,14 +1,15 @@
 """Deliberately wrong rules for the `kafka` family that are not values in the table of rules.
 
 Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate` checks a release or design with
-each mistake. `rules` has the values that releases have had, right or wrong. The `atomic` family has some further
-mistakes: a high watermark that is one too high or counts a majority, and requests that are applied again.
+each mistake. `rules` contains the values that releases have had, whether right or wrong. The `atomic` family has some
+further mistakes: a high watermark that is one too high or counts a majority, and requests that are applied again.
 
-Some mistakes are missing because the model does not have the concept: reassignment (KAFKA-9672, KAFKA-15665); responses
-to an older `AlterPartition` request (KAFKA-12686) and stale responses of a controller (KAFKA-14154), because only one
-request is in flight and it is lost when the leader epoch changes; log start offsets (KAFKA-12996); topic ids
-(KAFKA-14190). Others are missing because no property is about progress: a high watermark or truncation that is stuck
-(KAFKA-13091, KAFKA-15021, KAFKA-10706), and a follower that leaves and joins the ISR repeatedly (KAFKA-19996).
+Some mistakes are missing because the model has no reassignment (KAFKA-9672, KAFKA-15665), no log start offsets
+(KAFKA-12996) and no topic ids (KAFKA-14190). It also has no responses to an older `AlterPartition` request
+(KAFKA-12686) and no stale responses of a controller (KAFKA-14154), because only one request is in flight, and it is
+lost when the leader epoch changes. Others are missing because no property is about progress: a high watermark or
+truncation that is stuck (KAFKA-13091, KAFKA-15021, KAFKA-10706), and a follower that leaves and joins the ISR
+repeatedly (KAFKA-19996).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def count_what_was_sent(before: Partition, after: Partition, leader: int, follow
 
 
 def count_who_is_out_of_range(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
-    """Set the remote log end offset to a fetch offset beyond the leader's log (KAFKA-13141)."""
+    """Set the remote log end offset to a fetch offset that is beyond the leader's log (KAFKA-13141)."""
     match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
         case OffsetOutOfRange(), FetchRequest(offset=offset):
             leos = list(after.replicas[leader].remote_leos)
@@ -105,7 +106,7 @@ def one_below_the_high_watermark(leader: Replica, offset: int) -> bool:
 
 
 def as_the_true_leader(action: KafkaAction) -> Taken:
-    """Return an action in which a deposed leader also writes the ISR, as without compare-and-set."""
+    """Return an action in which a deposed leader also writes the ISR, as if there were no compare-and-set."""
 
     def mutant(state: Partition, leader: int, other: int) -> Iterator[Partition]:
         pretended = Quorum(leader, state.replicas[leader].epoch, state.quorum.isr)
@@ -148,7 +149,7 @@ def starting(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
     """Return an action in which a new leader changes fields of its replica.
 
     Parameters:
-        change: returns the changed fields, given the replica and its broker.
+        change: returns the changed fields. Its arguments are the replica and its broker.
     """
 
     def mutant(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
@@ -164,7 +165,9 @@ def lead_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterat
 
 
 def go_on_leading(state: Partition, broker: int) -> Iterator[Partition]:
-    """Restart the leader before the controller notices that it was down, so that it leads again in the same epoch."""
+    """Restart the leader before the controller notices that it was down, so that it continues to lead in the same
+    epoch.
+    """
     for back in restart(state, broker):
         yield attrs.evolve(back, quorum=state.quorum)
 
@@ -200,7 +203,7 @@ def with_a_pending_shrink_taken_for_done(leader: Replica) -> frozenset[int]:
 
 
 def whatever_the_partition_epoch(state: Partition, leader: int) -> Iterator[Partition]:
-    """Accept an ISR that was proposed before another change of the ISR."""
+    """Accept a proposed ISR even if the ISR has changed since the proposal was sent."""
     asked = state.replicas[leader].proposal
     if asked is not None:
         asked = attrs.evolve(asked, known=state.quorum.isr)
@@ -227,7 +230,7 @@ def keep_the_elr(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
-    """Add a broker that is not a replica of the partition to the ISR."""
+    """Add a broker to the ISR that is not a replica of the partition."""
     for handled in handle_alter_partition(state, leader):
         quorum = handled.quorum
         yield attrs.evolve(handled, quorum=attrs.evolve(quorum, isr=quorum.isr | {state.bounds.brokers}))
@@ -583,7 +586,7 @@ def why_harmless(rule: Rule, own: str, other: str) -> str:
 
     Parameters:
         rule: the rule.
-        own: the name of the value that the release has.
+        own: the name of the value in the release.
         other: the name of the different value.
     """
     names = [value.name for value in rule.values]

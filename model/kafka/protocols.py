@@ -25,7 +25,7 @@ See `leadline.model.kafka.epochs`.
 
 @attrs.frozen
 class Truncation:
-    """A follower's decision on a response: the offset to which it truncates, and whether it asks a further time."""
+    """A follower's decision after a response: the offset to which it truncates, and whether it asks again."""
 
     offset: int
     asks_again: bool = False
@@ -33,58 +33,67 @@ class Truncation:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Protocol:
-    """The rules in which Kafka releases differ, with the function or value that one release has for each.
+    """The rules in which Kafka releases differ. Each attribute is the function or value that one release has for a
+    rule.
 
     Attributes:
         name: the name of the release or design.
         summary: a sentence that describes the release or design.
-        truncates_first_to: returns the offset to which a new follower truncates before it asks or fetches, given its
-            replica.
-        asks_about: returns the epoch that a follower asks its leader about before it fetches, given its log, or None if
-            it does not ask.
+        truncates_first_to: returns the offset to which a new follower truncates before it asks or fetches. The argument
+            is the follower's replica.
+        asks_about: returns the epoch about which a follower asks its leader before it fetches, or None if it does not
+            ask. The argument is the follower's log.
         end_of_epoch: looks up an epoch in a leader epoch cache. See `leadline.model.kafka.epochs`.
-        answers: returns a leader's response to an `OffsetsForLeaderEpoch` request, given its replica, the requested
-            epoch, and `end_of_epoch`.
-        truncates_to: returns a follower's decision on such a response, given its replica, the response, and
+        answers: returns a leader's response to an `OffsetsForLeaderEpoch` request. The arguments are the leader's
+            replica, the requested epoch, and `end_of_epoch`.
+        truncates_to: returns a follower's decision after this response. The arguments are the follower's replica, the
+            response, and `end_of_epoch`.
+        sends_last_epoch: returns the epoch that a follower sends in a fetch request, or None if it sends no epoch. The
+            argument is the follower's log.
+        diverges: if a fetch request shows that the logs differ, returns the end of the follower's last epoch in the
+            leader's log. Otherwise, returns None. The arguments are the leader's replica, the request, and
             `end_of_epoch`.
-        sends_last_epoch: returns the epoch that a follower sends in a fetch request, given its log, or None if it sends
-            no epoch.
-        diverges: returns the end of the follower's last epoch in the leader's log if a fetch request shows that the
-            logs differ, given the leader's replica, the request, and `end_of_epoch`, or None if it does not.
-        counts_diverging: whether a leader takes the offset of a fetch request that shows that the logs differ as the
-            follower's log end offset.
+        counts_diverging: whether a leader uses the offset of a fetch request as the follower's log end offset even if
+            the request shows that the logs differ.
         learns_before_truncating: whether a follower adopts the high watermark of a diverging response before it
             truncates.
-        follows_on: returns whether a follower of the same leader continues to fetch in a new epoch, without truncating,
-            given its old epoch, the new epoch, and whether the new epoch began with an election.
-        exits_out_of_range: whether a follower whose fetch offset is beyond its leader's log exits, if unclean leader
+        follows_on: returns whether a follower of the same leader continues to fetch in a new epoch without truncating.
+            The arguments are the follower's old epoch, the new epoch, and whether the new epoch began with an election.
+        exits_out_of_range: whether a follower exits if its fetch offset is beyond the leader's log and unclean leader
             election is disabled.
-        accepts: returns whether a leader accepts a request, given the leader's epoch and the epoch of the request.
-        admits: returns whether a leader admits a follower to the ISR, given the leader's replica and the fetch offset.
-        lags: returns whether a leader may remove a follower from the ISR, given the follower's remote log end offset,
-            the leader's log end offset, and whether the follower fetches from this leader.
-        counts: returns the brokers whose log end offsets limit a leader's high watermark, given the leader's replica.
-        may_raise: returns whether a leader may advance its high watermark, given its replica and the bounds.
-        tells: returns the high watermark in a fetch response, given the leader's replica before and after it handled
-            the request, and whether there are records to send.
-        learns: returns a follower's high watermark, given its log end offset and the leader's high watermark.
-        checkpoints: returns the high watermarks that can be on disk, given the high watermark in memory.
-        lists_offsets: returns whether a leader answers ListOffsets requests, given its replica.
+        accepts: returns whether a leader accepts a request. The arguments are the leader's epoch and the epoch of the
+            request.
+        admits: returns whether a leader admits a follower to the ISR. The arguments are the leader's replica and the
+            fetch offset.
+        lags: returns whether a leader may remove a follower from the ISR. The arguments are the follower's remote log
+            end offset, the leader's log end offset, and whether the follower fetches from this leader.
+        counts: returns the brokers whose log end offsets limit a leader's high watermark. The argument is the leader's
+            replica.
+        may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
+            the bounds.
+        tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
+            it handled the request, and whether there are records to send.
+        learns: returns a follower's high watermark. The arguments are the follower's log end offset and the leader's
+            high watermark.
+        checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory.
+        lists_offsets: returns whether a leader answers ListOffsets requests. The argument is the leader's replica.
         followers_serve: whether consumers also read from followers.
-        notices_bounces: the restarts that the controller always notices: "none", those of "leaders", or "all".
+        notices_bounces: which restarts the controller always notices: "none", only restarts of "leaders", or "all".
         obeys_late_requests: whether a broker obeys a request from before its restart.
         elects_at_once: whether an election is part of the step that makes it necessary or possible.
-        in_flight: whether a leader changes the ISR with an `AlterPartition` request, not with compare-and-set.
+        in_flight: whether a leader changes the ISR with an `AlterPartition` request instead of compare-and-set.
         epoch_for_removal: whether an epoch begins when the controller removes a follower from the ISR.
         epoch_for_shrink: whether an epoch begins when a leader removes a follower from the ISR.
-        may_join: returns whether the controller admits a broker to the ISR, given its registration and whether it has
-            restarted since the fetch request on which the leader's decision is based.
+        may_join: returns whether the controller admits a broker to the ISR. The arguments are the broker's
+            registration, and whether the broker has restarted since the fetch request on which the leader's decision is
+            based.
         names_incarnations: whether a leader sends the broker epochs of followers to the controller.
         reads_incarnation_twice: whether a leader may send the broker epoch of a later fetch request instead.
-        eligible: returns the ELR after a change of the ISR, given the quorum before, the new ISR, and
+        eligible: returns the ELR after a change of the ISR. The arguments are the previous quorum, the new ISR, and
             `min.insync.replicas`.
-        elects_last_known: whether the last known leader is elected if there is no other candidate: "no"; "alive", if
-            the controller considers it alive; or "fenced", even if the controller does not consider it alive.
+        elects_last_known: whether the last known leader is elected if there is no other candidate: "no" (never),
+            "alive" (only if the controller considers it alive), or "fenced" (even if the controller does not consider
+            it alive).
         has_elr: whether there are eligible leader replicas, so that the ISR can become empty (KIP-966).
     """
 
@@ -134,12 +143,12 @@ def own_high_watermark(follower: Replica) -> int:
 
 
 def own_log_end(follower: Replica) -> int:
-    """Do not truncate before the leader has responded with an offset."""
+    """Do not truncate until the leader has responded with an offset."""
     return follower.log.end_offset
 
 
 def nothing(log: Log) -> int | None:
-    """Return None: the follower does not ask about an epoch, or sends no epoch."""
+    """Return None: the follower does not ask about an epoch, or does not send an epoch."""
     return None
 
 
@@ -155,28 +164,32 @@ def end_only(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochRe
 
 
 def epoch_and_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
-    """KIP-279: respond with the largest known epoch that is not greater than the requested epoch, and with its end."""
+    """KIP-279: respond with the largest known epoch that is not greater than the requested epoch, and with the epoch's
+    end.
+    """
     end = end_of_epoch(leader.log, leader.epoch, wanted)
     return EpochResponse(wanted, None) if end is None else EpochResponse(end.epoch, end.end_offset)
 
 
 def nothing_to_answer(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
-    """Fail: before 0.11 and since KIP-595, no replica sends `OffsetsForLeaderEpoch` requests."""
+    """Raise an error: before 0.11 and since KIP-595, no replica sends `OffsetsForLeaderEpoch` requests."""
     raise AssertionError("this release does not support OffsetsForLeaderEpoch")
 
 
 def the_answer_or_own_high_watermark(follower: Replica, answer: EpochResponse, _: EpochLookup) -> Truncation:
-    """KIP-101: truncate to the offset in the response, or to the follower's own high watermark if it has no offset."""
+    """KIP-101: truncate to the offset in the response. If the response has no offset, truncate to the own high
+    watermark.
+    """
     if answer.end_offset is None:
         return Truncation(follower.high_watermark)
     return Truncation(min(answer.end_offset, follower.log.end_offset))
 
 
 def end_of_the_epoch_in_both(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
-    """KIP-279: truncate records of larger epochs than the epoch in the response.
+    """KIP-279: truncate the records whose epoch is larger than the epoch in the response.
 
-    If the follower's log has this epoch, truncate to the end of the epoch in the leader's log or in the follower's log,
-    whichever is smaller. Otherwise, ask about an older epoch.
+    If the follower's log has the epoch of the response, truncate to the end of this epoch in the leader's log or in the
+    follower's log, whichever is smaller. Otherwise, ask about an older epoch.
     """
     if answer.end_offset is None:
         return Truncation(follower.high_watermark)
@@ -194,9 +207,10 @@ def never_diverges(leader: Replica, request: FetchRequest, end_of_epoch: EpochLo
 
 
 def by_last_epoch(leader: Replica, request: FetchRequest, end_of_epoch: EpochLookup) -> EpochEnd | None:
-    """KIP-595: the logs diverge if the leader's log does not have the follower's last epoch, or ends it sooner.
+    """KIP-595: the logs diverge if the leader's log does not have the follower's last epoch, or if this epoch ends
+    earlier.
 
-    The end of this epoch in the leader's log is then before the fetch offset.
+    If the logs diverge, the end of this epoch in the leader's log is less than the fetch offset.
     """
     if request.last_epoch is None:
         return None
@@ -207,17 +221,17 @@ def by_last_epoch(leader: Replica, request: FetchRequest, end_of_epoch: EpochLoo
 
 
 def never(old: int, new: int, elected: bool) -> bool:
-    """Since 2.1 and in the KIPs: a follower truncates in each new epoch."""
+    """In 2.1 and later and in the KIPs, a follower truncates in each new epoch."""
     return False
 
 
 def always(old: int, new: int, elected: bool) -> bool:
-    """Up to 2.0.0: a follower does not truncate if its leader stays the same (KAFKA-7164)."""
+    """Up to 2.0.0, a follower does not truncate if its leader stays the same (KAFKA-7164)."""
     return True
 
 
 def if_none_was_missed(old: int, new: int, elected: bool) -> bool:
-    """2.0.1: a follower does not truncate if its leader stays the same and the follower has missed no epoch.
+    """In 2.0.1, a follower does not truncate if its leader stays the same and the follower has missed no epoch.
 
     If the same leader was elected again, the follower has missed an epoch without a leader. In the model, such an epoch
     has no number.
@@ -229,12 +243,12 @@ def if_none_was_missed(old: int, new: int, elected: bool) -> bool:
 
 
 def from_any_epoch(own: int, requested: int) -> bool:
-    """Before KIP-320, requests do not contain the epoch of their sender."""
+    """Before KIP-320, requests do not contain the epoch of the sender, so leaders accept requests from any epoch."""
     return True
 
 
 def from_own_epoch(own: int, requested: int) -> bool:
-    """KIP-320: leaders fence requests of all other epochs, both older and newer."""
+    """KIP-320: leaders reject requests from all other epochs, both older and newer."""
     return own == requested
 
 
@@ -249,15 +263,15 @@ def the_old_high_watermark(before: Replica, after: Replica, records: bool) -> in
 
 
 def old_with_records_new_from_purgatory(before: Replica, after: Replica, records: bool) -> int:
-    """The leader reads the high watermark with the records.
+    """If there are records to send, the leader reads the high watermark together with the records.
 
-    For a request without records, it reads the high watermark again when the request leaves purgatory.
+    If there are no records, the leader reads the high watermark again when the request leaves purgatory.
     """
     return before.high_watermark if records else after.high_watermark
 
 
 def no_more_than_it_has(end_offset: int, told: int) -> int:
-    """A follower adopts the leader's high watermark, limited to the follower's own log end offset."""
+    """A follower adopts the leader's high watermark, but at most the follower's own log end offset."""
     return min(end_offset, told)
 
 
@@ -265,10 +279,10 @@ def no_more_than_it_has(end_offset: int, told: int) -> int:
 
 
 def the_maximal_isr(leader: Replica) -> frozenset[int]:
-    """The high watermark waits for members of the ISR and for proposed members, and for no other brokers.
+    """The high watermark waits for the members of the ISR and the proposed members, and for no other brokers.
 
-    In Kafka, it also waits for followers that have caught up within `replica.lag.time.max.ms` (KAFKA-4485), so the high
-    watermark in the model is never lower than in Kafka.
+    In Kafka, the high watermark also waits for followers that have caught up within `replica.lag.time.max.ms`
+    (KAFKA-4485). Therefore the high watermark in the model is never lower than in Kafka.
     """
     return leader.maximal_isr
 
@@ -289,7 +303,9 @@ def exact(high_watermark: int) -> tuple[int, ...]:
 
 
 def any_older(high_watermark: int) -> range:
-    """The high watermark on disk may be older: it is written every `replica.high.watermark.checkpoint.interval.ms`."""
+    """The high watermark on disk may be older, because it is written every
+    `replica.high.watermark.checkpoint.interval.ms`.
+    """
     return range(high_watermark, -1, -1)
 
 
@@ -320,12 +336,14 @@ def at_the_start_of_the_epoch(leader: Replica, offset: int) -> bool:
 
 
 def behind(known: int, end: int, fetches: bool) -> bool:
-    """Since 2.1 and in the articles: a follower can leave the ISR unless it is at the leader's log end (KAFKA-7152)."""
+    """In 2.1 and later and in the articles, a follower can leave the ISR unless it is at the leader's log end
+    (KAFKA-7152).
+    """
     return known != end
 
 
 def behind_or_silent(known: int, end: int, fetches: bool) -> bool:
-    """Up to 2.0: a follower that has not fetched for a long time can leave the ISR, even if it has every record."""
+    """Up to 2.0, a follower that has not fetched for a long time can leave the ISR, even if it has every record."""
     return known != end or not fetches
 
 
@@ -335,12 +353,14 @@ def anyone(registration: Registration, restarted: bool) -> bool:
 
 
 def the_active(registration: Registration, restarted: bool) -> bool:
-    """KIP-841: the controller rejects an ISR with a broker that is fenced or shutting down."""
+    """KIP-841: the controller rejects an ISR that contains a broker that is fenced or shutting down."""
     return registration.status == ACTIVE
 
 
 def the_active_that_were_judged(registration: Registration, restarted: bool) -> bool:
-    """KIP-903: the controller also rejects a broker that has restarted since the leader judged its fetch request."""
+    """KIP-903: the controller also rejects a broker that has restarted since the leader handled the broker's fetch
+    request.
+    """
     return registration.status == ACTIVE and not restarted
 
 
@@ -348,7 +368,7 @@ def the_active_that_were_judged(registration: Registration, restarted: bool) -> 
 
 
 def nobody(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
-    """Return an empty ELR, for releases without an ELR."""
+    """Return an empty ELR, for releases that have no ELR."""
     return frozenset()
 
 

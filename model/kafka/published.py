@@ -1,4 +1,4 @@
-"""The version numbers of the published releases of Kafka that `releases` describes, from 0.10.2.0 on."""
+"""The version numbers of the published releases of Kafka that `releases` describes, beginning with 0.10.2.0."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def minor(version: str) -> str:
 
 
 def known_like(version: str) -> tuple[str, ...]:
-    """Return the published versions with the same minor version as a version. The result is empty if there are none.
+    """Return the published versions that have the same minor version as a given version. Empty if there are none.
 
     Parameters:
-        version: a version that may be unpublished or a minor version, such as ``3.6.9`` or ``3.6``.
+        version: a version, which may be unpublished, or a minor version. Examples are ``3.6.9`` and ``3.6``.
     """
     return tuple(known for known in PUBLISHED if minor(known) == minor(version))

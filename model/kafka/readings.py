@@ -1,7 +1,8 @@
 """Protocols for disputed interpretations of rules, taken from articles on replication and readers' comments.
 
 Each protocol is the design of a KIP with a rule that is not in the table of rules. The protocols are not in the
-catalog, because the interpretations are wrong or make no difference.
+catalog, because the interpretations are either wrong or make no difference. A seed is one of the numbered articles on
+replication, together with its comments.
 """
 
 from __future__ import annotations
@@ -27,20 +28,22 @@ def the_leaders(end_offset: int, told: int) -> int:
 
 
 def isr_members_that_are_caught_up(leader: Replica) -> frozenset[int]:
-    """Brokers count if they are in the ISR and do not lag: the conditions joined by AND (seed 000, two comments)."""
+    """Brokers count if they are in the ISR and do not lag. The conditions are joined by AND (seed 000, two
+    comments).
+    """
     end = leader.log.end_offset
     return frozenset(broker for broker in leader.isr if leader.remote_leos[broker] == end)
 
 
 def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
-    """Brokers count if they are in the ISR or do not lag: the conditions joined by OR (seed 003).
-    Every follower that has fetched counts as one that does not lag.
+    """Brokers count if they are in the ISR or do not lag. The conditions are joined by OR (seed 003). Every follower
+    that has fetched counts as one that does not lag.
     """
     return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
 
 
 def keep_all(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
-    """A follower does not truncate: it keeps all records on disk (seed 000, comments of 2020-01-19 and 2020-04-26)."""
+    """A follower does not truncate, but keeps all records on disk (seed 000, comments of 2020-01-19 and 2020-04-26)."""
     return Truncation(follower.log.end_offset)
 
 

@@ -1,8 +1,8 @@
 """The columns of the table of rules: Kafka releases and the designs of KIPs.
 
-The column of a release lists the rules that changed since an earlier release. It describes a cluster in which every
-broker runs this release, with the release's `inter.broker.protocol.version` or `metadata.version` and its default
-configuration.
+The column of a release lists the rules that have changed since an earlier release. It describes a cluster in which
+every broker runs this release, with the `inter.broker.protocol.version` or `metadata.version` of the release and with
+its default configuration.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ class Column:
         controller: the kind of controller, `ZOOKEEPER` or `KRAFT`, or an empty string for a design.
         values: the name of the value of each rule, by the name of the rule.
         changed: the values that differ from those of the preceding column.
-        bounds: the default bounds, with which a search ends in seconds, and the default configuration.
+        bounds: the default bounds and the default configuration. With the default bounds, a search takes seconds.
         versions: the published releases with these rules, oldest first. Empty for a design.
-        suffix: the text after the version in the names, if the names without it belong to the other controller.
-        same_as: the name of the column, if the column was looked up by an alias.
+        suffix: the text after the version in the names. Empty unless the names without a suffix belong to the column
+            with the other kind of controller.
+        same_as: the proper name of the column, if the column was looked up by an alias.
     """
 
     name: str
@@ -51,14 +52,14 @@ class Column:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """The other names of the column: those of its releases, and names such as ``kafka/3.7`` for ``kafka/3.7.0``."""
+        """The aliases of the column: the names of its releases, and names such as ``kafka/3.7`` for ``kafka/3.7.0``."""
         minors = [minor(version) for version in self.versions if version == known_like(version)[0]]
         names = [f"kafka/{version}{self.suffix}" for version in sorted({*minors, *self.versions}, key=_number)]
         return tuple(name for name in names if name != self.name)
 
     @property
     def span(self) -> str:
-        """The range of the releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string."""
+        """The range of the releases with these rules, such as ``3.7.0 to 3.8.1``. Empty for a design."""
         return " to ".join(dict.fromkeys([*self.versions[:1], *self.versions[-1:]]))
 
     @property
@@ -74,7 +75,7 @@ class Column:
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)
 
     def with_rules(self, changes: Mapping[str, str]) -> Column:
-        """Return a what-if: the column with different values of some rules. The name of the what-if lists these values.
+        """Return a what-if, which is the column with different values for some rules. Its name lists these values.
 
         Raises:
             SpecError: a rule or value does not exist.
@@ -88,7 +89,7 @@ class Column:
         return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
 
     def called(self, name: str) -> Column:
-        """Return the column under another name."""
+        """Return the column under a different name."""
         return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
 
 
@@ -97,14 +98,14 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _after(before: Column, name: str, summary: str, versions: tuple[str, ...] = (), **changed: str) -> Column:
-    """Return a column that has the rules of a preceding column, except for changed rules."""
+    """Return a column that has the rules of the preceding column, except for the changed rules."""
     return attrs.evolve(
         before, name=name, summary=summary, versions=versions, values={**before.values, **changed}, changed=changed
     )
 
 
 def _defaults(column: Column, **bounds: object) -> Column:
-    """Return the column with other default bounds."""
+    """Return the column with different default bounds."""
     return attrs.evolve(column, bounds=change_bounds(column.bounds, bounds))
 
 
@@ -404,13 +405,14 @@ _NAMES = {name: column for column in COLUMNS for name in (column.name, *column.a
 
 
 def column_of(reference: str) -> Column | None:
-    """Return the column with a name or alias, which may also change values of rules, as in ``kafka/3.7+elr=on``.
+    """Return the column with a given name or alias, which may also change values of rules, as in ``kafka/3.7+elr=on``.
 
     Returns:
         The column under this name, or None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: a change is not of the form ``rule=value``, is repeated, or has a rule or value that does not exist.
+        SpecError: a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
+            exist.
     """
     name, *changes = reference.split("+")
     if name not in _NAMES:

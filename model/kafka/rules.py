@@ -1,6 +1,6 @@
 """The table of rules: the rules of replication that changed between releases, with their values and sources.
 
-Everything that is not in the table is the same in all releases. `releases` lists the value of each rule in each
+All behaviour that is not in the table is the same in all releases. `releases` lists the value of each rule in each
 release. A what-if is a release with a different value of a rule. A mutant is a what-if, or a `Protocol` with a function
 that is not in the table.
 """
@@ -25,9 +25,9 @@ class Value:
 
     Attributes:
         name: the name of the value on the command line.
-        sentence: the answer to the rule's question.
+        sentence: the answer to the question of the rule.
         source: the KIP, ticket or article from which the value is taken.
-        sets: the fields of `Protocol` that the value sets, with their values.
+        sets: the fields of `Protocol` that the value sets, and what it sets them to.
     """
 
     name: str
@@ -481,17 +481,36 @@ def rule_of(name: str) -> Rule:
     """Return the rule with the given name.
 
     Raises:
-        SpecError: no rule has the name. The message suggests the most similar name.
+        SpecError: there is no rule with the name. The message suggests the most similar name.
     """
     if name not in _BY_NAME:
-        raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists them)")
+        raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists all rules)")
     return _BY_NAME[name]
 
 
 def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
-    """Return the value of a rule in a protocol, or None if the protocol's functions are not a value in the table."""
+    """Return the value of a rule in a protocol, or None if the protocol's functions do not belong to a value in the
+    table.
+    """
     followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
     return next(followed, None)
+
+
+def rule_and_value(protocol: Protocol, field: str) -> str:
+    """Return the rule that sets a field of a protocol, with its value, as in ``isr_join=epoch-start``.
+
+    Parameters:
+        protocol: the protocol.
+        field: the name of the field.
+
+    Returns:
+        The rule and its value; empty if the protocol has a function that is not in the table.
+    """
+    for rule in RULES:
+        for value in rule.values:
+            if field in value.sets and all(getattr(protocol, name) == each for name, each in value.sets.items()):
+                return f"{rule.name}={value.name}"
+    return ""
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:

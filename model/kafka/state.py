@@ -1,8 +1,8 @@
 """The state of one partition, for the `kafka` family.
 
-To keep the number of states small, a follower has at most one request or response in flight, and fields that have no
-meaning in a state always have the same value. For example, a broker that is down has only its log and high watermark, a
-follower has no ISR and no remote log end offsets, and the ELR is empty in releases without an ELR.
+Two restrictions keep the number of states small. A follower has at most one request or response in flight. Fields that
+have no meaning in a state always have the same value: for example, a broker that is down has only its log and high
+watermark, a follower has no ISR and no remote log end offsets, and the ELR is empty in releases without an ELR.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PREFERRED = 0
 
 @attrs.frozen(cache_hash=True)
 class Promise:
-    """A promise to a client: a record that consumers could read, or that was acknowledged to its producer.
+    """A promise to a client: a record that consumers could read, or a record that was acknowledged to its producer.
 
-    Promises are recorded for properties. No broker reads them.
+    States record promises only for the properties. Brokers do not read them.
 
     Attributes:
         record: the record.
@@ -42,7 +42,7 @@ class Promise:
 
     @property
     def teller(self) -> str:
-        """A phrase for the leader that made the promise."""
+        """A phrase that names the leader that made the promise."""
         return f"the leader of epoch {self.epoch}"
 
 
@@ -84,8 +84,8 @@ class Partition(Leadership[Replica]):
         return replica.truncating or self._will_truncate(replica)
 
     def _will_truncate(self, follower: Replica) -> bool:
-        """Return whether a follower's fetch request shows that its log diverges from its leader's log (KIP-595).
-        True if the response is in flight, or if a leader in the follower's epoch would send such a response.
+        """Return whether a follower's fetch request shows that its log diverges from its leader's log (KIP-595). The
+        result is True if the response is in flight, or if a leader in the follower's epoch would send this response.
         """
         match follower.in_flight:
             case Diverging():
@@ -98,8 +98,9 @@ class Partition(Leadership[Replica]):
     def obeys(self, broker: int, epoch: int) -> bool:
         """Return whether a broker would obey the request of an epoch, which must be higher than the broker's own epoch.
 
-        A broker that has just started has no epoch, and the controller sends it the request of the current epoch. It
-        obeys an earlier request only in releases in which brokers accept requests from before a restart (KIP-380).
+        A broker that has just started has no epoch, and the controller sends it the request of the current epoch. The
+        broker obeys an earlier request only in releases in which brokers accept requests from before a restart
+        (KIP-380).
         """
         replica = self.replicas[broker]
         if not replica.up or epoch <= replica.epoch:
@@ -109,22 +110,26 @@ class Partition(Leadership[Replica]):
         return self.is_current(epoch) or (self.protocol.obeys_late_requests and self.may("late_requests"))
 
     def is_current(self, epoch: int) -> bool:
-        """Return whether an epoch is the current leader epoch and has a leader, so that the controller announces it."""
+        """Return whether an epoch is the current leader epoch and has a leader. The controller announces only such
+        epochs.
+        """
         return epoch == self.quorum.epoch and self.quorum.leader is not None
 
     def considers_alive(self, broker: int) -> bool:
-        """Return whether a broker is running and the controller considers it alive, so that it can be elected."""
+        """Return whether a broker is running and the controller considers it alive, so that the broker can be
+        elected.
+        """
         return self.replicas[broker].up and self.registrations[broker].status == ACTIVE
 
     def may(self, perturbation: str) -> bool:
-        """Return whether the bounds allow another perturbation, given the name of its bound."""
+        """Return whether the bounds allow one more perturbation of a kind. The argument is the name of its bound."""
         limit: int = getattr(self.bounds, perturbation)
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """Return the state with a perturbation counted, given the name of its bound.
+        """Return the state in which a perturbation is counted. The argument is the name of its bound.
 
-        Without a limit, it is not counted.
+        A perturbation without a limit is not counted.
         """
         if getattr(self.bounds, perturbation) == NO_LIMIT:
             return self
@@ -137,7 +142,7 @@ class Partition(Leadership[Replica]):
         return attrs.evolve(self, registrations=(*known[:broker], Registration(status), *known[broker + 1 :]))
 
     def with_late(self, broker: int, late: LateFetch | None) -> Partition:
-        """Return a state in which `late` is the late fetch request of a broker, or in which the broker has none."""
+        """Return a state in which a broker has the given late fetch request, or has no late fetch request."""
         return attrs.evolve(self, late=(*self.late[:broker], late, *self.late[broker + 1 :]))
 
 

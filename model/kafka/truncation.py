@@ -17,7 +17,7 @@ from leadline.model.quorum import brokers
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A broker that believes it leads responds with the end offset of an epoch from its leader epoch cache.
 
-    With KIP-320, it rejects a request from a follower in another leader epoch.
+    With KIP-320, the broker rejects a request from a follower in a different leader epoch.
     """
     target = state.replicas[follower]
     request = target.in_flight
@@ -31,7 +31,9 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
 
 @action("broker {follower} learns where to truncate", follower=brokers)
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
-    """A follower truncates its log by the rule of its protocol, and then fetches or asks about an earlier epoch."""
+    """A follower truncates its log by the rule of its protocol, and then either fetches or asks about an earlier
+    epoch.
+    """
     replica, protocol = state.replicas[follower], state.protocol
     if isinstance(replica.in_flight, EpochResponse):
         truncation = protocol.truncates_to(replica, replica.in_flight, protocol.end_of_epoch)
