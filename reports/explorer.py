@@ -4,7 +4,7 @@ A page's address contains the complete path: the number of the initial state and
 Therefore the server keeps no state, every page can be linked to, and the browser's back button undoes a step.
 
 The server is Python's `http.server`. It listens on the loopback interface only, answers only GET requests, and reads no
-files. It has only two addresses, which do not justify a web framework as a dependency.
+files. A web framework is not needed, because there are only two addresses.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ MOST_DIGITS = 9
 
 
 def path_of(trace: Trace[object]) -> Path:
-    """Return the path of a trace: the number of its initial state, then the number of each choice.
+    """Return the path of a trace: the number of its initial state, followed by the number of each choice.
 
     Raises:
         TraceError: if the trace is too long, or if the spec does not allow the trace.

@@ -42,7 +42,9 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def json_text(content: object, *, indent: int) -> str:
-    """Return an object as ASCII JSON that no CI system interprets as a command. Its parsed strings are unchanged."""
+    """Return an object as ASCII JSON that no CI system interprets as a command. Parsing the JSON gives the original
+    strings.
+    """
     return _ANYWHERE.sub(r"#\\u0023", json.dumps(content, indent=indent)) + "\n"  # "##" occurs only in strings
 
 

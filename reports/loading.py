@@ -1,4 +1,4 @@
-"""Load specs, which are named in the catalog or defined in a Python file of the user."""
+"""Load specs that are named in the catalog or defined in a Python file."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import hashlib
 import importlib.util
 import logging
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import attrs
 
 from leadline.checker.action import Action
+from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError, SpecError, error_text
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.properties import Property
@@ -23,7 +26,9 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
 from leadline.checker.support.messages import nearest
-from leadline.invariants.catalog import CATALOG, find, mutations
+from leadline.checker.trace import Trace
+from leadline.invariants.catalog import CATALOG, atomic, find, mutations
+from leadline.model.atomic.protocols import Protocol
 from leadline.model.kafka.releases import releases_like
 
 _PRIVATE = "_leadline_spec_"
@@ -48,11 +53,11 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     """Return the spec that a command line or a suite refers to.
 
     Parameters:
-        reference: a name in the catalog, with rules changed as in ``kafka/3.7+elr=on``;
+        reference: a name in the catalog, optionally with changed rules, as in ``kafka/3.7+elr=on``;
             ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
         folder: the folder to which relative paths refer. By default, the working directory.
-        loaded: the files that are already loaded. They are not loaded again, so that the states of two specs in one
-            file have the same class. Newly loaded files are added.
+        loaded: the modules of the files that are already loaded. These files are not loaded again, so that two specs in
+            the same file use the same state class. Newly loaded files are added.
 
     Returns:
         The spec, with the reference as its name.
@@ -81,7 +86,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
 
 
 def _warn_of_unlisted(path: str, module: ModuleType) -> None:
-    """Warn once about actions and properties that a file defines but none of its specs lists."""
+    """Warn once about actions and properties that a file defines but that none of its specs lists."""
     values = list(vars(module).values())
     values += [each for value in values if type(value) in (list, tuple) for each in value]
     values += [each for value in values if type(value) is dict for each in value.values()]
@@ -109,12 +114,17 @@ def shipped_spec(name: str) -> Spec[object]:
         name = name.partition("+")[0]
         if known := releases_like(name):
             raise SpecError(f"unknown release {name!r}: the known releases of this version are {', '.join(known)}")
-        raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists them)")
+        raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists all specs)")
     return spec
 
 
+def spec_of_protocol(protocol: Protocol) -> Spec[Any]:
+    """Return the spec of a protocol of the `atomic` family, whose rules may be changed."""
+    return atomic(protocol)
+
+
 def known_mutations(reference: str) -> list[Mutation]:
-    """Return the mutations of a shipped spec that change rules of Kafka. A user's own spec has no such mutations."""
+    """Return the mutations of a shipped spec that change rules of Kafka. Other specs have no such mutations."""
     return [] if names_a_file(reference) else mutations(reference)
 
 
@@ -132,7 +142,9 @@ def names_a_file(reference: str) -> bool:
 
 
 def _file_and_name(reference: str) -> tuple[str, str]:
-    """Return the file and the name of the spec in a reference. Both are empty if the reference does not name a file."""
+    """Return the file and the name of the spec that a reference names. Both are empty if the reference does not name a
+    file.
+    """
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".py"):
         return path, name
@@ -143,7 +155,7 @@ def _file_and_name(reference: str) -> tuple[str, str]:
 
 
 def _load_module(path: Path) -> ModuleType:
-    """Run a user's file under a private module name, so that it replaces no other module."""
+    """Run a user's file as a module with a private name, so that it does not replace any other module."""
     if not path.is_file():
         raise SpecError(f"there is no file {path}")
     name = f"{_PRIVATE}{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
@@ -174,7 +186,7 @@ def _load_module(path: Path) -> ModuleType:
 
 @contextmanager
 def _among_its_neighbours(folder: Path) -> Iterator[None]:
-    """Within a ``with`` block, let a file import modules from its folder, which never replace modules of leadline.
+    """Within a ``with`` block, let a file import modules from its folder. These never replace modules of leadline.
 
     The modules that the previously loaded file imported from its folder are removed first, so that a module of the same
     name is loaded from this file's folder.
@@ -202,8 +214,21 @@ def _is_neighbour(folder: Path, name: str) -> bool:
 
 
 def _line(filename: str | None, error: BaseException) -> str:
-    """Return the line of the user's file at which an error was raised, such as ", line 3", or "" if it is unknown."""
+    """Return the line of the user's file that raised an error, as in ", line 3", or "" if the line is unknown."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines.append(error.lineno)
     return f", line {lines[-1]}" if lines and lines[-1] else ""
+
+
+def changed_bounds(spec: Spec[Any]) -> str:
+    """Return the bounds of a loaded spec that differ from its defaults, as in ``acks=all,crashes=2``."""
+    default = attrs.asdict(load_spec(spec.name).bounds)
+    return bounds_text({name: value for name, value in attrs.asdict(spec.bounds).items() if value != default[name]})
+
+
+def explore_command(trace: Trace[Any]) -> str:
+    """Return the command that searches for the end of a trace."""
+    bounds, about = changed_bounds(trace.spec), trace.about
+    words = ["leadline", "explore", trace.spec.name, *(["-b", bounds] if bounds else [])]
+    return shlex.join([*words, *(["-i", about.name] if about is not None else [])])

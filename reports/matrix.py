@@ -1,8 +1,8 @@
 """The verdict matrix: a table of the verdicts of searches, by spec, property and configuration.
 
-A matrix of Kafka's releases can also show the archive of known bugs. The bounds of a row are small, and a bug can need
-larger ones. Therefore each bug that can occur in a configuration is searched for in its own bounds, and shown in the
-cell of the property that it violates.
+A matrix of Kafka's releases can also show the archive of known bugs. The bounds of the matrix are small, and some bugs
+need larger bounds. Therefore each bug that can occur in a configuration is searched for with the bounds from the
+archive. The bug is shown in the cell of the property that it violates.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import file_text
+from leadline.checker.trace import Trace
 from leadline.reports.bugs import Archive, Bug, read_archive
 from leadline.reports.loading import load_spec
 
@@ -41,7 +42,7 @@ class Configuration:
         name: the name of the configuration.
         bounds: the bounds that differ from the bounds of the matrix.
         note: a note about the configuration.
-        by_design: the properties that the configuration does not promise, so that a violation is not a bug.
+        by_design: the properties that the configuration does not promise. A violation of such a property is not a bug.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Matrix:
         configurations: the configurations in which each spec is searched.
         properties: the names of the properties, or None for all properties of each spec. If the list is empty,
             states are only counted.
-        labels: the meaning of a violation, by the property's name.
+        labels: what a violation of each property means, by the name of the property.
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
         known_bugs: true if cells also show the known bugs that can occur in the configuration.
@@ -77,7 +78,7 @@ class Matrix:
 
     @property
     def only_counts(self) -> bool:
-        """True if no property is checked, so that the tables show numbers of states."""
+        """True if no property is checked. The tables then show numbers of states."""
         return self.properties == []
 
     @property
@@ -103,7 +104,7 @@ class Matrix:
         return len(own) == len(self.specs) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
-        """Return the searches, as pairs of a configuration and a spec. All searches are validated.
+        """Return the searches as pairs of a configuration and a spec, after validating all of them.
 
         Raises:
             LeadlineError: if a spec or property does not exist, if a bound is invalid, or if the specs have different
@@ -160,39 +161,42 @@ class Matrix:
 
 @attrs.frozen
 class MatrixCell:
-    """The verdict on one property, with a number.
+    """The verdict on one property, and a number.
 
     Attributes:
         verdict: the verdict.
         text: the verdict in words with a number: of distinct states if the property holds, of the states in a shortest
             trace if it is violated, of the depth reached if the search is incomplete.
         by_design: true if the property is violated but the configuration does not promise it.
-        bugs: the tickets of the known bugs that violate the property, with the lengths of their traces.
+        trace: the trace of the search, or None if the search has no trace for the property.
+        bugs: the tickets of the known bugs that violate the property, each with a trace.
     """
 
     verdict: Verdict
     text: str
     by_design: bool = False
-    bugs: tuple[tuple[str, int], ...] = ()
+    trace: Trace[object] | None = None
+    bugs: tuple[tuple[str, Trace[object]], ...] = ()
 
     @classmethod
     def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
         """Return the cell for a property, given the result of a search in a configuration."""
         verdict, statistics = item.verdict, result.statistics
-        length = len(item.traces[0]) if item.traces else 0
+        trace = item.traces[0] if item.traces else None
+        length = len(trace) if trace is not None else 0
         if item.property.kind.is_witness and verdict is not Verdict.INCOMPLETE:
-            return cls(verdict, f"shown ({length})" if length else "never shown")
+            return cls(verdict, f"shown ({length})" if length else "never shown", trace=trace)
         number = {
             Verdict.HOLDS: f"{statistics.distinct:,}",
             Verdict.VIOLATED: f"{length}",
             Verdict.INCOMPLETE: f"depth {statistics.depth}",
         }[verdict]
         if verdict is Verdict.VIOLATED and item.property.name in configuration.by_design:
-            return cls(verdict, f"by design ({number})", by_design=True)
-        return cls(verdict, f"{verdict.value} ({number})")
+            return cls(verdict, f"by design ({number})", by_design=True, trace=trace)
+        return cls(verdict, f"{verdict.value} ({number})", trace=trace)
 
     def with_bug(self, bug: Bug, item: PropertyResult) -> MatrixCell:
-        """Return the cell with a known bug added if the search for the bug violates the property.
+        """Return the cell with a known bug added, if the search for the bug violates the property of the cell.
 
         Parameters:
             bug: the bug.
@@ -203,22 +207,24 @@ class MatrixCell:
         """
         if item.verdict is not Verdict.VIOLATED or not item.traces:
             if item.property.name == bug.property:
-                raise LeadlineError(f"{bug.ticket}: the search of the archive does not violate {bug.property}")
+                raise LeadlineError(f"{bug.ticket}: the search for this bug finds no violation of {bug.property}")
             return self
         if self.by_design:
             return self
-        bugs = (*self.bugs, (bug.ticket, len(item.traces[0])))
+        bugs = (*self.bugs, (bug.ticket, item.traces[0]))
         text = self.text if self.verdict is Verdict.VIOLATED else f"{Verdict.VIOLATED.value} beyond these bounds"
         return attrs.evolve(self, verdict=Verdict.VIOLATED, text=text, bugs=bugs)
 
     @property
     def words(self) -> str:
         """The text of the cell, with the tickets of the bugs that violate the property."""
-        return self.text + "".join(f", {ticket} ({length})" for ticket, length in self.bugs)
+        return self.text + "".join(f", {ticket} ({len(trace)})" for ticket, trace in self.bugs)
 
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:
-        """Return a cell with the number of states. If rules are changed, add the ratio to the unchanged spec."""
+        """Return a cell with the number of states. If rules are changed, add the ratio to the number without the
+        changes.
+        """
         distinct = result.statistics.distinct
         if not result.exhausted:
             return cls(Verdict.INCOMPLETE, f"incomplete ({distinct:,}, depth {result.statistics.depth})")
@@ -262,7 +268,7 @@ class Column:
 
     @property
     def not_shown(self) -> list[str]:
-        """The tickets of the bugs that affect the release and that no cell names."""
+        """The tickets of the bugs that affect the release but are not named in any cell."""
         shown = {ticket for cell in self.cells.values() for ticket, _ in cell.bugs}
         return [bug.ticket for bug in self.bugs if bug.ticket not in shown]
 
@@ -283,7 +289,7 @@ class Tables:
 
 
 def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
-    """Yield sentences about the properties that a configuration violates, and the specs in which it does.
+    """Yield sentences that name the violated properties and the specs in which they are violated.
 
     Parameters:
         matrix: the matrix that was searched.

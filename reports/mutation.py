@@ -50,7 +50,7 @@ CATALOGUED = ("rule", "mistake")
 
 
 def is_open(outcome: Outcome) -> bool:
-    """Return whether a mutant needs an explanation, for example because it survived."""
+    """Return whether a mutant still needs an explanation, for example because it survived."""
     if outcome.fate is Fate.EQUIVALENT:
         return outcome.kind in CATALOGUED
     return outcome.fate in (Fate.SURVIVED, Fate.INCOMPLETE)
@@ -61,7 +61,7 @@ STAYS = "This property is kept"
 
 
 def why_it_stays(checked: Property) -> str:
-    """Return why a property is kept although no mutant needs it, from its docstring. Empty if no reason is given."""
+    """Return the reason, given in a property's docstring, why the property is kept although no mutant needs it."""
     paragraphs = (inspect.getdoc(checked.function) or "").split("\n\n")
     return next((" ".join(each.split()) for each in paragraphs if each.startswith(STAYS)), "")
 
@@ -85,7 +85,8 @@ class _Table:
 
 
 def read_explained(path: Path) -> dict[str, str]:
-    """Read a TOML file that explains survivors, in tables ``[[explained]]`` with the keys ``mutant`` and ``why``.
+    """Read a TOML file that explains surviving mutants, in ``[[explained]]`` tables with the keys ``mutant`` and
+    ``why``.
 
     Returns:
         The reasons, by the names of the mutants.
@@ -110,7 +111,7 @@ def read_explained(path: Path) -> dict[str, str]:
 
 @attrs.frozen
 class Sample:
-    """A random choice of mutants.
+    """A random sample of mutants.
 
     Attributes:
         of: the number of mutants from which the sample was chosen.
@@ -122,7 +123,7 @@ class Sample:
 
 
 def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
-    """Choose mutants at random without changing their order.
+    """Choose mutants at random, and keep their order.
 
     Parameters:
         mutants: the mutants to choose from.
@@ -140,10 +141,10 @@ class Killer:
 
     Attributes:
         name: the name of the property.
-        kills: the mutants that violate it, each with the number of states of a shortest counterexample.
-        alone: the mutants that only this property kills, according to complete searches, or None if the searches ended
-            at the first violation.
-        may_be_alone: true if, for some mutant whose search ended at a limit, only this property was violated.
+        kills: the mutants that violate the property, each with the number of states in a shortest counterexample.
+        alone: the mutants that only this property kills, counting only complete searches. None if the searches ended at
+            the first violation.
+        may_be_alone: true if the search of some mutant ended at a limit and had found only violations of this property.
     """
 
     name: str
@@ -163,14 +164,14 @@ class Report:
 
     Attributes:
         spec: the spec's name.
-        way: the settings of the searches.
-        originals: the results of the unmutated spec, one for each of the bounds that mutants use.
+        way: the settings with which the mutants are searched.
+        originals: the results of the original spec, one for each set of bounds that mutants use.
         mutations: the mutations to search, in this order.
         outcomes: the outcomes of the mutants that were searched, by name.
-        refused: the functions that could not be mutated, each with the reason.
-        explained: the reasons given for survivors, by name.
-        stays: why each property, apart from witnesses, is kept even if no mutant needs it, by name. Empty for a
-            property whose docstring gives no reason.
+        refused: the functions that could not be mutated, each with the reason why.
+        explained: the given reasons why mutants survive, by the name of the mutant.
+        stays: for each property that is not a witness, the reason why it is kept even if no mutant needs it. The reason
+            is empty if the docstring of the property does not give one.
         stopped: why some mutants were not searched. Empty if all mutants were searched.
         origin: the version, date and command that made the report.
         sample: the random choice of mutations, or None if all mutations were chosen.
@@ -190,7 +191,9 @@ class Report:
 
     @property
     def extent(self) -> str:
-        """The number of mutants in words, and the total number from which a sample was chosen."""
+        """The number of mutants as text. For a sample, the text also gives the number of mutants from which it was
+        chosen.
+        """
         if self.sample is None:
             return counted(len(self.mutations), "mutant")
         return f"{len(self.mutations):,} of {counted(self.sample.of, 'mutant')}, seed {self.sample.seed}"
@@ -204,19 +207,19 @@ class Report:
 
     @property
     def fates(self) -> str:
-        """The number of mutants with each fate, in words. Explained survivors are counted separately."""
+        """The number of mutants with each outcome, in words. Explained survivors are counted separately."""
         texts = Counter(EXPLAINED if self.is_explained(each) else FATES[each.fate] for each in self.outcomes.values())
         order = [*FATES.values(), EXPLAINED]
         return ", ".join(f"{texts[text]:,} {text}" for text in order if text in texts)
 
     @property
     def counts(self) -> str:
-        """The number of mutants that were searched, in words, in total and with each fate."""
+        """The number of mutants that were searched, as text: the total, and the number with each outcome."""
         return f"{counted(len(self.outcomes), 'mutant')}: {self.fates}" if self.outcomes else "no mutant was searched"
 
     @property
     def unexplained(self) -> list[Outcome]:
-        """The unexplained mutants that survive or have no verdict."""
+        """The mutants without an explanation that survive or have no verdict."""
         return [each for each in self.shown if is_open(each) and not self.is_explained(each)]
 
     @property
@@ -236,7 +239,9 @@ class Report:
             )
 
     def is_explained(self, outcome: Outcome) -> bool:
-        """Return whether a surviving mutant is explained. For kinds in `CATALOGUED`, the search must also finish."""
+        """Return whether a survivor is explained. A mutant of a kind in `CATALOGUED` must also have been searched
+        completely.
+        """
         is_unknown = outcome.fate is Fate.INCOMPLETE and outcome.kind in CATALOGUED
         return is_open(outcome) and outcome.name in self.explained and not is_unknown
 
@@ -251,7 +256,7 @@ class Report:
 
     @property
     def killers(self) -> list[Killer]:
-        """The mutants that each property kills. The properties are in the spec's order."""
+        """For each property, the mutants that it kills. The properties are in the order of the spec."""
         return [self._killer(name) for name in dict.fromkeys(it for each in self.originals for it in each.properties)]
 
     def _killer(self, name: str) -> Killer:
@@ -264,7 +269,9 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The properties (without witnesses) that never kill a mutant alone. Empty if unknown."""
+        """The properties that are never the only property to kill a mutant, excluding witnesses. Empty if this is
+        unknown.
+        """
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]
@@ -279,7 +286,9 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 if a survivor is not explained or an explained mutant is killed, 3 if incomplete, or 0."""
+        """The exit code: 1 if a survivor is unexplained or an explained mutant is killed, 3 if incomplete, and
+        otherwise 0.
+        """
         fates = {each.fate for each in self.unexplained}
         if fates - {Fate.INCOMPLETE} or self.outdated:
             return VIOLATED
@@ -287,7 +296,9 @@ class Report:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Sentences about properties that never kill a mutant alone, and properties whose premise is never true."""
+        """Sentences about properties that are never needed to kill a mutant, and about properties whose premise is
+        never true.
+        """
         for each in self.originals:
             if each.left_out:
                 where = f" with {each.changes}" if each.changes else ""
@@ -302,8 +313,8 @@ class Reports:
 
     Attributes:
         every: the reports, one for each spec that was searched.
-        of_several: whether several specs were requested. If so, the JSON object contains all reports under
-            ``reports`` and the exit code of the run. Otherwise it is the object of the only report.
+        of_several: whether several specs were requested. If so, the JSON object contains all reports under ``reports``
+            and the exit code of the run. Otherwise, the JSON object is that of the single report.
     """
 
     every: tuple[Report, ...]
@@ -311,10 +322,11 @@ class Reports:
 
 
 def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
-    """Yield sentences about properties that are never the only property to kill a mutant, and why they are kept.
+    """Yield sentences about properties that are never the only property to kill a mutant, with the reasons to keep
+    them.
 
     Parameters:
-        reports: all reports of a run. If one was stopped, there are no sentences.
+        reports: all reports of a run. If any of them was stopped early, no sentences are yielded.
     """
     if any(report.stopped for report in reports):
         return
@@ -329,14 +341,16 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """Return the changed line or the changed bounds of a mutant. Empty if there are neither."""
+    """Return the changed line or the changed bounds of a mutant. Empty if the mutant changes neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
 
 
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
-    """Return the properties that kill a mutant, with the lengths of the counterexamples, or why it survives."""
+    """Return the properties that kill a mutant, with the lengths of their counterexamples, or the reason why it
+    survives.
+    """
     parts = [
         f"{name} ({counted(states, 'state')})" if states else f"{name} (never shown)"
         for name, states in outcome.violated.items()
@@ -349,7 +363,7 @@ def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
 
 
 def report_object(report: Report) -> dict[str, object]:
-    """Return a report as a JSON object, which `resumed` can read."""
+    """Return a report as a JSON object that `resumed` can read."""
     mutations = {each.name: each for each in report.mutations}
     return {
         "spec": report.spec,
@@ -388,7 +402,7 @@ def _outcome_object(outcome: Outcome, mutation: Mutation, why: str | None) -> di
 
 
 def worst(reports: Sequence[Report]) -> int:
-    """Return the exit code for several reports."""
+    """Return the most severe exit code of several reports."""
     codes = [report.exit_code for report in reports]
     return next((code for code in (VIOLATED, INCOMPLETE) if code in codes), AS_EXPECTED)
 
@@ -400,7 +414,7 @@ def reports_object(reports: Reports) -> dict[str, object]:
 
 
 def _difference(name: str, value: object) -> str:
-    """Return the message for a saved report that cannot be resumed because a setting has another value."""
+    """Return the message for a saved report that cannot be resumed because a setting has changed."""
     match name:
         case "code":
             return "the code has changed since it was written"
@@ -412,7 +426,7 @@ def _difference(name: str, value: object) -> str:
 
 
 def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
-    """Read the outcomes of an earlier run that are still valid.
+    """Read the outcomes of an earlier run that still apply.
 
     Parameters:
         path: a file with a JSON object of `reports_object`.
@@ -421,8 +435,8 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
         code: the digest of the spec's current code.
 
     Returns:
-        The outcomes by the names of the mutants, without incomplete outcomes. Empty if the file has reports on several
-        specs, but not on this spec.
+        The outcomes by the names of the mutants, excluding incomplete outcomes. Empty if the file has reports on
+        several specs and none of them is this spec.
 
     Raises:
         LeadlineError: if the file cannot be read, or if its spec, code or settings differ from those of this run.

@@ -57,7 +57,7 @@ def assert_holds(
     if result.verdict is Verdict.VIOLATED:
         raise AssertionError(f"{where}: {violations(result, '{} is violated', '{} is never shown')}{_shown(result)}")
     if result.verdict is Verdict.INCOMPLETE and not allow_incomplete:
-        raise AssertionError(f"{where} is incomplete, which proves nothing: {result.reason}")
+        raise AssertionError(f"{where}: the search is incomplete, so it proves nothing: {result.reason}")
     return result
 
 
@@ -99,7 +99,7 @@ def assert_violated(
     if item.verdict is Verdict.INCOMPLETE:
         raise AssertionError(f"{where} is incomplete: {result.reason}")
     if item.verdict is Verdict.HOLDS:
-        raise AssertionError(f"{where} holds: {result.statistics.distinct:,} states were searched")
+        raise AssertionError(f"{where} is not violated in any of {result.statistics.distinct:,} states")
     if not item.traces:
         raise AssertionError(f"{where} is a witness that is never shown, so there is no trace")
     trace = item.traces[0]

@@ -26,8 +26,8 @@ FIRST = (*SLOW, "test_cli_check.py", "test_kafka_mutants.py", "test_kafka_answer
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the tests, and mark those that need Spark, a browser or minutes."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort the tests, mark those that need Spark, a browser or minutes, and leave out those on real brokers."""
     items.sort(key=lambda item: item.path.name not in FIRST)
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -38,13 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
         if item.path.name in SLOW:
             item.add_marker("slow")
+    if "real" not in config.getoption("markexpr"):
+        left_out = [item for item in items if item.get_closest_marker("real")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("real")]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def modules_have_one_name() -> Iterator[None]:
     """No file of ours is imported as a top-level module too, as pytest's path would allow."""
     yield
-    ours = {name for name in ("checker", "model", "invariants", "reports") if name in sys.modules}
+    ours = {name for name in ("checker", "model", "invariants", "brokers", "reports") if name in sys.modules}
     assert ours == set(), "import these as parts of leadline"
 
 

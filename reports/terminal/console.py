@@ -32,8 +32,8 @@ def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Co
 
     Parameters:
         stderr: true for standard error.
-        live: true if lines are overwritten, as for progress. This needs control characters, so all text that is
-            printed must already be `visible`.
+        live: true if lines are overwritten, for example to show progress. Overwriting needs control characters, so all
+            text that is printed must already be `visible`.
         quiet: true if the console prints nothing.
     """
     stream = sys.stderr if stderr else sys.stdout
@@ -52,7 +52,7 @@ def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Co
 
 
 class WholeConsole(Console):
-    """A console that does not cut off long lines, and raises an error when its output is closed."""
+    """A console that does not cut off long lines, and that raises an error when its output is closed."""
 
     def print(self, *objects: object, **options: Any) -> None:
         """Print without cutting off lines that are longer than the terminal is wide."""
@@ -96,7 +96,7 @@ def is_plain(out: Console) -> bool:
 
 @attrs.frozen
 class WrappedBounds:
-    """Text with bounds, which may also wrap after commas, so that names that fit in a line are not broken.
+    """Text with bounds, which may also wrap after commas. Therefore a name that fits in a line is never broken.
 
     It is not a subclass of `Text`, because `rich` would join it with neighbouring texts and apply its own wrapping.
     """

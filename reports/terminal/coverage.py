@@ -25,7 +25,9 @@ from leadline.reports.terminal.console import empty_table
 
 
 def coverage_view(run: RunView, covered: CoverageCounts) -> Iterator[RenderableType]:
-    """Yield the coverage by action instance, premise, witness and field, and the functions that were not fully run."""
+    """Yield the coverage of action instances, premises, witnesses and fields, and the functions that were not fully
+    executed.
+    """
     table = empty_table("coverage", (*instance_columns(run), "taken", "new states"), numbers=3)
     for name, instance in covered.instances.items():
         counts = (f"{count:,}" for count in (instance.enabled, instance.generated, instance.distinct))

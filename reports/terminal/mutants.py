@@ -30,9 +30,10 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
 
 @contextmanager
 def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
-    """Show progress on standard error: one updated line on a terminal, otherwise a new line every `LINE_SECONDS`.
+    """Show progress on standard error. On a terminal, one line is updated; otherwise a line is added every
+    `LINE_SECONDS`.
 
-    The progress is shown without a thread, because processes are forked at the same time.
+    No thread is used, because processes are forked at the same time.
     """
     out = console(stderr=True)
     due = time.monotonic() + LINE_SECONDS
@@ -100,7 +101,7 @@ def _killers_table(report: Report) -> Table:
 
 
 def _shortened(names: list[str]) -> list[str]:
-    """Return the first `MOST_NAMES` names, and a phrase with the number of further names."""
+    """Return the first `MOST_NAMES` names, followed by the number of further names."""
     left_out = len(names) - MOST_NAMES
     return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
 

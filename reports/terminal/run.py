@@ -40,7 +40,9 @@ def heading(spec: Spec[object], engine: str, settings: Mapping[str, object]) -> 
 
 
 def result_view(run: RunView) -> RenderableType:
-    """Return the view of a result: the verdicts on properties and run, and the counts, in total and by action."""
+    """Return the view of a result: the verdicts on the properties and the run, and the counts in total and by
+    action.
+    """
     parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
     parts += [_actions_table(run), _verdict_line(run)]
     parts += map(Text, explanations(run))
@@ -54,7 +56,7 @@ def result_view(run: RunView) -> RenderableType:
 
 
 def _learning(run: RunView) -> Learning | None:
-    """Return the learning of the compiled engine; None if the state space is too small to judge it."""
+    """Return the counts of the compiled engine's learning, or None if the state space is too small to judge them."""
     return run.statistics.learning if run.statistics.distinct > FEW_STATES else None
 
 

@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from leadline.checker.result import Result, Verdict
+from leadline.checker.result import Result
 from leadline.checker.trace import Trace
+from leadline.invariants.promises import violations
 from leadline.reports.terminal.console import PlainLines, WholeConsole, WrappedBounds, is_plain
 from leadline.reports.traces.story import Frame, Story, story_of
 
@@ -28,7 +29,8 @@ MOST_STATES = 1_000
 
 
 def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
-    """Return the view of a trace: each step in words, then the rows of the state, with the changed cells marked.
+    """Return the view of a trace: for each step, its text and the rows of the next state, with the changed cells
+    marked.
 
     Columns that do not fit in the terminal are shown on separate lines below each row. If a trace has more than
     `MOST_STATES` states, the first state and the last ones are shown.
@@ -71,7 +73,9 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
 
 
 def turning_points(story: Story) -> Iterator[RenderableType]:
-    """Yield a table of the events that decided a trace's outcome, unless the violation is the only event."""
+    """Yield a table of the events that decided the outcome of a trace. Yield nothing if the violation is the only
+    event.
+    """
     if len(story.happened) < 2:
         return
     yield Text("\nwhat happened", style="bold")
@@ -109,7 +113,7 @@ def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -
 
 
 def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[RenderableType]:
-    """Yield the view of a state with only the rows that its step changed."""
+    """Yield the view of a state, with only the rows that the preceding step changed."""
     yield _step_title(number, count, frame)
     for row in dict.fromkeys(row for row in frame.rows if any(row == touched for touched, _ in frame.changed)):
         yield _row(frame, row, 0, {}, plain)
@@ -127,7 +131,7 @@ def plain_text(trace: Trace[object]) -> str:
 
 
 def show_traces(out: Console, result: Result, *, only: int | None = None, titled: bool = True) -> None:
-    """Print the counterexamples to the first violated property of a result.
+    """Print the counterexamples to the first violated property of a result, in the order of `violations`.
 
     Parameters:
         out: the console to print on.
@@ -135,8 +139,8 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
         only: the number of counterexamples to print. By default, all are printed.
         titled: true to show the spec and its bounds with each counterexample.
     """
-    violated = (item.traces for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces)
-    for trace in next(violated, ())[:only]:
+    first = next(iter(violations(result)), None)
+    for trace in first.traces[:only] if first is not None else ():
         out.print(story_view(story_of(trace), plain=is_plain(out), width=out.width, titled=titled))
         out.print()
 
@@ -161,7 +165,9 @@ def _step_title(number: int, count: int, frame: Frame, story: Story | None = Non
 
 
 def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[RenderableType]:
-    """Yield the cells of a row that are not empty or have changed, each on a separate line, wrapped if necessary."""
+    """Yield the cells of a row that are not empty or that have changed. Each cell is on a separate line, wrapped if
+    necessary.
+    """
     for column in columns:
         text, changed = frame.rows[row].columns.get(column, ""), (row, column) in frame.changed
         if not text and not changed:

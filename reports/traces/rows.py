@@ -60,7 +60,7 @@ def written(value: object) -> str:
 
 
 def rows_of_file(values: dict[str, Json]) -> Rows:
-    """Return the rows of a state in a trace file whose spec is not available. Each record is a row."""
+    """Return the rows of a state in a trace file whose spec is not available. Each record is shown as a row."""
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
 

@@ -16,11 +16,11 @@ Clock = dict[str, int]
 
 
 def shiviz(story: Story) -> str:
-    """Return a trace as a ShiViz log, which has the host, the vector clock and a description of each event.
+    """Return a trace as a ShiViz log, which contains the host, the vector clock and a description of each event.
 
-    An event follows the earlier events of its row and the events that sent the messages that it receives. If a step
-    happens in several rows without messages between them, the row that acts comes first. A row that a step only reads
-    does not follow the remaining rows.
+    An event is ordered after the earlier events of its row, and after the events that sent the messages that it
+    receives. If a step happens in several rows without messages between them, the event of the acting row comes first.
+    An event of a row that the step only reads is not ordered after the events of the remaining rows.
     """
     diagram = story.diagram
     clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
@@ -45,9 +45,10 @@ def shiviz(story: Story) -> str:
 
 
 def _acting_first(diagram: SpaceTime, number: int) -> tuple[str, ...]:
-    """Return the rows in which a step happened, beginning with the row that acts.
+    """Return the rows in which a step happened. The acting row comes first.
 
-    The acting row receives an earlier message, or else changes. The row of values outside components comes last.
+    The acting row is a row that receives an earlier message. If there is none, it is a row that changes. The row for
+    values outside of components comes last.
     """
     touched = diagram.touched[number]
     arriving = [each for each in diagram.deliveries if each.arrives and each.ended == number]

@@ -1,6 +1,7 @@
 """Space-time diagrams: the rows in which each step of a trace happened, and the messages between them.
 
-The messages are those of the spec's drawing. Without a drawing, a step happens in the rows that it changes.
+The spec's drawing function gives the messages. If there is no such function, a step happens in the rows that it
+changes.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """Yield a phrase for each row that loses cells in a step, such as the records of a truncated log."""
+    """Yield a phrase for each row that loses cells in a step, for example because its log is truncated."""
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
         if held[kept:]:

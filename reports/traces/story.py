@@ -28,10 +28,10 @@ class Frame:
 
     Attributes:
         label: the action with its parameters. Empty for the initial state.
-        sentence: the step in words. Empty if the action has no sentence.
-        losses: the cells that the step removed, in words. Empty if the step removed no cells.
+        sentence: a sentence that describes the step. Empty if the action has no sentence.
+        losses: a text about the cells that the step removed. Empty if the step removed no cells.
         rows: the state's rows.
-        changed: the columns whose texts differ from the frame before, as (row, column).
+        changed: the cells whose texts differ from the previous frame, as pairs of a row and a column.
         under_way: the messages in flight.
         sent: the messages in flight that the step sent.
         lost: the messages that were lost in the step.
@@ -48,7 +48,7 @@ class Frame:
 
     @property
     def words(self) -> str:
-        """The complete step in words, with the cells that the step removed."""
+        """A text that describes the complete step, with the cells that the step removed."""
         return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
 
 
@@ -63,7 +63,8 @@ class Story:
         diagram: the space-time diagram.
         happened: the events that decided the outcome, in order. The last event is the violation or the witness.
         trace: the trace, or None if its spec is not available.
-        ending: paragraphs on the meaning of the trace, the reason why its end is wrong, and the source of the rule.
+        ending: paragraphs that give the meaning of the trace, the reason why its end is wrong, and the source of the
+            rule.
     """
 
     title: str
@@ -75,13 +76,15 @@ class Story:
     trace: Trace[object] | None = attrs.field(default=None, eq=False, repr=False)
 
     def turns(self, state: int) -> tuple[Event, ...]:
-        """Return the events at a state (counted from 0) that decided the outcome. Each label is returned only once."""
+        """Return the events in a state (counted from 0) that decided the outcome. Each label is returned only once."""
         return tuple(
             {event.label: event for event in reversed(self.happened) if event.state == state and event.label}.values()
         )[::-1]
 
     def explanations(self, state: int) -> tuple[str, ...]:
-        """Return the explanations of a state, counted from 0, except for the last event, which `ending` explains."""
+        """Return the explanations of a state (counted from 0), except that of the last event, which `ending`
+        explains.
+        """
         return tuple(event.text for event in self.happened[:-1] if event.state == state)
 
 
@@ -108,10 +111,10 @@ def story_of(trace: Trace[Any]) -> Story:
 
 
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
-    """Return the events that decided the outcome of a trace, and the violation or the witness at its end.
+    """Return the events that decided the outcome of a trace. The last event is the violation or the witness.
 
-    The spec's drawing function returns the events. If there is no such function, the events are the steps that wrote
-    values that the property or later steps read.
+    The spec's drawing function gives the events. If there is no such function, the events are the steps that wrote a
+    value that the property or a later step reads.
     """
     about = trace.about
     if about is None:
@@ -165,7 +168,7 @@ def _title(spec: str, bounds: Mapping[str, object]) -> str:
 
 def ending_of(name: str, kind: Kind, sentence: str) -> str:
     """Return a sentence on the result that the end of a trace shows for a property."""
-    return f"{name} is {'shown' if kind.is_witness else 'violated'}: {sentence}"
+    return f"{name} is shown: {sentence}" if kind.is_witness else f"{name} is violated: it requires that {sentence}"
 
 
 def _frames(

@@ -23,7 +23,8 @@ def commit() -> str:
         return subprocess.run(["git", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False).stdout
 
     name = git("rev-parse", "--short=7", "HEAD").strip() or "unknown"
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", "checker", "model", "invariants", "reports")
+    packages = ("checker", "model", "invariants", "brokers", "reports")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", *packages)
     others = [line for line in changed.splitlines() if not line.endswith("reports/pages/figures.md")]
     return f"{name}, with uncommitted changes" if others else name
 

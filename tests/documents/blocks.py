@@ -20,6 +20,7 @@ DOCUMENTS = (
     "model/README.md",
     "invariants/README.md",
     "reports/README.md",
+    "brokers/README.md",
 )
 
 

@@ -1,4 +1,4 @@
-"""Imports go one way, as the design has it: checker, model, invariants, reports."""
+"""Imports go one way, as the design has it: checker, model, invariants or brokers, reports."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import networkx as nx
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-PACKAGES = ("checker", "model", "invariants", "reports")
+PACKAGES = ("checker", "model", "invariants", "brokers", "reports")
 MAY_IMPORT = {
     "checker": {"checker"},
     "model": {"checker", "model"},
     "invariants": {"checker", "model", "invariants"},
-    "reports": {"checker", "model", "invariants", "reports"},
+    "brokers": {"checker", "model", "brokers"},
+    "reports": {"checker", "model", "invariants", "brokers", "reports"},
 }
 FOR_PEOPLE = {"cattrs", "click", "rich"}
 FOR_SEARCHING = {"hypothesis", "networkx"}
@@ -23,6 +24,7 @@ MAY_NOT_USE = {
     "checker": FOR_PEOPLE,
     "model": FOR_PEOPLE | FOR_SEARCHING,
     "invariants": FOR_PEOPLE | FOR_SEARCHING,
+    "brokers": FOR_PEOPLE | FOR_SEARCHING,
     "reports": FOR_SEARCHING,
 }
 
@@ -140,3 +142,16 @@ def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
         module for module in FILES for imported, _ in imports_of(module) if imported == "leadline.invariants.catalog"
     }
     assert knowing == {"leadline.reports.loading", "leadline.reports.cli.specs", "leadline.reports.answers.readings"}
+
+
+def test_only_the_command_line_imports_brokers_and_only_when_it_needs_them() -> None:
+    importing = {
+        (module, at_once)
+        for module in FILES
+        for imported, at_once in imports_of(module)
+        if package_of(imported) == "brokers" and package_of(module) != "brokers"
+    }
+    assert [module for module, _ in importing if not module.startswith("leadline.reports.cli.")] == []
+    commands = {"leadline.reports.cli.brokers", "leadline.reports.cli.reproduce"}  # imported when they run
+    assert [module for module, at_once in importing if at_once and module not in commands] == []
+    assert [module for module in FILES if commands & {imported for imported, _ in imports_of(module)}] == []

@@ -126,7 +126,7 @@ def test_without_a_suite_in_the_folder_nothing_is_run(folder: Path, project: str
     )
     assert (shipped.code, shipped.err) == (0, "")
     assert shipped.lines[0].startswith("ok    stairs.py:spec  holds")
-    assert (both.code, both.complaint) == (2, "--shipped runs the shipped suite: leave out FILE or --shipped")
+    assert (both.code, both.complaint) == (2, "--shipped cannot be used with FILE: pass only one of them")
 
 
 def test_a_named_file_is_run_and_its_paths_are_relative_to_its_folder(folder: Path, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_each_verdict_can_be_expected(folder: Path) -> None:
 def test_of_the_expected_violations_only_the_first_shows_its_trace(folder: Path) -> None:
     run = run_suite(folder, HOLDS + VIOLATED + VIOLATED)
     assert (run.code, shown_traces(run)) == (0, 1)
-    assert "third_step_free is violated: nobody is on the third step" in run.lines
+    assert "third_step_free is violated: it requires that nobody is on the third step" in run.lines
     assert "    the climber is on step 3" in run.lines
 
 
@@ -318,9 +318,9 @@ MISTAKES = {
     ),
     "a violation of what is not checked": (
         f'{VIOLATED}properties = ["on_stairs"]',
-        ": violates = 'third_step_free' is not one of its properties",
+        ": violates = 'third_step_free' is not a property of this check",
     ),
-    "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ': expect = "holds" needs engine = "explore", '),
+    "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ': expect = "holds" requires engine = "explore", '),
     "an impossible limit": (
         f"{HOLDS}max_states = 0",
         ": limit max_states=0 is out of range: it must be an integer greater than 0",

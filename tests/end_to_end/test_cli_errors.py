@@ -41,18 +41,18 @@ NAMES = {
     "explore atomic/kip-1O1": "unknown spec 'atomic/kip-1O1': did you mean 'atomic/kip-101'",
     "fuzz atomic/kip320": "unknown spec 'atomic/kip320': did you mean 'atomic/kip-320'",
     "specs kip-101": "unknown spec 'kip-101': did you mean 'rpc/kip-101' or 'atomic/kip-101'",
-    "explore something": "unknown spec 'something' (`leadline specs` lists them)",
+    "explore something": "unknown spec 'something' (`leadline specs` lists all specs)",
     "explore kafka/3.77": "unknown spec 'kafka/3.77': did you mean 'kafka/3.7'",
     "explore kafka/3.7 --rule elr=offf": "rule elr has no value 'offf': did you mean 'off'",
     "explore kafka/3.7 --rule erl=on": "unknown rule 'erl': did you mean 'elr'",
     "explore kafka/3.7 --rule elr": "cannot read the rule 'elr': write rule=value, as in elr=on",
     "explore kafka/3.7 --rule elr=on --rule elr=off": "rule elr is given twice",
-    "explore kafka/3.7 --rule x=y": "unknown rule 'x' (`leadline specs kafka/4.1` lists them)",
+    "explore kafka/3.7 --rule x=y": "unknown rule 'x' (`leadline specs kafka/4.1` lists all rules)",
     "explore atomic/kip-101 --rule elr=on": "atomic/kip-101 has no rules that can be changed",
     "explore stairs.py --rule elr=on": "stairs.py has no rules that can be changed",
     "explore stairs.py:spec --rule elr=on": "stairs.py:spec has no rules that can be changed",
     "specs kafka/9.9": "unknown spec 'kafka/9.9': did you mean 'kafka/4.1'",
-    "bugs NOPE": "unknown bug 'NOPE' (`leadline bugs --list` lists them)",
+    "bugs NOPE": "unknown bug 'NOPE' (`leadline bugs --list` lists all bugs)",
     "bugs KAFKA-1314": "unknown bug 'KAFKA-1314': did you mean 'KAFKA-13141'",
     "explore atomic/kip-101 -i strong_irs": "atomic/kip-101 has no property 'strong_irs': did you mean 'strong_isr'",
     "fuzz atomic/kip-101 -i hw_monotone": "atomic/kip-101 has no property 'hw_monotone': did you mean 'hw_monotonic'",
@@ -237,11 +237,11 @@ MISBEHAVIOUR = {
     ),
     "an initial state that is not hashable": (
         STAIRS.replace("Climber(0, bounds.top)", "Climber([0], bounds.top)"),
-        ("a state must be hashable, but Climber.height holds a list",),
+        ("a state must be hashable, but Climber.height contains a list",),
     ),
     "a next state that is not hashable": (
         with_up("yield evolve(state, height=[1])"),
-        ("action up(foot=left)", "must be hashable", "Climber.height holds a list"),
+        ("action up(foot=left)", "must be hashable", "Climber.height contains a list"),
     ),
     "a next state of another class": (
         with_up("yield 3"),
@@ -353,7 +353,7 @@ def test_a_full_disk_loses_no_result(folder: Path) -> None:
     outputs = ("--trace-out", "traces", "--json", "result.json", "--html", "page.html")
     done = with_small_files("explore", "stairs.py", "-b", "top=3", "--engine", "oracle", *outputs, folder=folder)
     assert done.returncode == 2
-    assert "third_step_free is violated: nobody is on the third step" in done.stdout
+    assert "third_step_free is violated: it requires that nobody is on the third step" in done.stdout
     assert "violated: third_step_free" in done.stdout
     trace = "traces/stairs.py-spec-top3-third_step_free.itf.json"
     failed = "; ".join(f"cannot write {name}: File too large" for name in (trace, "result.json", "page.html"))

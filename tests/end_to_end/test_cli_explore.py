@@ -143,6 +143,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "activity": "",
         "diagnosis": None,
         "known_bugs_outside": [],
+        "sought": [],
         "states_per_depth": [1, 1, 1],
         "distinct_states_by_second": None,
         "properties": [
@@ -491,14 +492,30 @@ def test_of_several_violated_properties_only_the_first_is_shown_with_a_trace(tmp
     run = call("explore", "kafka/2.8", "-b", "acks=all", "--diagnose", "0", folder=tmp_path)
     assert run.code == 1
     assert run.out.count("the initial state") == 1
-    assert "follower_reads is violated: " in run.out
+    assert "committed_never_lost is violated: " in run.out
     text = " ".join(run.out.split())
-    assert "`-i leader_candidates_complete` shows one to leader_candidates_complete" in text
-    assert "promises to users that were not decided: committed_never_lost, acked_never_lost, " in text
-    assert "`-i committed_never_lost` checks only committed_never_lost" in text
+    assert "`-i acked_never_lost` shows one to acked_never_lost" in text
+    assert "checked first (committed_never_lost, acked_never_lost, durable_as_promised, " in text
+    assert "the search ended at the first violation of one of them" in text
+    assert "promises to users that were not decided: reads_monotonic, reads_not_taken_back; " in text
+    assert "`-i reads_monotonic` checks only reads_monotonic" in text
     alone = call("explore", "kafka/2.8", "-b", "acks=all", "-i", "follower_reads", "--diagnose", "0", folder=tmp_path)
     assert "shows one to" not in alone.out
+    assert "checked first" not in alone.out
     assert "promises to users" not in alone.out
+
+
+def test_what_is_violated_by_design_does_not_end_the_search_and_comes_last(tmp_path: Path) -> None:
+    run = call("explore", "kafka/2.8", "-b", "acks=1", "--diagnose", "0", "--json", "r.json", folder=tmp_path)
+    text = " ".join(run.out.split())
+    assert run.code == 1
+    assert "committed_never_lost is violated: " in run.out
+    assert "acked_never_lost is violated by design" in text
+    assert text.count("acked_never_lost, KAFKA") == 0
+    written = json.loads((tmp_path / "r.json").read_text())
+    lengths = {item["name"]: item["trace_length"] for item in written["properties"] if item["verdict"] == "violated"}
+    assert lengths["acked_never_lost"] < lengths["follower_reads"] < lengths["committed_never_lost"]
+    assert "acked_never_lost" not in written["sought"]
 
 
 def _explained(folder: Path, spec: str, bounds: str, name: str) -> str:

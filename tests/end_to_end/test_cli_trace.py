@@ -124,8 +124,8 @@ step 10  violated   offset 0 is below the high watermark 1 of broker 0, which ha
        broker 0    leads       1       0 1   m0@1 ┃   1    1
        broker 1    follows 0   1*      0*    ┃*       0    0*
 
-strong_isr is violated: for each broker that believes it leads, all members of the quorum's ISR,
-from which leaders are elected, have the same records below its high watermark
+strong_isr is violated: it requires that for each broker that believes it leads, all members of the
+quorum's ISR, from which leaders are elected, have the same records below its high watermark
     offset 0 is below the high watermark 1 of broker 0, which has m0@1 there; broker 1 of the
     quorum's ISR has no record there
     source: seed 004: a leader elected from the ISR has every record below HW; TLA+ specification,
@@ -179,7 +179,7 @@ def test_a_trace_on_an_own_spec_shows_the_offending_value_and_the_source(climb: 
         "              height   top",
         "       state  3*       3",
         "",
-        "third_step_free is violated: nobody is on the third step",
+        "third_step_free is violated: it requires that nobody is on the third step",
         "    the climber is on step 3",
         "",
     ]
@@ -383,8 +383,14 @@ BROKEN: dict[str, tuple[Edit, str]] = {
         lambda content: content["states"].__setitem__(3, 3),
         "loss.itf.json is not an ITF trace: state 3 is not a JSON object",
     ),
-    "no states": (lambda content: content["states"].clear(), "loss.itf.json is not an ITF trace: it has no states"),
-    "no vars": (lambda content: content.pop("vars"), 'loss.itf.json is not an ITF trace: it lacks "vars" or "states"'),
+    "no states": (
+        lambda content: content["states"].clear(),
+        "loss.itf.json is not an ITF trace: the trace has no states",
+    ),
+    "no vars": (
+        lambda content: content.pop("vars"),
+        'loss.itf.json is not an ITF trace: "vars" or "states" is missing',
+    ),
 }
 
 
@@ -411,7 +417,7 @@ def test_a_file_cut_in_half_ends_in_2_with_the_line_where_it_ends(folder: Path, 
     [
         (b"", "is not valid JSON: Expecting value at line 1"),
         (b"\xff\xfe\x00", "is not a trace file: it is not UTF-8 text"),
-        (b"[1, 2]", 'is not an ITF trace: it lacks "vars" or "states"'),
+        (b"[1, 2]", 'is not an ITF trace: "vars" or "states" is missing'),
         (b"[" * 100_000, "is not a trace file: "),
     ],
     ids=["empty", "binary", "a list", "too deep"],

@@ -48,7 +48,7 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
         " 5/5  process 0 takes the lock and goes in  [violated]",
         "       enter(process=0)",
         "       process 0           inside*",
-        "mutual_exclusion is violated: at most one process is inside",
+        "mutual_exclusion is violated: it requires that at most one process is inside",
     )
 
     for saved in (file, f"fuzzed/{name}.py-spec-seed0-mutual_exclusion.itf.json"):

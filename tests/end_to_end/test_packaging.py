@@ -60,9 +60,9 @@ def metadata(wheel: Path) -> Message:
         return HeaderParser().parsestr(archive.read(name).decode("utf-8"))
 
 
-def test_the_wheel_has_the_four_packages_whole_the_suite_and_the_licence(wheel: Path) -> None:
+def test_the_wheel_has_the_packages_whole_the_suite_and_the_licence(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    packages = ("checker", "invariants", "model", "reports")
+    packages = ("brokers", "checker", "invariants", "model", "reports")
     sources = {path.relative_to(PROJECT) for package in packages for path in (PROJECT / package).rglob("*.py")}
     assert {f"leadline/{source}" for source in sources} | {"leadline/__init__.py", "leadline/__main__.py"} <= names
     data = ("suite.toml", "html/page.html", "html/page.css", "html/page.js")
@@ -88,10 +88,10 @@ def test_the_wheel_says_what_it_needs_and_what_it_is(metadata: Message) -> None:
 
 
 def test_what_is_installed_is_imported_and_not_the_checkout(installed: Path, tmp_path: Path) -> None:
-    names = ("leadline", *(f"leadline.{name}" for name in ("checker", "invariants", "model", "reports")))
+    names = ("leadline", *(f"leadline.{name}" for name in ("brokers", "checker", "invariants", "model", "reports")))
     code = f"import sys, {', '.join(names)}; print(*(sys.modules[name].__file__ for name in {names}))"
     files = run(installed / "python", "-c", code, folder=tmp_path).split()
-    assert len(files) == 5
+    assert len(files) == 6
     assert all(Path(file).is_relative_to(installed.parent) for file in files)
 
 

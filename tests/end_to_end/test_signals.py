@@ -14,7 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from leadline.brokers.releases import broker_release
 from leadline.reports.cli.app import COMMANDS
+from tests.brokers import fake_java
 from tests.disks.data_directories import Disk, Log, batch
 from tests.suite.command import COMMAND, STAIRS, environment, interrupted, run_leadline, write
 
@@ -110,6 +112,7 @@ bounds = {}
 
 LONG = {
     "answers": ["answers", "suite.toml"],
+    "brokers": ["brokers", "4.1.1", "--try"],
     "check": ["check", "suite.toml"],
     "diff": ["diff", "slow.py", "slow.py"],
     "explore": ["explore", "slow.py"],
@@ -125,13 +128,24 @@ LONG = {
 }
 """A run of a command that is in the middle of something long when the file `begun` is there."""
 
-SHOWN = {"audit": r"of 700 partitions", "bugs": r"kafka/"}
+OPTIONS = {
+    "advise": ["--from", "2.8", "--to", "3.0", "--config", "broker.properties"],
+    "audit": ["disk", "--workers", "1"],
+}
+"""The arguments of commands that take no spec."""
+
+SHOWN = {"advise": r"kafka/", "audit": r"of 700 partitions", "bugs": r"kafka/"}
 """What commands that take no spec show on a terminal when they are in the middle of something long."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_ends_on_one_signal(command: str, number: signal.Signals, folder: Path) -> None:
+def test_every_command_ends_on_one_signal(
+    command: str, number: signal.Signals, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = fake_java.install(folder, broker_release("4.1.1"), hangs=folder / "begun")
+    for name in ("JAVA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, java[name])
     write(folder, loads="open('begun', 'w').close()\nimport time\ntime.sleep(60)\n", fast=STAIRS)
     (folder / "suite.toml").write_text(SUITE)
     (folder / "matrix.toml").write_text(MATRIX)
@@ -140,8 +154,8 @@ def test_every_command_ends_on_one_signal(command: str, number: signal.Signals, 
         disk = Disk(folder / "disk", 1)
         disk.logs = {("many", index): Log([(0, [batch(0)])], None, 1, 1) for index in range(700)}
         disk.write()
-        arguments = (command, "disk", "--workers", "1") if command == "audit" else (command,)
-        run = interrupted(*arguments, folder=folder, when=SHOWN[command], number=number)
+        (folder / "broker.properties").write_text("zookeeper.connect=host\nmin.insync.replicas=2\n")
+        run = interrupted(command, *OPTIONS.get(command, ()), folder=folder, when=SHOWN[command], number=number)
         assert run.code == 3, run
         return
     process = started(*LONG[command], folder=folder)

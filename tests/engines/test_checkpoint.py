@@ -355,7 +355,7 @@ def test_values_that_look_alike_are_refused(tmp_path: Path) -> None:
 
     spec = Spec(name="silent", initial_states=lambda bounds: [Holds(Silent(0))], actions=[speak])
     result = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert result.note.endswith("a checkpoint cannot save Silent(), which looks like a different value")
+    assert result.note.endswith("a checkpoint cannot save Silent(), because a different value has the same hash")
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
         learning.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
     folder = tmp_path / "saved"
     learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
-    with pytest.raises(LeadlineError, match="already holds a search: continue it with --resume"):
+    with pytest.raises(LeadlineError, match="already contains a search: continue it with --resume"):
         learning.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     (folder / "parents.bin").write_bytes(b"")
     with pytest.raises(LeadlineError, match=r"parents.bin is damaged: the file is too short"):
@@ -546,7 +546,7 @@ def test_what_no_search_can_have_saved_is_refused_whatever_its_checksums(
     )
     rewritten(folder, IMPOSSIBLE[what])
     with pytest.raises(
-        LeadlineError, match=r"is damaged: |cannot be resumed, because the spec or its data has changed: "
+        LeadlineError, match=r"is damaged: |cannot be resumed because the spec or its data has changed: "
     ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
@@ -593,7 +593,7 @@ def test_the_interval_is_an_option(tmp_path: Path) -> None:
         == 0
     )
     alone = run_leadline("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
-    assert "--checkpoint-every needs --checkpoint or --resume" in alone.complaint
+    assert "--checkpoint-every requires --checkpoint or --resume" in alone.complaint
 
 
 # --- other users ---

@@ -5,6 +5,7 @@ For counterexamples, see `test_traces.py`.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +14,9 @@ import attrs
 import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict, action
+from leadline.checker.engines import ENGINES
 from leadline.checker.engines.oracle import explore
-from leadline.checker.result import ActionCount, Statistics
+from leadline.checker.result import FIRST_VIOLATION, ActionCount, Statistics
 from leadline.checker.settings import DEFAULT
 from tests.specs.machines import (
     all_at_limit,
@@ -294,6 +296,21 @@ def test_keep_going_exhausts_the_space_after_a_violation() -> None:
     assert (counts(result), result.exhausted) == ((4, 4, 4, 0), True)
     assert verdicts(result) == {"no_bad_node": "violated", "no_bad_step": "violated", "good_node": "holds"}
     assert path(result.of("no_bad_node").traces[0]) == "ab"
+
+
+@pytest.mark.parametrize("engine", ["oracle", "compiled"])
+def test_only_a_violation_of_what_is_sought_ends_a_search(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = walks("axb bxc cxd dxe", no_bad_node, no_bad_step, good_node, bad="b", bad_steps="cd", good="d")
+    search = functools.partial(ENGINES[engine], drawn)
+    first = search(Limits(sought=("no_bad_step",)))
+    assert verdicts(first) == {"no_bad_node": "violated", "no_bad_step": "violated", "good_node": "holds"}
+    assert (first.stop, first.statistics.distinct, first.sought) == (FIRST_VIOLATION, 4, ("no_bad_step",))
+    assert path(first.of("no_bad_node").traces[0]) == "ab"
+
+    monkeypatch.setattr("leadline.checker.result.SOUGHT_STATES", 3)
+    bounded = search(Limits(sought=("no_bad_step",)))
+    assert (bounded.stop, bounded.statistics.distinct) == (FIRST_VIOLATION, 3)
+    assert verdicts(bounded)["no_bad_step"] == "incomplete"
 
 
 def test_a_violation_in_the_last_level_leaves_nothing_to_search() -> None:

@@ -301,7 +301,7 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
         SPEC, limits, session=spark, settings=SparkSettings(work_dir=place, shards=3, tuning=SIZES)
     )
     assert first.reason == "reached depth 10"
-    with pytest.raises(LeadlineError, match="holds a search with 3 shards"):
+    with pytest.raises(LeadlineError, match="contains a search with 3 shards"):
         distributed.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, shards=2, tuning=SIZES))
     deeper = attrs.evolve(limits, depth=13)
     second = distributed.explore(SPEC, deeper, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
@@ -323,7 +323,11 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
 @pytest.mark.parametrize(
     ("spec", "limits", "message"),
     [
-        (CATALOG["atomic/kip-101"], Limits(), "holds a search of atomic/kip-279: it cannot be resumed by this search"),
+        (
+            CATALOG["atomic/kip-101"],
+            Limits(),
+            "contains a search of atomic/kip-279: it cannot be resumed by this search",
+        ),
         (
             SPEC.with_bounds({"max_epoch": 2}),
             Limits(),
@@ -338,9 +342,9 @@ def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, messag
     distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match=message):
         distributed.explore(spec, limits, settings=SparkSettings(resume=place))
-    with pytest.raises(LeadlineError, match="already holds a search: continue it with --resume"):
+    with pytest.raises(LeadlineError, match="already contains a search: continue it with --resume"):
         distributed.explore(SPEC, settings=SparkSettings(work_dir=place))
-    with pytest.raises(LeadlineError, match="does not hold a search to resume"):
+    with pytest.raises(LeadlineError, match="does not contain a search to resume"):
         distributed.explore(SPEC, settings=SparkSettings(resume=str(tmp_path / "nothing")))
 
 
@@ -351,7 +355,7 @@ def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
     ).code
     write(tmp_path, stairs=STAIRS.replace("third step", "3rd step"))
     refused = run_leadline("explore", "stairs.py", "--engine", "spark", "--resume", "w", folder=tmp_path)
-    assert "holds a search from before a change to the spec, its data or leadline" in refused.complaint
+    assert "contains a search from before a change to the spec, its data or leadline" in refused.complaint
 
 
 @pytest.mark.parametrize("fault", ["missing", "torn", "changed", "torn level"])
@@ -424,7 +428,7 @@ def test_bits_that_flip_are_noticed(spark: Session, whole: Path, pattern: str, t
             refusal = str(error)
         if refusal:
             refusals += 1
-            assert str(damaged.relative_to(place)) in refusal or f"{place} holds a search of " in refusal
+            assert str(damaged.relative_to(place)) in refusal or f"{place} contains a search of " in refusal
         else:
             assert answers(found) == expected
     assert refusals  # some bits of an Arrow file are padding
@@ -620,7 +624,11 @@ def test_workers_tasks_are_importable() -> None:
             "/nowhere",
             "SPARK_HOME=/nowhere does not have bin/spark-submit: unset it to use the Spark bundled with pyspark",
         ),
-        ("PYSPARK_PYTHON", "/nowhere/python", "Python /nowhere/python does not exist: correct PYSPARK_PYTHON or "),
+        (
+            "PYSPARK_PYTHON",
+            "/nowhere/python",
+            "the Python executable /nowhere/python does not exist: correct PYSPARK_PYTHON or ",
+        ),
     ],
 )
 def test_an_environment_that_is_wrong_is_found_at_once(

@@ -87,7 +87,7 @@ def test_one_line_in_pytest_passes_for_a_good_spec_and_fails_readably_for_a_bad_
     assert "1 failed, 1 passed" in output
     assert "test_them.py::TestBad::runTest" in output.split("FAILED")[1]
     assert "state.take(moves=[increment(index=" in output
-    assert "below_ceiling is violated: the sum of the counters is not above the ceiling" in output
+    assert "below_ceiling is violated: it requires that the sum of the counters is not above the ceiling" in output
     assert "(the sum is 3, the ceiling 2)" in output
     assert "  3. increment(index=" in output
     assert "  4. " not in output
@@ -114,7 +114,8 @@ def test_a_violated_invariant_is_a_failure_that_prints_as_a_program() -> None:
     failure = violation(counters(below_ceiling, counters=1, limit=3, ceiling=1))
 
     assert str(failure).splitlines() == [
-        "below_ceiling is violated: the sum of the counters is not above the ceiling (the sum is 2, the ceiling 1)",
+        "below_ceiling is violated: it requires that the sum of the counters is not above the ceiling "
+        "(the sum is 2, the ceiling 1)",
         "  1. increment(index=0)",
         "  2. increment(index=0)",
     ]
@@ -125,21 +126,21 @@ def test_a_violated_step_invariant_is_a_failure() -> None:
     failure = violation(clock(tick, properties=[forward]))
 
     assert [state.hour for state in failure.trace.states] == [0, 1, 2, 0]
-    assert str(failure).startswith("forward is violated: the hour never goes back\n  1. tick()\n")
+    assert str(failure).startswith("forward is violated: it requires that the hour never goes back\n  1. tick()\n")
 
 
 def test_a_deadlock_is_a_failure_only_where_it_is_asked_for() -> None:
     failure = violation(walks("axb bxc", check_deadlock=True))
 
     assert path(failure.trace) == "abc"
-    assert "deadlock is violated: every state has a next state (no action is enabled)" in str(failure)
+    assert "deadlock is violated: it requires that every state has a next state (no action is enabled)" in str(failure)
     run(state_machine(walks("axb bxc")))
 
 
 def test_a_violation_in_an_initial_state_is_a_failure_without_steps() -> None:
     failure = violation(walks("axb", no_bad_node, bad="a"))
 
-    assert str(failure) == "no_bad_node is violated: no bad node is visited"
+    assert str(failure) == "no_bad_node is violated: it requires that no bad node is visited"
 
 
 @pytest.mark.parametrize(

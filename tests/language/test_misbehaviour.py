@@ -181,7 +181,7 @@ class Cupboard:
 def test_an_initial_state_that_is_not_hashable_is_refused_naming_the_field(
     engine: Engine, initial: Any, field: str, what: str
 ) -> None:
-    with refused(f"must be hashable, but {field} holds {what}", "tuples and frozensets"):
+    with refused(f"must be hashable, but {field} contains {what}", "tuples and frozensets"):
         engine(spec_of(again, initial=initial))
 
 
@@ -191,7 +191,7 @@ def collects(state: Box, what: str) -> Iterator[Box]:
 
 
 def test_a_next_state_that_is_not_hashable_is_refused_naming_the_action_and_the_field(engine: Engine) -> None:
-    with refused("action collects(what=hat)", "hashable", "Box.content holds a list"):
+    with refused("action collects(what=hat)", "hashable", "Box.content contains a list"):
         engine(spec_of(again, collects))
 
 

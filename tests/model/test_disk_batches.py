@@ -176,7 +176,7 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(Unreadable, match=why):
             read_bytes(files, f"{tmp_path}/{name}")
-    with pytest.raises(Unreadable, match="the limit for such a file is 2"):
+    with pytest.raises(Unreadable, match="the limit for a file of this kind is 2"):
         read_bytes(files, f"{tmp_path}/file", most=2)
     with pytest.raises(Unreadable, match="cannot list"):
         files.listed(f"{tmp_path}/file")

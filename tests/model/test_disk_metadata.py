@@ -154,7 +154,7 @@ def test_a_log_that_does_not_begin_at_0_is_read_from_its_oldest_snapshot_on(tmp_
     [
         (batch(9, 1, 1, values=[b"\x01\x03\x00\x00"]), "declared"),
         (batch(9, 1, 1, values=[b"\x02\x03\x00"]), "the frame version of a record must be 1, not 2"),
-        (batch(9, 1, 1, values=[b"\xff" * 12]), "does not end"),
+        (batch(9, 1, 1, values=[b"\xff" * 12]), "has more than 10 bytes"),
         (batch(9, 1, 1, values=[partition_change_record(OTHER, 0, isr=[1])]), "before it is created"),
         (batch(9, 1, 1, values=[no_op_record()]).broken(), "damaged at byte"),
         (batch(9, 1, 1, values=[no_op_record()], attributes=1), "compressed"),

@@ -104,5 +104,5 @@ def test_an_archive_that_makes_no_sense_is_refused(tmp_path: Path, text: str, co
 
 def test_a_release_that_is_none_is_refused() -> None:
     bug = Bug(ticket="KAFKA-0", sentence="", property="log_matching", affected=["kafka/9.9"], fixed=[])
-    with pytest.raises(LeadlineError, match=r"KAFKA-0: kafka/9\.9 is not a release"):
+    with pytest.raises(LeadlineError, match=r"KAFKA-0: the archive of bugs names kafka/9\.9, which is not a release"):
         ARCHIVE.runs(bug)

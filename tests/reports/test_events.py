@@ -39,7 +39,7 @@ def test_a_lost_record_is_followed_from_its_commit_to_the_violation() -> None:
     _, missed, lost, seen = (event.text for event in what_happened(trace))
     assert missed == "broker 1 crashes, and the response that carried high watermark 1 is lost: broker 1's own stays 0"
     assert "truncates to its own high watermark, 0" in lost
-    assert "rule truncates_first_to: own high watermark" in lost
+    assert "rule truncation=high-watermark" in lost
     assert "loses m0, committed in step 5" in lost
     assert seen == trace.complaint
 

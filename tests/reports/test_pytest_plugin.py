@@ -110,6 +110,15 @@ def test_checks_are_chosen_by_their_marks(project: pytest.Pytester) -> None:
         assert 4 - deselected == count, mark
 
 
+def test_a_failure_says_what_decides_it(project: pytest.Pytester) -> None:
+    suite = '[[check]]\nspec = "atomic/hw-truncation"\nproperties = ["strong_isr"]\nexpect = "holds"\n'
+    project.makefile(".toml", leadline=suite)
+    decides = "strong_isr holds with truncates_to=end_of_own_last_epoch, the rule of atomic/kip-101"
+    for seconds in (300, 0):
+        (failed,) = project.inline_run("leadline.toml", f"--leadline-diagnose={seconds}").listoutcomes()[2]
+        assert (decides in failed.longreprtext.splitlines()) == (seconds > 0)
+
+
 def test_an_invalid_suite_is_an_error_of_one_line(project: pytest.Pytester) -> None:
     project.makefile(".toml", leadline=SUITE.replace('"holds"', '"hold"', 1))
     result = project.runpytest_inprocess("leadline.toml")
