@@ -55,11 +55,14 @@ class Difference:
         second: the second spec.
         partings: a behaviour of one spec that the other does not have. If a counterexample of each spec distinguishes
             the specs, there are two: a behaviour of the first spec, then a behaviour of the second.
+        unfinished: the number of states of the second spec in which no counterexample was found, if its search was not
+            complete, for example ``50,000 states``. Otherwise, it is empty.
     """
 
     first: Spec[Any]
     second: Spec[Any]
     partings: tuple[Parting, ...]
+    unfinished: str = ""
 
     @property
     def sentences(self) -> list[str]:
@@ -68,10 +71,10 @@ class Difference:
         pairs = ((self.first, self.second), (self.second, self.first))
         return [self._sentence(one, other, found.get(one.name)) for one, other in pairs] if found else []
 
-    @staticmethod
-    def _sentence(one: Spec[Any], other: Spec[Any], parting: Parting | None) -> str:
+    def _sentence(self, one: Spec[Any], other: Spec[Any], parting: Parting | None) -> str:
         if parting is None or parting.first.about is None:
-            return visible(f"no counterexample was found that {one.name} has and {other.name} does not have")
+            within = f" in {self.unfinished}; the search is incomplete" if self.unfinished else ""
+            return visible(f"no counterexample was found that {one.name} has and {other.name} does not have{within}")
         length, name = counted(len(parting.first), "state"), parting.first.about.name
         return visible(f"only {one.name} violates {name}, in a trace of {length}: {ending(parting)}")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import attrs
 import click
 from rich.console import Console
 
 from leadline.checker.engines import searched
-from leadline.checker.result import Verdict
+from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
@@ -27,7 +28,7 @@ from leadline.reports.terminal.trace import side_by_side, turning_points
 from leadline.reports.traces.story import story_of
 
 MOST_STATES = 50_000
-"""The most common states of two specs to search for a difference if no counterexample shows one."""
+"""The most states to search for a second difference, or for a difference that no counterexample shows."""
 
 
 @click.command()
@@ -60,14 +61,13 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
     try:
-        partings = _by_counterexample(*specs) or _by_behaviour(*specs)
+        difference = _by_counterexample(*specs) or _by_behaviour(*specs)
     except NoPartingYet as found:
         say(f"incomplete: {visible(str(found))}")
         return INCOMPLETE
-    if not partings:
+    if difference is None:
         say(f"{visible(first)} and {visible(second)} have the same behaviours")
         return AS_EXPECTED
-    difference = Difference(specs[0], specs[1], partings)
     _show(console(), difference)
     files.save(difference, attempt := Attempts())
     attempt.raise_failures()
@@ -76,26 +76,34 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     return VIOLATED
 
 
-def _by_counterexample(first: Spec[object], second: Spec[object]) -> tuple[Parting, ...]:
-    """Return, for each spec, a counterexample whose steps do not violate the property in the other spec."""
-    found = (_parting_of(one, other) for one, other in ((first, second), (second, first)))
-    return tuple(parting for parting in found if parting is not None)
+def _by_counterexample(first: Spec[Any], second: Spec[Any]) -> Difference | None:
+    """Return, for each spec, a counterexample whose steps do not violate the property in the other spec.
+
+    Once the first spec has one, the search of the second is limited, since it may never end.
+    """
+    parting, _ = _parting_of(first, second, Limits())
+    other, result = _parting_of(second, first, Limits(max_states=MOST_STATES) if parting else Limits())
+    if parting is None and other is None:
+        return None
+    missed = other is None and any(item.verdict is Verdict.INCOMPLETE for item in result.properties)
+    unfinished = counted(result.statistics.distinct, "state") if missed else ""
+    return Difference(first, second, tuple(each for each in (parting, other) if each is not None), unfinished)
 
 
-def _parting_of(one: Spec[object], other: Spec[object]) -> Parting | None:
+def _parting_of(one: Spec[Any], other: Spec[Any], limits: Limits) -> tuple[Parting | None, Result]:
     with progress_line(one.name) as progress:
-        found = searched(one, progress=progress).properties
-    for item in found:
+        result = searched(one, limits, progress)
+    for item in result.properties:
         if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:
             parting = follow(item.traces[0], other)
             if parting.refused is not None or complaint(parting) is None:
-                return parting
-    return None
+                return parting, result
+    return None, result
 
 
-def _by_behaviour(first: Spec[object], second: Spec[object]) -> tuple[Parting, ...]:
+def _by_behaviour(first: Spec[Any], second: Spec[Any]) -> Difference | None:
     found = first_parting(first, second, MOST_STATES) or first_parting(second, first, MOST_STATES)
-    return () if found is None else (found,)
+    return None if found is None else Difference(first, second, (found,))
 
 
 def _show(screen: Console, difference: Difference) -> None:

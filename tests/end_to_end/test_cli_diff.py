@@ -106,6 +106,15 @@ def test_both_directions_are_shown_if_each_spec_has_its_own_counterexample(folde
     assert f"leadline diff {specs[1]} {specs[0]} -b top=3 -i on_stairs" in page
 
 
+def test_a_search_of_the_second_spec_that_does_not_end_is_limited(folder: Path) -> None:
+    with mock.patch.object(leadline.reports.cli.diff, "MOST_STATES", 2):
+        run = call("diff", "stairs.py:spec", "stairs.py:careful", "-b", "top=3", folder=folder)
+    assert (run.code, run.err) == (1, "")
+    told = " ".join(run.out.split())
+    wanted = "no counterexample was found that stairs.py:careful has and stairs.py:spec does not have in "
+    assert f"{wanted}2 states; the search is incomplete" in told
+
+
 def test_a_counterexample_that_the_other_does_not_take_says_where_it_stops(folder: Path) -> None:
     run = call("diff", "stairs.py:spec", "stairs.py:careful", "-b", "top=3", folder=folder)
     assert (run.code, run.err) == (1, "")
