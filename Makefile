@@ -26,7 +26,7 @@ check: $(VENV)/installed
 
 test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS)
 	$(MAKE) --jobs=2 lint compiled
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 quick: $(VENV)/installed-test
 	$(BIN)/python -m pytest -p no:xdist -m "not spark and not browser and not slow" $(QUICK)

@@ -144,14 +144,18 @@ def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
     assert knowing == {"leadline.reports.loading", "leadline.reports.cli.specs", "leadline.reports.answers.readings"}
 
 
-def test_only_the_command_line_imports_brokers_and_only_when_it_needs_them() -> None:
+def test_only_the_commands_of_brokers_import_them_and_only_when_they_run() -> None:
     importing = {
         (module, at_once)
         for module in FILES
         for imported, at_once in imports_of(module)
         if package_of(imported) == "brokers" and package_of(module) != "brokers"
     }
-    assert [module for module, _ in importing if not module.startswith("leadline.reports.cli.")] == []
     commands = {"leadline.reports.cli.brokers", "leadline.reports.cli.reproduce"}  # imported when they run
-    assert [module for module, at_once in importing if at_once and module not in commands] == []
-    assert [module for module in FILES if commands & {imported for imported, _ in imports_of(module)}] == []
+    needing = commands | {module for module in FILES if module.startswith("leadline.reports.reality")}
+    needing |= {"leadline.reports.formats.reproductions"}
+    assert [module for module, at_once in importing if at_once and module not in needing] == []
+    outside = {module: imports_of(module) for module in FILES if module not in needing}
+    assert [
+        module for module, imports in outside.items() if any(now and name in needing for name, now in imports)
+    ] == []

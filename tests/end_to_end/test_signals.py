@@ -131,10 +131,11 @@ LONG = {
 OPTIONS = {
     "advise": ["--from", "2.8", "--to", "3.0", "--config", "broker.properties"],
     "audit": ["disk", "--workers", "1"],
+    "reproduce": ["KIP-101"],
 }
 """The arguments of commands that take no spec."""
 
-SHOWN = {"advise": r"kafka/", "audit": r"of 700 partitions", "bugs": r"kafka/"}
+SHOWN = {"advise": r"kafka/", "audit": r"of 700 partitions", "bugs": r"kafka/", "reproduce": r"kafka/"}
 """What commands that take no spec show on a terminal when they are in the middle of something long."""
 
 

@@ -438,7 +438,7 @@ def test_states_that_are_not_compared_field_by_field_are_refused(fault: str) -> 
     def go(state: Any) -> Iterator[Any]:
         yield state
 
-    with pytest.raises(SpecError, match={"own __eq__": "defines __eq__"}.get(fault, fault)):
+    with pytest.raises(SpecError, match={"own __eq__": "defines __eq__", "eq=": "passes a function as eq"}[fault]):
         learning.explore(Spec(name="odd", initial_states=lambda bounds: [state], actions=[go]))
 
 
