@@ -22,7 +22,7 @@ from leadline.model.kafka import state as kafka_state
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.mistakes import MISTAKES, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
 from leadline.model.kafka.protocols import Protocol as KafkaProtocol
-from leadline.model.kafka.releases import COLUMNS, Column, column_of
+from leadline.model.kafka.releases import COLUMNS, KRAFT, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
 
@@ -70,6 +70,7 @@ KAFKA_PROPERTIES = (
     leadership.leaders_elected_alive,
     leadership.one_leader_per_epoch,
     followers.remote_leo_not_ahead,
+    followers.brokers_keep_running,
     witnesses.record_committed,
     witnesses.leadership_moves,
     witnesses.log_truncated,
@@ -111,7 +112,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
         properties=KAFKA_PROPERTIES,
         bounds=column.bounds,
         distance=logs.distance_to_divergence,
-        drawing=kafka_drawing.DRAWING,
+        drawing=kafka_drawing.KRAFT_DRAWING if column.controller == KRAFT else kafka_drawing.DRAWING,
     )
 
 

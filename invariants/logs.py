@@ -47,7 +47,7 @@ def both_committed(state: PartitionView) -> bool:
     fails_in=(
         *("atomic/hw-truncation", "rpc/hw-truncation", "rpc/kip-101"),
         *releases("kafka/0.10.2", "kafka/2.1"),
-        *releases("kafka/3.2-kraft", "kafka/3.7"),
+        *releases("kafka/3.2-kraft", "kafka/3.9"),
     ),
     premise=both_committed,
 )
@@ -106,7 +106,7 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
     "if two logs have records of the same leader epoch at the same offset, these records are the same, and so are all "
     "earlier ones",
     source="KIP-101: an epoch has one leader, which assigns each offset once; Raft's log matching property",
-    fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.7")),
+    fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.9")),
 )
 def log_matching(state: PartitionView) -> Iterator[Complaint]:
     """Compares any two logs, independently of the leaders and epochs that the brokers have learned.

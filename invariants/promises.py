@@ -13,11 +13,11 @@ from leadline.checker.result import PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
-from leadline.invariants.known import ALL_RELEASES, RPC, releases
+from leadline.invariants.known import ALL_RELEASES, RPC
 from leadline.invariants.view import Complaint
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.consume import readable
-from leadline.model.kafka.controller import controller_elects_uncleanly
+from leadline.model.kafka.controller import controller_elects_uncleanly, operator_elects_uncleanly
 from leadline.model.kafka.state import Partition, Promise
 
 
@@ -48,9 +48,9 @@ def _led_after(state: Partition, promises: Iterable[Promise]) -> bool:
 
 
 def _promises_durability(state: Partition) -> bool:
-    if state.bounds.acks != "all" or state.bounds.unclean_leader_election:
+    if state.bounds.acks != "all" or state.bounds.unclean_leader_election or state.spent.unclean_elections:
         return False
-    return state.spent.lossy_crashes < state.bounds.min_insync_replicas
+    return state.spent.lossy_crashes < min(state.bounds.min_insync_replicas, state.bounds.brokers)
 
 
 @invariant(
@@ -133,7 +133,7 @@ def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
     "a record acknowledged with acks=all survives as long as fewer than min.insync.replicas brokers have lost the end "
     "of their log, and no election is unclean",
     source="KIP-966",
-    fails_in=(*RPC, *releases("kafka/2.2", "kafka/4.0")),
+    fails_in=(*RPC, *ALL_RELEASES),
     premise=led_after_durable,
 )
 def durable_as_promised(state: Partition) -> Iterator[Complaint]:
@@ -196,7 +196,8 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     if not isinstance(end, Partition) or name not in _LOSSES:
         return ""
     bounds, lost = end.bounds, end.spent.lossy_crashes
-    is_unclean = any(step.action.name == controller_elects_uncleanly.name for step in trace.instances)
+    unclean = {controller_elects_uncleanly.name, operator_elects_uncleanly.name}
+    is_unclean = any(step.action.name in unclean for step in trace.instances)
     if is_unclean and (bounds.min_insync_replicas < bounds.brokers or lost):
         return UNCLEAN_NOT_PROMISED
     if lost >= bounds.min_insync_replicas:

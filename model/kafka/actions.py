@@ -7,6 +7,7 @@ from leadline.model.kafka.controller import (
     controller_elects,
     controller_elects_uncleanly,
     controller_notices_failure,
+    operator_elects_uncleanly,
     session_expires,
     session_resumes,
     update_min_insync_replicas,
@@ -19,6 +20,7 @@ from leadline.model.kafka.fetch import (
     handle_late_fetch,
     learn_before_truncating,
     park_fetch,
+    truncate_late,
 )
 from leadline.model.kafka.isr import handle_alter_partition, hear_isr, shrink_isr
 from leadline.model.kafka.leadership import become_follower, become_leader
@@ -33,6 +35,7 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     park_fetch,
     handle_fetch_response,
     learn_before_truncating,
+    truncate_late,
     handle_epoch_request,
     handle_epoch_response,
     become_leader,
@@ -43,6 +46,7 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     controller_notices_failure,
     controller_elects,
     controller_elects_uncleanly,
+    operator_elects_uncleanly,
     restart,
     session_resumes,
     session_expires,
@@ -67,6 +71,7 @@ def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
         handle_epoch_request: asks,
         handle_epoch_response: asks,
         learn_before_truncating: protocol.learns_before_truncating,
+        truncate_late: protocol.truncates_late,
         handle_alter_partition: protocol.in_flight,
         hear_isr: protocol.in_flight,
         update_min_insync_replicas: protocol.has_elr,

@@ -47,6 +47,12 @@ class Bounds:
     late_requests: int = bound(
         0, "LeaderAndIsr requests that arrive after a restart but were sent before it", at_least=0, at_most=9
     )
+    late_responses: int = bound(
+        0, "fetch responses that a broker handles after it has learned of a later epoch", at_least=0, at_most=9
+    )
+    unclean_elections: int = bound(
+        0, "unclean elections that an operator requests (kafka-leader-election)", at_least=0, at_most=9
+    )
     min_isr_updates: int = bound(0, "updates of min.insync.replicas, which clear the ELR", at_least=0, at_most=9)
     acks: str = bound("1", "when producers are told that a record is written", choices=("0", "1", "all"))
     min_insync_replicas: int = bound(1, "size of the ISR that acks=all needs", at_least=1, at_most=9)
@@ -68,4 +74,6 @@ class Spent:
     isr_shrinks: int = 0
     late_fetches: int = 0
     late_requests: int = 0
+    late_responses: int = 0
+    unclean_elections: int = 0
     min_isr_updates: int = 0

@@ -117,9 +117,22 @@ def led_again(state: Partition) -> Iterator[Partition]:
 @action("the controller elects broker {broker}, which is not in the ISR", broker=brokers)
 def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
     """With `unclean.leader.election.enable`, the controller elects any live broker if no ISR or ELR member is alive."""
+    if state.bounds.unclean_leader_election and state.protocol.elects_uncleanly:
+        yield from _elected_uncleanly(state, broker)
+
+
+@action("an operator has broker {broker} elected, which is not in the ISR", broker=brokers)
+def operator_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
+    """An operator requests an unclean election (KIP-460), whatever `unclean.leader.election.enable` is."""
+    if state.may("unclean_elections"):
+        yield from _elected_uncleanly(state.having("unclean_elections"), broker)
+
+
+def _elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
+    """Yield the state after the election of a live broker outside the ISR, if no ISR or ELR member is alive."""
     quorum = state.quorum
     candidates = quorum.isr or quorum.elr
-    if not state.bounds.unclean_leader_election or quorum.leader is not None or broker in candidates:
+    if quorum.leader is not None or broker in candidates:
         return
     if state.considers_alive(broker) and not any(state.considers_alive(member) for member in sorted(candidates)):
         yield from new_epoch(state, broker, frozenset({broker}), clean=False)

@@ -52,9 +52,13 @@ def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Pa
 
 
 def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
-    known = min(state.replicas[broker].high_watermark, log.end_offset)
-    for high_watermark in state.protocol.checkpoints(known):
-        yield _down(state, broker, Replica(log, high_watermark, up=False))
+    replica, end = state.replicas[broker], log.end_offset
+    newest = max(replica.high_watermark, replica.newest_checkpoint)
+    if not state.protocol.keeps_newer_checkpoints:
+        newest = min(newest, end)
+    for on_disk in state.protocol.checkpoints(newest):
+        down = Replica(log, min(on_disk, end), up=False, newest_checkpoint=on_disk if on_disk > end else 0)
+        yield _down(state, broker, down)
 
 
 def _down(state: Partition, broker: int, replica: Replica) -> Partition:

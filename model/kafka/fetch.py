@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.broker import FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
@@ -33,6 +33,9 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     The leader sends a response without records when a request has waited in purgatory for long enough. If there are no
     records and the follower would not learn a new high watermark, the leader sends no response, and the request keeps
     waiting.
+
+    If a late response has truncated the follower's log after it sent the request, the response to this request does not
+    fit: the follower stops fetching until the next leader epoch.
     """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None:
@@ -54,7 +57,9 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     records = log.records[request.offset : request.offset + 1]
     told = protocol.tells(source, after.replicas[leader], bool(records))
     target = state.replicas[follower]
-    if records or protocol.learns(request.offset, told) != target.high_watermark:
+    if request.offset != target.log.end_offset:
+        yield after.with_replica(follower, attrs.evolve(target, in_flight=None))
+    elif records or target.last_epoch == UNTIL_EMPTY or protocol.learns(request.offset, told) != target.high_watermark:
         yield after.with_replica(follower, attrs.evolve(target, in_flight=FetchResponse(records, told)))
 
 
@@ -91,12 +96,15 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
             for record in records:
                 log = log.append(record)
             watermark = protocol.learns(log.end_offset, told)
-            fetched = attrs.evolve(replica, log=log, high_watermark=watermark)
+            forgets = not records and replica.last_epoch != KNOWN
+            fetched = attrs.evolve(
+                replica, log=log, high_watermark=watermark, last_epoch=FORGOTTEN if forgets else KNOWN
+            )
         case OffsetOutOfRange() if protocol.exits_out_of_range and not state.bounds.unclean_leader_election:
             yield state.with_replica(follower, Replica(replica.log, replica.high_watermark, up=False))
             return
         case OffsetOutOfRange(end_offset=end_offset):
-            fetched = truncated(replica, end_offset)
+            fetched = attrs.evolve(truncated(replica, end_offset), last_epoch=KNOWN)
         case Diverging(epoch=epoch, end_offset=end_offset, high_watermark=None):
             answer = EpochResponse(epoch, end_offset)
             fetched = truncated(replica, protocol.truncates_to(replica, answer, protocol.end_of_epoch).offset)
@@ -115,6 +123,23 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
             watermark = state.protocol.learns(replica.log.end_offset, told)
             heard = attrs.evolve(response, high_watermark=None)
             yield state.with_replica(follower, attrs.evolve(replica, high_watermark=watermark, in_flight=heard))
+
+
+@action("broker {broker} truncates its log by a fetch response from an earlier leader epoch", broker=brokers)
+def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
+    """In 2.8.0, a fetcher truncates although the broker has already become leader or follows another one (KAFKA-13207).
+
+    If the broker follows another leader, its next fetch request was created before, and has the old log end offset.
+    """
+    replica, protocol = state.replicas[broker], state.protocol
+    response = replica.late_response
+    if response is None:
+        return
+    answer = EpochResponse(response.epoch, response.end_offset)
+    shorter = truncated(replica, protocol.truncates_to(replica, answer, protocol.end_of_epoch).offset)
+    if isinstance(shorter.in_flight, FetchResponse) and shorter.log != replica.log:
+        shorter = attrs.evolve(shorter, in_flight=None)
+    yield state.with_replica(broker, attrs.evolve(shorter, late_response=None))
 
 
 # --- late fetch requests ------------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import UNKNOWN_OFFSET, Replica
+from leadline.model.kafka.broker import KNOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
-from leadline.model.kafka.high_watermark import with_leader
-from leadline.model.kafka.messages import EpochRequest, FetchRequest
+from leadline.model.kafka.high_watermark import waiting, with_leader
+from leadline.model.kafka.messages import Diverging, EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
+from leadline.model.kafka.protocols import Protocol, nothing
 from leadline.model.kafka.state import Partition
-from leadline.model.quorum import brokers, epochs
+from leadline.model.quorum import NO_EPOCH, brokers, epochs
 
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
@@ -21,6 +22,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     offsets yet.
 
     A broker that has just started receives the current ISR. Other brokers receive the ISR with which the epoch began.
+    If the broker has led until now, producers that wait for acknowledgements of its earlier epochs continue to wait.
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader != broker:
@@ -34,8 +36,32 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
         remote_leos=(UNKNOWN_OFFSET,) * state.bounds.brokers,
         in_flight=None,
         proposal=None,
+        waits_from=NO_EPOCH,
+        last_epoch=KNOWN,
     )
-    yield with_leader(_heard(state, broker, epoch), broker, leading)
+    leading = attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
+    heard = _heard(state, broker, epoch)
+    yield with_leader(heard, broker, leading)
+    response = _still_truncates_by(state, broker)
+    if heard.may("late_responses") and response is not None:
+        leading = attrs.evolve(leading, late_response=response)
+        yield with_leader(heard.having("late_responses"), broker, leading)
+
+
+def _waited_from(state: Partition, broker: int) -> int:
+    """Return the first epoch of a broker's uninterrupted leadership in which producers may wait, or `NO_EPOCH`."""
+    replica = state.replicas[broker]
+    if replica.leader != broker or state.bounds.acks != "all" or not state.protocol.acknowledges_earlier:
+        return NO_EPOCH
+    return replica.epoch if replica.waits_from == NO_EPOCH else replica.waits_from
+
+
+def _still_truncates_by(state: Partition, broker: int) -> Diverging | None:
+    """Return the response by which a broker truncates in a later epoch, or None (KAFKA-13207)."""
+    response = state.replicas[broker].in_flight
+    if not state.protocol.truncates_late or not isinstance(response, Diverging) or response.high_watermark is not None:
+        return None
+    return response
 
 
 @action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
@@ -44,6 +70,10 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
     fetches.
 
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
+
+    It may still handle a response to its previous request if the leader and the fetch offset are the same, because
+    responses are matched with the fetch offset only. In 2.8.0 it also truncates by a diverging response of another
+    leader (KAFKA-13207).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:
@@ -52,10 +82,39 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
     if replica.leader == request.leader and state.protocol.follows_on(replica.epoch, epoch, request.elected):
         yield state.with_replica(broker, _in_epoch(replica, epoch))
         return
-    following = Replica(replica.log, replica.high_watermark, epoch=epoch, leader=request.leader)
-    following = truncated(following, state.protocol.truncates_first_to(following))
-    asking = attrs.evolve(following, in_flight=next_request(state.protocol, following, asks=True))
-    yield _heard(state, broker, epoch).with_replica(broker, asking)
+    protocol, response = state.protocol, replica.in_flight
+    following = Replica(
+        replica.log,
+        replica.high_watermark,
+        epoch=epoch,
+        leader=request.leader,
+        late_response=replica.late_response,
+    )
+    if protocol.forgets_last_epoch and replica.log.end_offset > 0:
+        following = attrs.evolve(following, last_epoch=UNTIL_EMPTY)
+    following = truncated(following, protocol.truncates_first_to(following))
+    asking = attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))
+    heard = _heard(state, broker, epoch)
+    yield heard.with_replica(broker, asking)
+    if not heard.may("late_responses"):
+        return
+    if replica.leader != request.leader:
+        diverging = _still_truncates_by(state, broker)
+        if diverging is not None:
+            late = attrs.evolve(asking, late_response=diverging)
+            yield heard.having("late_responses").with_replica(broker, late)
+    elif isinstance(response, FetchResponse | Diverging | OffsetOutOfRange) and _fetches_on(protocol, replica, asking):
+        yield heard.having("late_responses").with_replica(broker, attrs.evolve(asking, in_flight=response))
+
+
+def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
+    """Return whether a follower fetches from the same offset as before, without a request about epochs in between.
+
+    With KIP-595, a follower without records truncates to its high watermark first, and ignores responses until then.
+    """
+    request, end = asking.in_flight, before.log.end_offset
+    ready = protocol.sends_last_epoch is nothing or end > 0
+    return ready and isinstance(request, FetchRequest) and request.offset == end
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:

@@ -532,6 +532,8 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
     "incarnation_read": ("isr_eligibility", "active-incarnation"),
     "diverging_fetch": ("truncation", "fetch"),
     "diverging_hw": ("truncation", "fetch"),
+    "late_diverging": ("truncation", "fetch"),
+    "last_fetched_epoch": ("truncation", "fetch"),
 }
 """The rules that have an effect only if another rule has a certain value: the other rule and its value, by rule."""
 
@@ -545,6 +547,14 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("isr_eligibility", "any"): {"crashes": 0, "session_expiries": 1},
     ("isr_eligibility", "active"): _LOST_LOG,
     ("incarnation_read", "twice"): {**_LOST_TAIL, "records": 1, "late_fetches": 1},
+    ("late_diverging", "truncates"): {
+        "records": 1,
+        "max_epoch": 2,
+        "crashes": 2,
+        "isr_shrinks": 0,
+        "unclean_leader_election": True,
+        "late_responses": 1,
+    },
     ("out_of_range", "exit"): {"max_epoch": 2, "crashes": 0, "lossy_crashes": 1},
     ("hw_gate", "none"): _SMALL_ISR,
     ("elr", "off"): {**_LOST_LOG, "lossy_crashes": 2},
@@ -569,6 +579,10 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("response_hw", "new"): "followers learn the high watermark sooner",
     ("response_hw", "old"): "followers learn the high watermark later",
     ("hw_checkpoint", "exact"): "a crash loses less than it could",
+    ("hw_checkpoint", "older-or-newer"): "no search has found a violation: see model/README.md",
+    ("acknowledgement", "own-epoch"): "fewer records are acknowledged",
+    ("last_fetched_epoch", "lost-if-empty"): "no search has found a violation: see model/README.md",
+    ("unclean_election", "on-request"): "fewer elections are unclean",
     ("elections", "later"): "an election may be delayed anyway",
     ("follower_reads", "no"): "it is a configuration setting",
 }

@@ -57,6 +57,10 @@ class Protocol:
             the request shows that the logs differ.
         learns_before_truncating: whether a follower adopts the high watermark of a diverging response before it
             truncates.
+        truncates_late: whether a broker truncates by a diverging response that it is still handling after it has become
+            leader or has begun to follow another leader.
+        forgets_last_epoch: whether a follower whose first response in a leader epoch is empty stops sending the epoch
+            of its last record until it has fetched another record.
         follows_on: returns whether a follower of the same leader continues to fetch in a new epoch without truncating.
             The arguments are the follower's old epoch, the new epoch, and whether the new epoch began with an election.
         exits_out_of_range: whether a follower exits if its fetch offset is beyond the leader's log and unclean leader
@@ -71,16 +75,22 @@ class Protocol:
             replica.
         may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
             the bounds.
+        min_isr: returns the size of the ISR that acks=all needs. The argument is the bounds.
+        acknowledges_earlier: whether a leader that begins another epoch still acknowledges the records that it wrote
+            before, in its uninterrupted leadership.
         tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
             it handled the request, and whether there are records to send.
         learns: returns a follower's high watermark. The arguments are the follower's log end offset and the leader's
             high watermark.
-        checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory.
+        checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory, or
+            the highest one that can be on disk if it is higher.
+        keeps_newer_checkpoints: whether a high watermark that has decreased in memory can still be on disk.
         lists_offsets: returns whether a leader answers ListOffsets requests. The argument is the leader's replica.
         followers_serve: whether consumers also read from followers.
         notices_bounces: which restarts the controller always notices: "none", only restarts of "leaders", or "all".
         obeys_late_requests: whether a broker obeys a request from before its restart.
         elects_at_once: whether an election is part of the step that makes it necessary or possible.
+        elects_uncleanly: whether the controller follows `unclean.leader.election.enable`.
         in_flight: whether a leader changes the ISR with an `AlterPartition` request instead of compare-and-set.
         epoch_for_removal: whether an epoch begins when the controller removes a follower from the ISR.
         epoch_for_shrink: whether an epoch begins when a leader removes a follower from the ISR.
@@ -108,6 +118,8 @@ class Protocol:
     diverges: Callable[[Replica, FetchRequest, EpochLookup], EpochEnd | None]
     counts_diverging: bool
     learns_before_truncating: bool
+    truncates_late: bool
+    forgets_last_epoch: bool
     follows_on: Callable[[int, int, bool], bool]
     exits_out_of_range: bool
     accepts: Callable[[int, int], bool]
@@ -115,14 +127,18 @@ class Protocol:
     lags: Callable[[int, int, bool], bool]
     counts: Callable[[Replica], frozenset[int]]
     may_raise: Callable[[Replica, Bounds], bool]
+    min_isr: Callable[[Bounds], int]
+    acknowledges_earlier: bool
     tells: Callable[[Replica, Replica, bool], int]
     learns: Callable[[int, int], int]
     checkpoints: Callable[[int], Iterable[int]]
+    keeps_newer_checkpoints: bool
     lists_offsets: Callable[[Replica], bool]
     followers_serve: bool
     notices_bounces: str
     obeys_late_requests: bool
     elects_at_once: bool
+    elects_uncleanly: bool
     in_flight: bool
     epoch_for_removal: bool
     epoch_for_shrink: bool
@@ -295,6 +311,16 @@ def whatever_the_isr(leader: Replica, bounds: Bounds) -> bool:
 def with_enough_in_the_isr(leader: Replica, bounds: Bounds) -> bool:
     """KAFKA-15583: the high watermark advances if the leader's committed ISR is not below `min.insync.replicas`."""
     return len(leader.isr) >= min(bounds.min_insync_replicas, bounds.brokers)
+
+
+def as_configured(bounds: Bounds) -> int:
+    """Before 3.7, `min.insync.replicas` is used even if it is larger than the number of replicas."""
+    return bounds.min_insync_replicas
+
+
+def at_most_the_replicas(bounds: Bounds) -> int:
+    """KAFKA-15583: the smaller of `min.insync.replicas` and the number of replicas."""
+    return min(bounds.min_insync_replicas, bounds.brokers)
 
 
 def exact(high_watermark: int) -> tuple[int, ...]:

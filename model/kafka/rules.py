@@ -310,6 +310,32 @@ RULES = (
         ),
     ),
     Rule(
+        "late_diverging",
+        "whether a broker that has become leader, or follows another leader, still truncates by a diverging response",
+        (
+            Value(
+                "truncates",
+                "yes, if it was handling the response when it learned of the new epoch",
+                "2.8.0; fixed by KAFKA-13207",
+                {"truncates_late": True},
+            ),
+            Value("ignored", "no", "KAFKA-13207", {"truncates_late": False}),
+        ),
+    ),
+    Rule(
+        "last_fetched_epoch",
+        "which epoch a follower sends after its first fetch response in a leader epoch",
+        (
+            Value(
+                "lost-if-empty",
+                "none if this response was empty, until it has fetched a record; so its leader finds no divergence",
+                "3.5.1 to 3.6.2, since KAFKA-15080; fixed by KAFKA-15510",
+                {"forgets_last_epoch": True},
+            ),
+            Value("kept", "the epoch of its last record", "KAFKA-15510", {"forgets_last_epoch": False}),
+        ),
+    ),
+    Rule(
         "out_of_range",
         "what a follower does if its log is longer than its leader's",
         (
@@ -352,8 +378,18 @@ RULES = (
         "hw_gate",
         "whether the high watermark advances while the ISR has fewer than min.insync.replicas members",
         (
-            Value("none", "yes", "before KAFKA-15583", {"may_raise": does.whatever_the_isr}),
-            Value("min-isr", "no", "KIP-966, KAFKA-15583", {"may_raise": does.with_enough_in_the_isr}),
+            Value(
+                "none",
+                "yes",
+                "before KAFKA-15583",
+                {"may_raise": does.whatever_the_isr, "min_isr": does.as_configured},
+            ),
+            Value(
+                "min-isr",
+                "no; and acks=all never needs more members than there are replicas",
+                "KIP-966, KAFKA-15583",
+                {"may_raise": does.with_enough_in_the_isr, "min_isr": does.at_most_the_replicas},
+            ),
         ),
     ),
     Rule(
@@ -364,13 +400,37 @@ RULES = (
                 "exact",
                 "the one that was in memory",
                 "seeds 000 to 003, as described there",
-                {"checkpoints": does.exact},
+                {"checkpoints": does.exact, "keeps_newer_checkpoints": False},
             ),
             Value(
                 "older",
                 "that one or an older one: it is written to disk every replica.high.watermark.checkpoint.interval.ms",
                 "all releases",
-                {"checkpoints": does.any_older},
+                {"checkpoints": does.any_older, "keeps_newer_checkpoints": False},
+            ),
+            Value(
+                "older-or-newer",
+                "any that was in memory before, even a higher one: a truncation does not write it to disk",
+                "all releases: Partition.createLog takes the one on disk, limited to the log end offset",
+                {"checkpoints": does.any_older, "keeps_newer_checkpoints": True},
+            ),
+        ),
+    ),
+    Rule(
+        "acknowledgement",
+        "which records a leader acknowledges with acks=all if it already led in the epoch before",
+        (
+            Value(
+                "own-epoch",
+                "those of the new epoch",
+                "seeds 000 to 003, as described there",
+                {"acknowledges_earlier": False},
+            ),
+            Value(
+                "since-it-leads",
+                "all that it wrote since it became leader: its producers still wait, and epochs are not compared",
+                "all releases: DelayedProduce, Partition.checkEnoughReplicasReachOffset",
+                {"acknowledges_earlier": True},
             ),
         ),
     ),
@@ -434,6 +494,24 @@ RULES = (
             Value("later", "in a separate step", "seeds 000 to 003, as described there", {"elects_at_once": False}),
             Value(
                 "at-once", "in the step that makes it necessary or possible", "all releases", {"elects_at_once": True}
+            ),
+        ),
+    ),
+    Rule(
+        "unclean_election",
+        "whether the controller follows unclean.leader.election.enable",
+        (
+            Value(
+                "on-request",
+                "no: it elects a broker outside the ISR only if an operator requests it",
+                "KRaft before 3.9; fixed by KAFKA-12670",
+                {"elects_uncleanly": False},
+            ),
+            Value(
+                "configured",
+                "yes",
+                "ZooKeeper; KRaft: KAFKA-12670",
+                {"elects_uncleanly": True},
             ),
         ),
     ),

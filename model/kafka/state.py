@@ -8,6 +8,7 @@ watermark, a follower has no ISR and no remote log end offsets, and the ELR is e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 import attrs
 
@@ -77,6 +78,19 @@ class Partition(Leadership[Replica]):
     replicas: tuple[Replica, ...] = component(each="broker")
     protocol: Protocol = constant()
     bounds: Bounds = constant()
+
+    def with_replica(self, broker: int, replica: Replica) -> Self:
+        """Return the state with the replica of a broker replaced.
+
+        A high watermark that decreases in memory stays on disk until the next checkpoint.
+        """
+        if self.protocol.keeps_newer_checkpoints and replica.up:
+            known = self.replicas[broker]
+            newest = max(known.high_watermark, known.newest_checkpoint)
+            newest = newest if newest > replica.high_watermark else 0
+            if newest != replica.newest_checkpoint:
+                replica = attrs.evolve(replica, newest_checkpoint=newest)
+        return super().with_replica(broker, replica)
 
     def has_to_truncate(self, broker: int) -> bool:
         """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet."""
