@@ -196,11 +196,13 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     if not isinstance(end, Partition) or name not in _LOSSES:
         return ""
     bounds, lost = end.bounds, end.spent.lossy_crashes
-    unclean = {controller_elects_uncleanly.name, operator_elects_uncleanly.name}
-    is_unclean = any(step.action.name in unclean for step in trace.instances)
-    if is_unclean and (bounds.min_insync_replicas < bounds.brokers or lost):
-        return UNCLEAN_NOT_PROMISED
-    if lost >= bounds.min_insync_replicas:
+    names = {step.action.name for step in trace.instances}
+    if bounds.min_insync_replicas < bounds.brokers or lost:
+        if controller_elects_uncleanly.name in names:
+            return UNCLEAN_NOT_PROMISED
+        if operator_elects_uncleanly.name in names:
+            return REQUESTED_NOT_PROMISED
+    if lost >= min(bounds.min_insync_replicas, bounds.brokers):
         return _loss_not_promised(bounds, lost)
     readable_records = {(promise.record, promise.offset) for promise in end.exposed}
     readable_acked = [promise for promise in end.acked if (promise.record, promise.offset) in readable_records]
@@ -223,6 +225,7 @@ def not_promised(bounds: Bounds) -> list[str]:
 
 
 UNCLEAN_NOT_PROMISED = "unclean.leader.election.enable=true does not promise that records survive an unclean election"
+REQUESTED_NOT_PROMISED = "records need not survive an unclean election that an operator requests"
 
 
 def _acks_not_promised(bounds: Bounds) -> str:

@@ -11,7 +11,7 @@ from leadline.model.kafka.broker import KNOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Repl
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import waiting, with_leader
 from leadline.model.kafka.messages import Diverging, EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
-from leadline.model.kafka.protocols import Protocol, nothing
+from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import NO_EPOCH, brokers, epochs
 
@@ -113,7 +113,7 @@ def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
     With KIP-595, a follower without records truncates to its high watermark first, and ignores responses until then.
     """
     request, end = asking.in_flight, before.log.end_offset
-    ready = protocol.sends_last_epoch is nothing or end > 0
+    ready = end > 0 or not protocol.fetches_with_epochs
     return ready and isinstance(request, FetchRequest) and request.offset == end
 
 

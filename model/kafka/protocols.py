@@ -50,6 +50,7 @@ class Protocol:
             response, and `end_of_epoch`.
         sends_last_epoch: returns the epoch that a follower sends in a fetch request, or None if it sends no epoch. The
             argument is the follower's log.
+        fetches_with_epochs: whether a follower can send an epoch in a fetch request.
         diverges: if a fetch request shows that the logs differ, returns the end of the follower's last epoch in the
             leader's log. Otherwise, returns None. The arguments are the leader's replica, the request, and
             `end_of_epoch`.
@@ -115,6 +116,7 @@ class Protocol:
     answers: Callable[[Replica, int, EpochLookup], EpochResponse]
     truncates_to: Callable[[Replica, EpochResponse, EpochLookup], Truncation]
     sends_last_epoch: Callable[[Log], int | None]
+    fetches_with_epochs: bool
     diverges: Callable[[Replica, FetchRequest, EpochLookup], EpochEnd | None]
     counts_diverging: bool
     learns_before_truncating: bool

@@ -9,6 +9,7 @@ import attrs
 
 from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import LeadlineError
+from leadline.checker.support.messages import counted
 from leadline.invariants.promises import not_promised
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.published import PUBLISHED, known_like
@@ -19,9 +20,6 @@ from leadline.reports.loading import shipped_spec
 
 SUFFIXES = ("", "-zk", "-kraft")
 """What follows the version in the names of releases."""
-
-UNCLEAN_IN_KRAFT = (3, 9)
-"""The first version whose KRaft controllers obey ``unclean.leader.election.enable`` (KAFKA-12670)."""
 
 _KAFKA_NAMES = {
     "acks": "acks",
@@ -167,14 +165,10 @@ def _values(version: str, column: Column, settings: Settings) -> dict[str, Given
         name: settings.given.get(kafka_name, Given(getattr(column.bounds, name), defaults))
         for name, kafka_name in _KAFKA_NAMES.items()
     }
-    if _ignores_unclean(version, column) and values["unclean_leader_election"].value:
+    if column.values["unclean_election"] == "on-request" and values["unclean_leader_election"].value:
         origin = values["unclean_leader_election"].origin
         values["unclean_leader_election"] = Given(False, f"KRaft ignores {origin} before 3.9 (KAFKA-12670)")
     return values
-
-
-def _ignores_unclean(version: str, column: Column) -> bool:
-    return column.controller == KRAFT and _number(version)[:2] < UNCLEAN_IN_KRAFT
 
 
 def _replicas(settings: Settings) -> int | None:
@@ -252,7 +246,7 @@ def _notes_before(older: Column | None, settings: Settings) -> Iterator[str]:
     if isinstance(replicas, int) and isinstance(least, int) and least > replicas:
         yield (
             f"min.insync.replicas={least} is more than the {replicas} replicas: writes with acks=all are refused "
-            "before Kafka 3.7, and the model refuses them in all releases"
+            f"before Kafka 3.7, and need {counted(replicas, 'member')} of the ISR since then (KAFKA-15583)"
         )
     if replicas == 1:
         yield "with one replica, nothing is replicated: the loss of the end of its log is a loss of records"

@@ -227,6 +227,14 @@ def test_kraft_obeys_unclean_elections_since_3_9_only(tmp_path: Path) -> None:
     assert "KAFKA-12670" in values[0].origin
 
 
+def test_more_insync_replicas_than_replicas_are_told(tmp_path: Path) -> None:
+    before, _ = upgrade(tmp_path, "3.6", "3.7", f"{KRAFT}min.insync.replicas=3\n", replication_factor=2)
+    assert before.notes[-1] == (
+        "min.insync.replicas=3 is more than the 2 replicas: writes with acks=all are refused before Kafka 3.7, and "
+        "need 2 members of the ISR since then (KAFKA-15583)"
+    )
+
+
 def test_unclean_elections_that_take_effect_with_the_upgrade_are_told(tmp_path: Path) -> None:
     """The loss that was possible before stays, although the settings do not promise anything any more."""
     text = f"{KRAFT}unclean.leader.election.enable=true\nmin.insync.replicas=2\n"
