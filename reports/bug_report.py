@@ -12,7 +12,13 @@ from leadline.checker.support.messages import counted
 from leadline.reports.bugs import Bug, BugResult, UnmodelledBug
 from leadline.reports.diagnosis import Diagnosis
 
-PARTS = {"affected": "", "fixed": ", which fixed it", "put back": ", with the old rule", "later": ""}
+PARTS = {
+    "affected": "",
+    "as released": ", as it was released",
+    "fixed": ", which fixed it",
+    "put back": ", with the old rule",
+    "later": "",
+}
 """The words that follow a release, by the kind of release (see `BugSearch.part`)."""
 
 

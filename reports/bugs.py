@@ -90,8 +90,10 @@ class BugSearch:
         bug: the bug.
         spec: the spec to search, with its bounds. Its only property is the property that the bug violates.
         expected: the expected verdict.
-        part: the kind of release that is searched: ``affected``, ``fixed``, ``later``, or ``put back``. The last kind
-            is the release that fixed the bug, with the old rule restored.
+        part: the kind of release that is searched: ``affected``, ``as released``, ``fixed``, ``later``, or ``put
+            back``. The last kind is the release that fixed the bug, with the old rule restored. If other bugs are fixed
+            in an affected release because they would be found first (see `Bug.besides`), the release is searched once
+            more without these fixes, as released.
     """
 
     bug: Bug
@@ -213,6 +215,10 @@ class Archive:
         try:
             for name in bug.affected:
                 yield self._run(bug, name, {}, "violated", "affected")
+            for name in bug.affected:
+                released = _as_released(bug, name)
+                if released.name != self.searched(bug, name).name:
+                    yield BugSearch(bug, released, "violated", "as released")
             for name in bug.fixed:
                 yield self._run(bug, name, {}, "holds", "fixed")
                 yield self._run(bug, name, bug.rules, "violated", "put back")
@@ -242,6 +248,12 @@ class Archive:
         base = _column(name.partition("+")[0])
         reference = base.with_rules({rule: value for rule, value in values.items() if base.values[rule] != value}).name
         return load_spec(reference).with_bounds(bug.bounds).with_properties([bug.property])
+
+
+def _as_released(bug: Bug, name: str) -> Spec[object]:
+    """Return a release with the bounds and the property of a bug, and with all other bugs that the release has."""
+    released: Spec[object] = load_spec(name).with_bounds(bug.bounds).with_properties([bug.property])
+    return released
 
 
 def _bounds_of(bug: Bug, spec: Spec[Any]) -> Bounds:
