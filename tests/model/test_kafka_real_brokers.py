@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leadline.checker import Limits, Verdict
+from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.engines.compiled import explore
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.invariants.promises import REQUESTED_NOT_PROMISED, by_design
@@ -34,7 +34,8 @@ def reached(name: str, **bounds: Any) -> list[Partition]:
 
 def played(name: str, steps: Iterable[str], **bounds: Any) -> Scenario[Partition]:
     """Steps of a release with two brokers. After each crash, the newest possible high watermark is on disk."""
-    scenario = Scenario(load_spec(name).with_bounds({"brokers": 2, "records": 2, "acks": "all", **bounds}))
+    spec: Spec[Any] = load_spec(name).with_bounds({"brokers": 2, "records": 2, "acks": "all", **bounds})
+    scenario: Scenario[Partition] = Scenario(spec)
     for step in steps:
         reached_by = [after for taken, after in scenario.spec.successors(scenario.state) if str(taken) == step]
         assert reached_by, f"{step} is not enabled in {scenario.state}"
