@@ -408,9 +408,10 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
     if shared:
         return any(one.topics[topic] == other.topics[topic] for topic in shared)
     alike = read.alike(one.directory, other.directory)
-    with_zookeeper = not any(each.metadata is not None or each.topics for each in (one, other))
+    with_zookeeper = one.metadata is None and other.metadata is None
+    with_ids = bool(one.topics) and bool(other.topics)
     nodes = one.directory.node, other.directory.node
-    if alike is False and with_zookeeper and (None in nodes or nodes[0] != nodes[1]):
+    if alike is False and with_zookeeper and not with_ids and (None in nodes or nodes[0] != nodes[1]):
         return None  # nothing contradicts one cluster: its logs can differ in every batch
     return alike
 
