@@ -26,6 +26,7 @@ from leadline.brokers.configuration import (
 )
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.java import Java, java_for
+from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, is_free, user_of
 from leadline.brokers.power_loss import cut_log
 from leadline.brokers.processes import OwnedProcess
@@ -161,7 +162,7 @@ class Cluster:
         ready = [] if node == "zookeeper" else [_STARTED]
         if self.release.kraft and isinstance(node, int):
             ready.append(_UNFENCED)
-        process.wait(lambda: all(map(process.logged, ready)) and process.listens_on(port), START_SECONDS)
+        process.wait(lambda: all(map(process.logged, ready)) and process.listens_on(port), START_SECONDS * pace())
 
     def kill(self, node: Node) -> None:
         """Kill a process with SIGKILL, and wait until it has ended."""
@@ -337,7 +338,7 @@ class Cluster:
         ]
         process = self._run(node, folder / "format.log", "kafka.tools.StorageTool", *arguments)
         try:
-            process.wait(lambda: process.status == 0, START_SECONDS)
+            process.wait(lambda: process.status == 0, START_SECONDS * pace())
         finally:
             process.kill()
 

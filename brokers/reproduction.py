@@ -7,10 +7,14 @@ import enum
 import attrs
 
 from leadline.brokers.driver.replay import Replay
+from leadline.checker.trace import complaint_at_end
 from leadline.model.kafka.state import Partition
 
 READING_PROPERTIES = ("reads_not_taken_back",)
 """Properties of what consumers are told, which no state of the brokers decides alone."""
+
+LOSS_PROPERTIES = ("committed_never_lost", "acked_never_lost")
+"""Properties whose violation loses a record that was acknowledged or read."""
 
 
 class Judgement(enum.Enum):
@@ -68,7 +72,18 @@ def judged_with_bug(replay: Replay, name: str) -> Judged:
     outcome = replay.outcome
     if name in READING_PROPERTIES and (outcome is None or outcome.taken_back is None):
         return Judged(replay, Judgement.OTHERWISE, "every step is as in the model, but no consumer is sent back")
-    return Judged(replay, Judgement.REPRODUCED, f"all {len(replay.steps)} steps are as in the model")
+    if name in LOSS_PROPERTIES and (outcome is None or not outcome.lost):
+        return Judged(replay, Judgement.OTHERWISE, "every step is as in the model, but no record is lost")
+    reason = f"all {len(replay.steps)} steps are as in the model, which violates {name}{_complaint(replay, name)}"
+    return Judged(replay, Judgement.REPRODUCED, reason)
+
+
+def _complaint(replay: Replay, name: str) -> str:
+    """Return why the last state or step of a replay's trace violates a property."""
+    trace = replay.plan.trace
+    about = next((item for item in trace.spec.checks if item.name == name), None)
+    complaint = None if about is None else complaint_at_end(trace.spec, about, trace.states)
+    return f": {complaint}" if complaint else ""
 
 
 def judged_without_bug(replay: Replay, name: str) -> Judged:

@@ -103,7 +103,8 @@ class Plan:
         controller: the kind of controller.
         refused: the step after the last one, if the model does not allow it. It is tried, and must not be possible.
         replicas: the brokers with a replica in the order of the assignment, which decides who is elected.
-        lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds.
+        lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds
+            on an idle machine.
         departs: the number of the first step after which the states differ from those of the trace that was planned,
             because the rules of the release differ, or None if there is no such step.
         trace: the states and steps of the plan.

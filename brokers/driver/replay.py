@@ -5,16 +5,21 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
+from leadline.brokers.client import Unanswered
 from leadline.brokers.cluster import Cluster
-from leadline.brokers.driver.driver import Attempt, Driver, Produced, StepReport
+from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.reading import Read, read_from
 from leadline.brokers.driver.sight import SeenReplica
 from leadline.brokers.driver.stage import Stage
+from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
+from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.errors import BrokerError
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 
@@ -31,20 +36,27 @@ class Outcome:
         reads: what consumers could read, after each step that made a record readable or a broker leader, and at last.
         replicas: the replicas at last, when all brokers were back, by number of the broker.
         quorum: what the controller had decided at last.
+        leader: the leader at last, or None.
     """
 
     produced: tuple[Produced, ...]
     reads: tuple[Read, ...]
     replicas: tuple[SeenReplica, ...]
     quorum: str
+    leader: int | None = None
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """The records that were acknowledged, or that a consumer read, and that no consumer can read at last."""
+        """The records that were acknowledged, or that a consumer read, and that the leader does not have at last.
+
+        Its log decides, and not what a consumer can read, since the high watermark of a leader with too small an ISR
+        does not advance.
+        """
+        if self.leader is None:
+            return ()
         promised = [record.value for record in self.produced if record.offset is not None]
         promised += [value for read in self.reads for value in read.values]
-        last = self.reads[-1] if self.reads and self.reads[-1].step is None else None
-        return () if last is None else tuple(sorted({*promised} - {*last.values}))
+        return tuple(sorted({*promised} - {record.value for record in self.replicas[self.leader].log}))
 
     @property
     def taken_back(self) -> tuple[Read, Read] | None:
@@ -203,16 +215,22 @@ def _outcome(driver: Driver, stage: Stage) -> Outcome:
     reads = list(driver.reads)
     stage.end_holds()
     for broker in sorted(driver.observer.down):
-        driver.bring_back(broker)
+        _bring_back(driver, broker)
     end = time.monotonic() + BACK_SECONDS
     while time.monotonic() < end and driver.observer.decision().isr != frozenset(stage.replicas):
         time.sleep(0.1)
     leader = driver.observer.decision().leader
     if leader is not None:
         reads += filter(None, [_last_read(driver, stage, leader)])
-    driver.await_acknowledgements()
+    driver.deeds.await_acknowledgements()
     sight = driver.observer.sight()
-    return Outcome(tuple(driver.produced), tuple(reads), sight.replicas, str(sight.quorum))
+    return Outcome(tuple(driver.produced), tuple(reads), sight.replicas, str(sight.quorum), sight.quorum.leader)
+
+
+def _bring_back(driver: Driver, broker: int) -> None:
+    """Start a broker. It may fail: what is left is asked of the others then."""
+    with suppress(BrokerError, NotMade, OSError, Unanswered):
+        driver.deeds.bring_back(broker)
 
 
 def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:

@@ -19,6 +19,7 @@ from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.messages.requests import read_metadata
+from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, free_ports
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
@@ -63,6 +64,7 @@ class Stage:
 
     def __init__(self, release: BrokerRelease, plan: Plan, folder: Path, recording: RecordingWriter | None = None):
         self.release, self.plan = release, plan
+        self.pace = pace()
         self.replicas = range(plan.brokers)
         self.controller: Node = "controller" if release.kraft else plan.brokers
         """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
@@ -99,7 +101,7 @@ class Stage:
                 broker: self.proxy.listen("zookeeper", real["zookeeper"], client=broker) for broker in range(brokers)
             }
         lags = {
-            leader: {"replica.lag.time.max.ms": str(int(seconds * 1000))}
+            leader: {"replica.lag.time.max.ms": str(int(seconds * self.pace * 1000))}
             for leader, seconds in self.plan.lag_seconds.items()
         }
         settings = SETTINGS | (KRAFT_SETTINGS if self.release.kraft else {})
@@ -188,10 +190,11 @@ class Stage:
         return 0 if self.release.kraft else self.plan.brokers
 
     def _until(self, what: str, is_so: Callable[[], object]) -> None:
-        end = time.monotonic() + READY_SECONDS
+        seconds = READY_SECONDS * self.pace
+        end = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > end:
-                raise BrokerError(f"not within {READY_SECONDS:.0f} s: {what}")
+                raise BrokerError(f"not within {seconds:.0f} s: {what}")
             time.sleep(0.05)
 
     def _all_brokers_are_known(self) -> bool:

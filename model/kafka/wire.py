@@ -118,10 +118,8 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "hear_isr": OnTheWire(passes=(_PROPOSED,)),
     "controller_notices_failure": OnTheWire(does=(Deed.END_SESSION,)),
     "controller_elects": OnTheWire(does=(Deed.ELECT_PREFERRED,)),
-    "controller_elects_uncleanly": {
-        ZOOKEEPER: OnTheWire(within=_NOTICED),
-        KRAFT: OnTheWire(does=(Deed.ELECT_UNCLEANLY,)),
-    },
+    "controller_elects_uncleanly": OnTheWire(within=_NOTICED),
+    "operator_elects_uncleanly": OnTheWire(does=(Deed.ELECT_UNCLEANLY,)),
     "restart": OnTheWire(does=(Deed.START,)),
     "session_expires": OnTheWire(does=(Deed.HOLD_SESSION, Deed.END_SESSION)),
     "session_resumes": OnTheWire(does=(Deed.RESUME_SESSION,)),
@@ -133,6 +131,9 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
         ZOOKEEPER: OnTheWire(does=(Deed.WAIT_FOR_EXIT,), passes=(_SHUT_DOWN,)),
         KRAFT: OnTheWire(unmade="a broker that shuts down under KRaft ends as soon as the controller agrees"),
     },
+    "truncate_late": OnTheWire(
+        unmade="a broker becomes leader while its fetcher handles a response, which no frame shows"
+    ),
     "update_min_insync_replicas": OnTheWire(unmade="the driver does not change the configuration of topics"),
     "delay_fetch": OnTheWire(unmade=_LATE),
     "handle_late_fetch": OnTheWire(unmade=_LATE),

@@ -16,16 +16,16 @@ from leadline.brokers.errors import Unmakeable
 from leadline.brokers.releases import broker_release
 from leadline.brokers.reproduction import Judgement
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.releases import column_of
-from leadline.reports.bugs import Bug, BugSearch, read_archive
+from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.reproductions import REPRODUCTION_FORMATS
 from leadline.reports.lines import say
+from leadline.reports.reality.counterexamples import counterexample
 from leadline.reports.reality.disks import audited
 from leadline.reports.reality.live import LiveReplay, evidence, show_judged
 from leadline.reports.reality.objects import ReproductionReport
@@ -40,7 +40,6 @@ from leadline.reports.reality.schedules import (
     schedules_of,
 )
 from leadline.reports.terminal.console import console
-from leadline.reports.terminal.progress import progress_line
 
 
 @click.command()
@@ -78,7 +77,7 @@ def reproduce(
     mended = mended_release(bug, affected, against)
     with only_the_result_on_stdout(files.only_json):
         try:
-            schedules = schedules_of(archive, bug, affected, mended, _search)
+            schedules = schedules_of(archive, bug, affected, mended, counterexample)
         except Unmakeable as error:
             say(f"{bug.ticket}: {visible(str(error))}")
             return INCOMPLETE
@@ -93,14 +92,6 @@ def reproduce(
     files.save(report, attempt)
     attempt.raise_failures()
     return exit_code(report.reproduction.judgements)
-
-
-def _search(run: BugSearch) -> Trace[Any]:
-    with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
-        result = run.searched(progress).result
-    if result.verdict is not Verdict.VIOLATED:
-        raise LeadlineError(f"{run.spec.name} has no counterexample for {run.bug.ticket}")
-    return result.properties[0].traces[0]
 
 
 def _reproduced(bug: Bug, schedules: Schedules, folder: Path, *, quiet: bool) -> ReproductionReport:

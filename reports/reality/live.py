@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leadline.brokers.driver.driver import Attempt, StepReport
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.replay import Listener, Replay
 from leadline.brokers.driver.sight import sight_of
+from leadline.brokers.driver.step_report import Attempt, StepReport
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import Judged, Judgement
 from leadline.checker.support.escapes import visible

@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.driver.driver import StepReport
 from leadline.brokers.driver.replay import Replay
 from leadline.brokers.driver.sight import SeenReplica, Sight
+from leadline.brokers.driver.step_report import StepReport
 from leadline.brokers.reproduction import Judged, Reproduction
 from leadline.reports.reality.live import evidence
 

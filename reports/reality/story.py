@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from leadline.brokers.driver.driver import StepReport
 from leadline.brokers.driver.replay import Replay
 from leadline.brokers.driver.sight import Sight
+from leadline.brokers.driver.step_report import StepReport
 from leadline.checker.drawing import Row
 from leadline.checker.support.escapes import visible
 from leadline.reports.html import chapter, page

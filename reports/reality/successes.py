@@ -24,6 +24,7 @@ from leadline.brokers.reproduction import Judgement
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import Archive, Bug, BugSearch, read_archive
+from leadline.reports.reality.counterexamples import kept
 from leadline.reports.reality.schedules import affected_release, mended_release, schedules_of
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "reality.md"
@@ -41,8 +42,9 @@ the counterexample of the model on a release with the bug, and the same schedule
 means that every step was as in the model of the release: on the one the property is violated, and the other departs
 from the schedule where its model does.
 
-This page is written by `make real`; a line counts the last ten tries at most. The seconds are those of a replay
-with the start of the brokers, on a machine with two cores that had other work.
+`make real TRIES=10` writes this page. A line counts the last ten tries at most. The seconds are the median of a replay
+on each of the two releases, with the start of the brokers, on a machine with two cores that had other work. An idle
+machine takes a fraction of the time.
 """
 
 
@@ -110,13 +112,16 @@ def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
     for bug in archive.bugs:
         try:
             affected = affected_release(bug, None)
-            schedules_of(archive, bug, affected, mended_release(bug, affected, None), _search)
+            schedules_of(archive, bug, affected, mended_release(bug, affected, None), _known)
         except (Unmakeable, LeadlineError) as error:
             yield bug.ticket, str(error)
 
 
-def _search(run: BugSearch) -> Trace[Any]:
-    return run.searched().result.properties[0].traces[0]
+def _known(run: BugSearch) -> Trace[Any]:
+    found = kept(run)
+    if found is None:
+        raise LeadlineError("the counterexample is not in reports/reality/counterexamples.jsonl")
+    return found
 
 
 # --- the page -----------------------------------------------------------------------------------------------
@@ -132,7 +137,7 @@ def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
     """
     lines = [
         _INTRODUCTION,
-        "| ticket | on the release with the bug | on the release that mended it | seconds | last tried |",
+        "| command | on the release with the bug | on the release that mended it | seconds | last tried |",
         "| --- | --- | --- | --- | --- |",
     ]
     lines += [_line(bug, tries) for bug in archive.bugs if bug.ticket not in unmade]
@@ -151,7 +156,7 @@ def _line(bug: Bug, tries: Sequence[Try]) -> str:
     counted = list(itertools.chain(*both.values()))
     seconds = ", ".join(f"{statistics.median(each.seconds for each in found):.0f}" for found in both.values() if found)
     date = max((each.date for each in counted), default="not yet")
-    return f"| {bug.ticket} | {cells[0]} | {cells[1]} | {seconds} | {date} |"
+    return f"| `leadline reproduce {bug.ticket}` | {cells[0]} | {cells[1]} | {seconds} | {date} |"
 
 
 def _last(tries: Sequence[Try], release: str) -> list[Try]:
