@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import itertools
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -19,11 +18,10 @@ from leadline.brokers.configuration import HOST
 from leadline.brokers.messages.batches import Record, read_batches, write_batch
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.requests import UNSUPPORTED_VERSION, RequestHeader, read_response, write_request
+from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.ports import Node
-from leadline.model.disk.wire import Malformed
 
 CLIENT_ID = "leadline"
-_LENGTH = struct.Struct(">i")
 
 NEWEST = {
     "CreateTopics": 5,
@@ -46,72 +44,6 @@ FETCH_BYTES = 2**20
 """The number of bytes that a fetch asks for. A broker sends at least one batch."""
 
 T = TypeVar("T")
-
-
-class Unanswered(Exception):
-    """A request that was not answered: refused, cut, or too late. Whether it took effect is not known."""
-
-
-class Refused(Exception):
-    """A request that was answered with an error.
-
-    Attributes:
-        code: the error code of Kafka's protocol.
-    """
-
-    def __init__(self, api: str, code: int, message: str | None = None) -> None:
-        super().__init__(f"{api} was refused with error {code}{f': {message}' if message else ''}")
-        self.code = code
-
-
-class Pending(Generic[T]):
-    """A request that was sent, and whose answer is awaited.
-
-    Parameters:
-        connection: the socket, which is closed once the answer is there or does not come.
-        read: makes the result of the answer's frame.
-        what: the request, for error messages.
-    """
-
-    def __init__(self, connection: socket.socket, read: Callable[[bytes], T], what: str) -> None:
-        self._connection, self._read, self._what = connection, read, what
-
-    def result(self, timeout: float) -> T:
-        """Wait for the answer.
-
-        Parameters:
-            timeout: in seconds.
-
-        Raises:
-            Unanswered: if there is none in time. The connection is closed then.
-            Refused: if the answer is an error.
-        """
-        with self._connection as connection:
-            end = time.monotonic() + timeout
-            try:
-                (size,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, end))
-                frame = _receive(connection, size, end)
-            except OSError as error:
-                raise Unanswered(f"{self._what} was not answered: {error}") from error
-        try:
-            return self._read(frame)
-        except Malformed as error:
-            raise Unanswered(f"{self._what} was answered by something else: {error}") from error
-
-    def abandon(self) -> None:
-        """Close the connection without waiting."""
-        self._connection.close()
-
-
-def _receive(connection: socket.socket, count: int, end: float) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        connection.settimeout(max(end - time.monotonic(), 0.001))
-        chunk = connection.recv(min(count - len(data), 2**20))
-        if not chunk:
-            raise ConnectionError("the connection was closed")
-        data += chunk
-    return bytes(data)
 
 
 @attrs.frozen
@@ -339,7 +271,7 @@ class Client:
         *,
         partition: int = 0,
         max_wait_ms: int = 100,
-        max_bytes: int = 2**20,
+        epoch: int | None = None,
     ) -> Fetched:
         """Fetch as a consumer.
 
@@ -348,14 +280,18 @@ class Client:
             topic, partition: the partition.
             offset: the first offset.
             max_wait_ms: how long the broker waits for a record, in milliseconds.
+            epoch: the leader epoch in which the broker must lead, or None. Brokers before 2.1 are not told (KIP-320).
 
         Raises:
             Unanswered: if there is no answer in time.
         """
         wanted = {"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": FETCH_BYTES}
         body = {"MaxWaitMs": max_wait_ms, "MinBytes": 1, "Topics": [{"Topic": topic, "Partitions": [wanted]}]}
-        if self.version(broker, "Fetch") >= 3:
+        version = self.version(broker, "Fetch")
+        if version >= 3:
             body["MaxBytes"] = FETCH_BYTES
+        if version >= 9 and epoch is not None:
+            wanted["CurrentLeaderEpoch"] = epoch
         answer = self.ask(broker, "Fetch", body)
         if answer.get("ErrorCode"):
             raise Refused("Fetch", answer["ErrorCode"])

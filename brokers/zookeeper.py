@@ -45,7 +45,7 @@ class ZooKeeperError(Exception):
         self.code = code
 
 
-def close_session(port: int, session: Session, *, timeout: float = 10.0) -> bool:
+def close_session(port: int, session: Session, *, timeout: float = 60.0) -> bool:
     """Take over a session, and close it.
 
     Parameters:
@@ -63,7 +63,7 @@ def close_session(port: int, session: Session, *, timeout: float = 10.0) -> bool
         return connection.granted.id == session.id
 
 
-def read(port: int, path: str, *, timeout: float = 10.0) -> bytes | None:
+def read(port: int, path: str, *, timeout: float = 60.0) -> bytes | None:
     """Return the data of a node, or None if there is no such node.
 
     Raises:
@@ -79,7 +79,7 @@ def read(port: int, path: str, *, timeout: float = 10.0) -> bytes | None:
     return body["data"] or b""
 
 
-def create(port: int, path: str, data: bytes, *, timeout: float = 10.0) -> None:
+def create(port: int, path: str, data: bytes, *, timeout: float = 60.0) -> None:
     """Create a persistent node.
 
     Raises:

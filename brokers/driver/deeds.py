@@ -11,13 +11,14 @@ from contextlib import suppress
 from functools import partial
 
 from leadline.brokers import zookeeper
-from leadline.brokers.client import PREFERRED, UNCLEAN, Pending, Refused, Unanswered
+from leadline.brokers.client import PREFERRED, UNCLEAN
 from leadline.brokers.driver.observer import Observer, payload
 from leadline.brokers.driver.plan import PlannedStep
 from leadline.brokers.driver.sessions import Sessions
 from leadline.brokers.driver.stage import PARTITION, TOPIC, Stage
 from leadline.brokers.driver.step_report import Produced
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
+from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.text import HIGH_WATERMARKS
 from leadline.model.kafka.messages import FetchRequest, FetchResponse

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from leadline.brokers.client import Refused, Unanswered
 from leadline.brokers.driver.deeds import Deeds
 from leadline.brokers.driver.frames import Frames
 from leadline.brokers.driver.observer import Observer
@@ -15,6 +14,7 @@ from leadline.brokers.driver.stage import Stage
 from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade
 from leadline.brokers.errors import BrokerError
+from leadline.brokers.pending import Refused, Unanswered
 from leadline.model.kafka.wire import Deed
 
 SLOW_SECONDS = 60.0

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import attrs
 
-from leadline.brokers.client import Unanswered
 from leadline.brokers.driver.observer import Observer
 from leadline.brokers.driver.plan import PlannedStep, is_awaited
 from leadline.brokers.driver.sight import is_seen_as, told
-from leadline.brokers.driver.stage import PARTITION, TOPIC, Stage, asks_about_an_epoch, epochs_of_request, partition_of
+from leadline.brokers.driver.stage import TOPIC, Stage, asks_about_an_epoch, epochs_of_request
 from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.frame import Frame, Rule
+from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node
 from leadline.model.kafka.messages import FetchResponse
 from leadline.model.kafka.wire import CONTROLLER, FrameKind
@@ -212,19 +211,10 @@ class Frames:
 
     def _leads(self, broker: int, number: int) -> bool:
         """Return whether a broker answers a consumer as the leader of an epoch."""
-        wanted = {"Partition": PARTITION, "CurrentLeaderEpoch": number, "FetchOffset": 0, "PartitionMaxBytes": 1}
-        body: dict[str, Any] = {"ReplicaId": -1, "MaxWaitMs": 0, "MinBytes": 0, "MaxBytes": 1}
-        version = self.stage.client.version(broker, "Fetch")
-        if version < 3:
-            del body["MaxBytes"]
-        if version < 9:
-            del wanted["CurrentLeaderEpoch"]
-        body["Topics"] = [{"Topic": TOPIC, "Partitions": [wanted]}]
         try:
-            answer = self.stage.client.ask(broker, "Fetch", body, timeout=5)
-        except Unanswered:
+            return not self.stage.client.fetch(broker, TOPIC, 0, max_wait_ms=0, epoch=number).error
+        except (Refused, Unanswered):
             return False
-        return partition_of(answer).get("ErrorCode") == 0
 
 
 def _is_replication(frame: Frame) -> bool:

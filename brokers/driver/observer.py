@@ -12,6 +12,7 @@ import attrs
 from leadline.brokers import zookeeper
 from leadline.brokers.driver.sight import UNKNOWN_EPOCH, SeenQuorum, SeenRecord, SeenReplica, Sight
 from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC, Stage, asks_about_an_epoch, partition_of
+from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
 from leadline.brokers.messages.batches import Batch, read_batches
 from leadline.model.disk.files import LocalFiles, Unreadable
@@ -58,13 +59,20 @@ class Observer:
     # --- the controller -----------------------------------------------------------------------------------------
 
     def decision(self) -> Decision:
-        """Return the last decision of the controller."""
+        """Return the last decision of the controller.
+
+        Raises:
+            BrokerError: it cannot be read.
+        """
         if self._stage.release.kraft:
             state = self._stage.cluster.controller_state(TOPIC, PARTITION)
             if state is None:
                 return Decision(None, NO_OFFSET, frozenset())
             return Decision(state.leader, state.leader_epoch, state.isr, state.elr)
-        data = zookeeper.read(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
+        try:
+            data = zookeeper.read(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
+        except OSError as error:
+            raise BrokerError(f"ZooKeeper does not answer: {error}") from error
         told: dict[str, Any] = json.loads(data) if data else {"leader": -1, "leader_epoch": NO_OFFSET, "isr": []}
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
 

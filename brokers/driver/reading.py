@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from leadline.brokers.client import Refused, Unanswered
 from leadline.brokers.driver.observer import value_of
 from leadline.brokers.driver.stage import TOPIC, Stage
+from leadline.brokers.pending import Refused, Unanswered
 
 
 @attrs.frozen

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import attrs
 
-from leadline.brokers.client import Unanswered
 from leadline.brokers.cluster import Cluster
 from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.plan import Plan, PlannedStep
@@ -20,6 +19,7 @@ from leadline.brokers.driver.stage import Stage
 from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
 from leadline.brokers.driver.waiting import NotMade
 from leadline.brokers.errors import BrokerError
+from leadline.brokers.pending import Unanswered
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 from leadline.brokers import zookeeper
-from leadline.brokers.client import Refused, Unanswered
 from leadline.brokers.driver.stage import Stage
 from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.pending import Refused, Unanswered
 
 
 class Sessions:

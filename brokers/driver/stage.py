@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from leadline.brokers import zookeeper
-from leadline.brokers.client import Client, Refused, Unanswered
+from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.errors import BrokerError
@@ -20,6 +20,7 @@ from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.messages.requests import read_metadata
 from leadline.brokers.pace import pace
+from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node, Ports, free_ports
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
@@ -39,11 +40,15 @@ READY_SECONDS = 60.0
 SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "100"}
 """High watermarks are read from their checkpoints."""
 
-KRAFT_SETTINGS = {"broker.session.timeout.ms": "120000", "broker.heartbeat.interval.ms": "300"}
+HEARTBEAT_MS = 300
+"""On an idle machine. Since 4.0, a heartbeat must be answered within two of these intervals."""
+
+SESSION_MS = 120_000
 """Sessions end when the driver asks for it."""
 
-SESSION_MS_SINCE_4 = "9000"
-"""Since 4.0, a broker cannot register again before its session has timed out, even if it is fenced."""
+SESSION_MS_SINCE_4 = 9000
+"""On an idle machine. Since 4.0, a broker cannot register again before its session has timed out, even if it is fenced.
+"""
 
 UNDEFINED_EPOCH = -1
 
@@ -104,11 +109,15 @@ class Stage:
             leader: {"replica.lag.time.max.ms": str(int(seconds * self.pace * 1000))}
             for leader, seconds in self.plan.lag_seconds.items()
         }
-        settings = SETTINGS | (KRAFT_SETTINGS if self.release.kraft else {})
-        if self.release.version >= (4,):
-            settings |= {"broker.session.timeout.ms": SESSION_MS_SINCE_4}
         ports = Ports(real, advertised, zookeeper_for)
-        return Cluster(self.release, folder, brokers=brokers, ports=ports, settings=settings, per_broker=lags)
+        return Cluster(self.release, folder, brokers=brokers, ports=ports, settings=self._settings(), per_broker=lags)
+
+    def _settings(self) -> dict[str, str]:
+        if not self.release.kraft:
+            return SETTINGS
+        session = SESSION_MS_SINCE_4 * self.pace if self.release.version >= (4,) else SESSION_MS
+        times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * self.pace}
+        return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 
     def start(self) -> None:
         """Start everything, create the topic, and hold its replication in the first state of the model.
@@ -208,7 +217,9 @@ class Stage:
         """Return whether the preferred leader leads, and every other replica fetches from it."""
         if not all(self._sees_first_epoch(broker) for broker in self.replicas):
             return False
-        fetched = {frame.source for frame in self.proxy.frames if self._is_fetch_answered(frame)}
+        frames = [frame for frame in self.proxy.frames if frame.api == "Fetch" and frame.state == "passed"]
+        answered = {frame.answers for frame in frames if partition_of(frame.body or {}).get("ErrorCode", -1) == 0}
+        fetched = {frame.source for frame in frames if frame.target == 0 and frame.number in answered}
         return fetched >= set(self.replicas[1:])
 
     def _sees_first_epoch(self, broker: int) -> bool:
@@ -217,15 +228,6 @@ class Stage:
         except (Unanswered, Refused):
             return False
         return view is not None and (view.leader, view.isr, view.error) == (0, frozenset(self.replicas), 0)
-
-    def _is_fetch_answered(self, frame: Frame) -> bool:
-        if (frame.api, frame.request, frame.target) != ("Fetch", True, 0) or frame.state != "passed":
-            return False
-        return self._frames_answering(frame) is not None
-
-    def _frames_answering(self, request: Frame) -> Frame | None:
-        found = (each for each in self.proxy.frames if each.answers == request.number and each.state == "passed")
-        return next((each for each in found if partition_of(each.body or {}).get("ErrorCode", -1) == 0), None)
 
     # --- what is held -------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
 
 T = TypeVar("T")
 

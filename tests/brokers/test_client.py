@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from leadline.brokers.client import Client, Refused, Unanswered
+from leadline.brokers.client import Client
 from leadline.brokers.messages.requests import read_request
+from leadline.brokers.pending import Refused, Unanswered
 from tests.brokers import small_messages as small
 from tests.brokers.test_proxy import SECONDS, receive
 

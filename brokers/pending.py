@@ -1,0 +1,82 @@
+"""A request that was sent on a connection of its own, and its answer."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from leadline.model.disk.wire import Malformed
+
+LENGTH = struct.Struct(">i")
+"""What is in front of every request and answer: its number of bytes."""
+
+T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """A request that was not answered: refused, cut, or too late. Whether it took effect is not known."""
+
+
+class Refused(Exception):
+    """A request that was answered with an error.
+
+    Attributes:
+        code: the error code of Kafka's protocol.
+    """
+
+    def __init__(self, api: str, code: int, message: str | None = None) -> None:
+        super().__init__(f"{api} was refused with error {code}{f': {message}' if message else ''}")
+        self.code = code
+
+
+class Pending(Generic[T]):
+    """A request that was sent, and whose answer is awaited.
+
+    Parameters:
+        connection: the socket, which is closed once the answer is there or does not come.
+        read: makes the result of the answer's frame.
+        what: the request, for error messages.
+    """
+
+    def __init__(self, connection: socket.socket, read: Callable[[bytes], T], what: str) -> None:
+        self._connection, self._read, self._what = connection, read, what
+
+    def result(self, timeout: float) -> T:
+        """Wait for the answer.
+
+        Parameters:
+            timeout: in seconds.
+
+        Raises:
+            Unanswered: if there is none in time. The connection is closed then.
+            Refused: if the answer is an error.
+        """
+        with self._connection as connection:
+            end = time.monotonic() + timeout
+            try:
+                (size,) = LENGTH.unpack(_receive(connection, LENGTH.size, end))
+                frame = _receive(connection, size, end)
+            except OSError as error:
+                raise Unanswered(f"{self._what} was not answered: {error}") from error
+        try:
+            return self._read(frame)
+        except Malformed as error:
+            raise Unanswered(f"{self._what} was answered by something else: {error}") from error
+
+    def abandon(self) -> None:
+        """Close the connection without waiting."""
+        self._connection.close()
+
+
+def _receive(connection: socket.socket, count: int, end: float) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        connection.settimeout(max(end - time.monotonic(), 0.001))
+        chunk = connection.recv(min(count - len(data), 2**20))
+        if not chunk:
+            raise ConnectionError("the connection was closed")
+        data += chunk
+    return bytes(data)
