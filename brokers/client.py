@@ -27,12 +27,13 @@ NEWEST = {
     "CreateTopics": 5,
     "DescribeTopicPartitions": 0,
     "ElectLeaders": 2,
-    "Fetch": 12,
+    "Fetch": 10,
     "ListOffsets": 4,
     "Metadata": 9,
     "Produce": 8,
 }
-"""The newest version of requests that this client uses. Later ones name topics by ids only, for example."""
+"""The newest version of requests that this client uses. Later ones name topics by ids only, for example, and followers
+answer later versions of Fetch too (KIP-392)."""
 
 EARLIEST, LATEST = -2, -1
 """Offsets that `Client.list_offset` can ask for, in place of a timestamp."""

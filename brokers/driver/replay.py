@@ -163,8 +163,8 @@ def replay(
     Parameters:
         plan: the plan.
         release: the release of the brokers.
-        folder: an empty folder. It has the folder `cluster`, and copies of the data directories from `before` the last
-            step and from `after` everything.
+        folder: an empty folder. It has the folder `cluster`, and copies of the data directories: `before` the loss,
+            when the last record had become readable, and `after` everything.
         listener: is told what happens.
         recording: gets all frames, or None.
 
@@ -193,12 +193,13 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
     differences = driver.begin()
     steps: list[StepReport] = []
     if not differences:
+        before = _last_before(plan)
         for step in plan.steps:
-            if step is plan.steps[-1]:
-                copy_disks(stage.cluster, stage.replicas, folder / "before")
             listener.step(step)
             steps.append(driver.make(step))
             listener.made(steps[-1])
+            if step is before:
+                copy_disks(stage.cluster, stage.replicas, folder / "before")
             if not steps[-1].is_as_in_model:
                 break
     made = Replay(stage.release, plan, tuple(differences), tuple(steps))
@@ -208,6 +209,16 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
         listener.attempted(plan.refused, attempt)
         made = attrs.evolve(made, attempt=attempt)
     return made
+
+
+def _last_before(plan: Plan) -> PlannedStep | None:
+    """Return the step after which the disks are copied for an audit of what is lost later.
+
+    It is the last one, apart from the last step of all, that makes a record readable, or else the last but one.
+    """
+    earlier = plan.steps[:-1]
+    readable = [step for step in earlier if step.after.exposed != step.before.exposed]
+    return next(iter([*reversed(readable), *reversed(earlier)]), None)
 
 
 def _outcome(driver: Driver, stage: Stage) -> Outcome:

@@ -115,7 +115,7 @@ class Stage:
     def _settings(self) -> dict[str, str]:
         if not self.release.kraft:
             return SETTINGS
-        session = SESSION_MS_SINCE_4 * self.pace if self.release.version >= (4,) else SESSION_MS
+        session = SESSION_MS_SINCE_4 * min(self.pace, 3) if self.release.version >= (4,) else SESSION_MS
         times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * self.pace}
         return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 

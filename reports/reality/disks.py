@@ -1,4 +1,4 @@
-"""What the audit says of the disks of a replay, before its last step and at the end."""
+"""What the audit says of the disks of a replay, before the loss and at the end."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ def audited(folder: Path) -> str:
     except LeadlineError as error:
         return f"the audit of the disks: {error}"
     found = "; ".join(finding.sentence for finding in result.errors)
-    return f"the audit of the disks, before the last step and now: {found or 'no error'}"
+    return f"the audit of the disks, before and after: {found or 'no error'}"

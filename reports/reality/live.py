@@ -22,6 +22,8 @@ STYLES = {
     Judgement.NOT_MADE: "bold yellow",
 }
 
+LEGEND = "m0@1 is a record and its leader epoch, ┃ the high watermark; frames have their numbers in the recording"
+
 
 class LiveReplay(Listener):
     """Prints each step of a replay when it has been made.
@@ -45,7 +47,7 @@ class LiveReplay(Listener):
 
     def started(self, seconds: float) -> None:
         """Print how long it took."""
-        self._out.print(Text(f"started in {seconds:.0f} s; all replication is held", style="dim"))
+        self._out.print(Text(f"started in {seconds:.0f} s; all replication is held\n{LEGEND}", style="dim"))
         self._row(Text(f"the model, {self._model}", style="bold"), Text("the brokers", style="bold"))
 
     def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
