@@ -55,10 +55,9 @@ def reproduction_page(report: ReproductionReport) -> str:
     """Return the HTML page of a reproduction: the trace of each replay, with a column for the brokers."""
     chapters, notes = [], []
     for number, (judged, audit) in enumerate(report.judged, start=1):
-        release = judged.replay.release.name
-        note = f"{judged.judgement.value} on Kafka {release}: {judged.reason}"
-        chapters.append(chapter(number, real_story(judged.replay), visible(note)))
-        lines = [*evidence(judged.replay), audit]
-        notes += [visible(f"Kafka {release}: {line}") for line in lines if line]
+        release = f"Kafka {judged.replay.release.name}"
+        notes.append(visible(f"{judged.judgement.value} on {release}: {judged.reason}"))
+        told = "; ".join(filter(None, [*evidence(judged.replay), audit]))
+        chapters.append(chapter(number, real_story(judged.replay), visible(f"{release}: {told}")))
     title = f"leadline: {report.reproduction.ticket} on real brokers"
     return page(title, chapters, notes=notes, origin=Origin.now())

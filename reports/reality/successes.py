@@ -120,7 +120,7 @@ def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
 def _known(run: BugSearch) -> Trace[Any]:
     found = kept(run)
     if found is None:
-        raise LeadlineError("the counterexample is not in reports/reality/counterexamples.jsonl")
+        raise LeadlineError("not known yet: its counterexample has not been searched for")
     return found
 
 
