@@ -122,7 +122,9 @@ def schedules_of(
     spec = _spec(bug, affected)
     plan = plan_of(found, controller_of(affected), spec)
     if plan.refused is not None or not _violates(plan.trace, found):
-        raise LeadlineError(f"{spec.name} does not violate {bug.property} by the counterexample of the archive")
+        needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == affected.spec)
+        brokers = f"the brokers are started as {spec.name}, and the counterexample is one of {needed}"
+        raise LeadlineError(f"{brokers}: it does not violate {bug.property} there")
     if mended is None:
         left_out, control = without_the_event(plan.trace, found)
         return Schedules(bug, affected, plan, affected, plan_of(control, controller_of(affected)), left_out)
