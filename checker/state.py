@@ -3,22 +3,25 @@
 A field that is declared with `component` is a separate part of the state. Its value is a nested attrs value, or a tuple
 whose length never changes, for example a tuple with one replica for each broker. Engines handle each component
 separately, and reports draw a row for each component. A field that is declared with `constant` has the same value in
-every state of a run, for example the bounds. It is ignored when states are compared. Any other field is usually handled
-as a whole.
+every state of a run, for example the bounds. It is ignored when states are compared. A field that is declared with
+`history` records what happened, for properties; actions only write it. Any other field is usually handled as a whole.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from leadline.checker.errors import SpecError
 
+S = TypeVar("S")
+
 _COMPONENT = "leadline.component"
 _CONSTANT = "leadline.constant"
+_HISTORY = "leadline.history"
 
 
 def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
@@ -42,6 +45,36 @@ def constant(*, default: Any = attrs.NOTHING) -> Any:
         default: the default value of the field, as for `attrs.field`.
     """
     return attrs.field(default=default, eq=False, repr=False, metadata={_CONSTANT: True})
+
+
+def history(*, blank: Any) -> Any:
+    """Return an attrs field for a part of a state that records what happened: actions write it, properties read it.
+
+    Whether an action is possible, and what it does to all other fields, must not depend on the field. It is left out
+    when a recording of a system is followed, since no observation can tell its value.
+
+    Parameters:
+        blank: the value of the field when it is left out.
+    """
+    return attrs.field(metadata={_HISTORY: blank})
+
+
+def without_history(state: S) -> S:
+    """Return a state whose fields that are declared with `history` have their blank values."""
+    changes = {
+        field.name: field.metadata[_HISTORY]
+        for field in _history_fields(state.__class__)
+        if getattr(state, field.name) != field.metadata[_HISTORY]
+    }
+    if not changes:
+        return state
+    changed: S = attrs.evolve(state, **changes)  # type: ignore[misc]
+    return changed
+
+
+@functools.cache
+def _history_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
+    return tuple(field for field in attrs.fields(cls) if _HISTORY in field.metadata) if attrs.has(cls) else ()
 
 
 def is_component(field: attrs.Attribute[object]) -> bool:
