@@ -10,6 +10,7 @@ This package does not depend on Kafka. The modules are best read in this order:
 - `engines` contains the engines, and `observing` analyses the code of a spec for them.
 - `traces` compares, shortens and reads traces.
 - `mutation` tests whether properties detect mistakes in the code.
+- `conformance` says whether what a system did is a behaviour of a spec.
 - `stateful` runs specs with Hypothesis.
 """
 

@@ -13,6 +13,7 @@ from leadline.checker.conformance.following import HIDDEN, Following, Visible
 from leadline.checker.conformance.observation import HiddenStep, Observation
 from leadline.checker.conformance.result import Answer, Candidate, Conformance, Rejection, Taken
 from leadline.checker.conformance.why import why_not
+from leadline.checker.state import history
 
 __all__ = [
     "HIDDEN",
@@ -29,5 +30,6 @@ __all__ = [
     "Undecided",
     "Visible",
     "follow",
+    "history",
     "why_not",
 ]

@@ -17,6 +17,7 @@ DOCUMENTS = (
     "checker/searching.md",
     "checker/random.md",
     "checker/mutants.md",
+    "checker/conformance.md",
     "model/README.md",
     "invariants/README.md",
     "reports/README.md",

@@ -48,6 +48,7 @@ PUBLIC = dict(re.findall(r"^\| `([\w.]+)` \| (`\w+`(?:, `\w+`)*) \|$", text_of("
 def test_the_table_of_imports_names_the_public_modules() -> None:
     assert set(PUBLIC) == {
         "leadline.checker",
+        "leadline.checker.conformance",
         "leadline.checker.engines",
         "leadline.checker.settings",
         "leadline.checker.stateful",
