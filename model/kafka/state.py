@@ -12,7 +12,7 @@ from typing import Self
 
 import attrs
 
-from leadline.checker.state import component, constant
+from leadline.checker.state import component, constant, history
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import ACTIVE, UNKNOWN_OFFSET, Registration, Replica
 from leadline.model.kafka.messages import Diverging, FetchRequest, LateFetch
@@ -68,8 +68,8 @@ class Partition(Leadership[Replica]):
     """
 
     next_value: int
-    exposed: tuple[Promise, ...]
-    acked: tuple[Promise, ...]
+    exposed: tuple[Promise, ...] = history(blank=())
+    acked: tuple[Promise, ...] = history(blank=())
     spent: Spent = component()
     quorum: Quorum = component()
     requests: tuple[Request | None, ...] = component(each="epoch")

@@ -1,0 +1,43 @@
+"""Following the recording of a partition through the specs of releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from leadline.brokers.conformance.events import Events
+from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.checker.conformance import Conformance, Limits, follow
+from leadline.model.kafka.conformance.following import forget
+from leadline.model.kafka.releases import Column
+from leadline.model.kafka.state import Partition
+
+
+@attrs.frozen(eq=False)
+class Checked:
+    """A recording followed through the spec of a release.
+
+    Attributes:
+        column: the release.
+        conformance: the result.
+        observations: the number of observations in the recording.
+        notes: what was not followed, with its number.
+    """
+
+    column: Column
+    conformance: Conformance[Partition]
+    observations: int
+    notes: Mapping[str, int]
+
+
+def check(read: PartitionRecording, column: Column, limits: Limits | None = None) -> Checked:
+    """Return whether a recording of a partition is a behaviour of the spec of a release.
+
+    Raises:
+        NotFollowed: the recording has something that cannot be followed.
+    """
+    events = Events(read, column)
+    observations = events.observations()
+    conformance = follow([events.beginning], observations, events.release.hidden, forget=forget, limits=limits)
+    return Checked(column, conformance, len(observations), dict(events.notes))

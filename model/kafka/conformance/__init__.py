@@ -1,0 +1,8 @@
+"""Following recordings of real brokers through the specs of releases.
+
+- `following` prepares a spec: bounds are lifted, and it says which steps leave no trace.
+- `observations` says what each kind of frame and event is in the model.
+- `words` puts states in words, for reasons.
+
+How recordings are read is in `leadline.brokers.conformance`.
+"""
