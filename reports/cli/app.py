@@ -28,6 +28,7 @@ COMMANDS = {
     "brokers": "List the releases of Kafka that can be started on this machine, or try one.",
     "bugs": "Search for known bugs in the releases that have them and in the releases that fixed them.",
     "check": "Run a suite of checks, as CI does.",
+    "conform": "Say whether what real brokers did is a behaviour of the model.",
     "diff": "Show a behaviour that one spec allows and another does not, side by side.",
     "explore": "Search every reachable state of a spec.",
     "fuzz": "Search behaviours of a spec at random.",
