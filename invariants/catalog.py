@@ -12,6 +12,7 @@ from leadline.checker.errors import SpecError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.spec import Spec
 from leadline.invariants import (
+    assignment,
     candidates,
     durability,
     followers,
@@ -30,7 +31,7 @@ from leadline.model.atomic.state import Bounds, Partition, initial_states
 from leadline.model.kafka import drawing as kafka_drawing
 from leadline.model.kafka import state as kafka_state
 from leadline.model.kafka.actions import actions_of
-from leadline.model.kafka.mistakes import MISTAKES, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
+from leadline.model.kafka.mistakes import MISTAKES, NOT_MUTATED, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
 from leadline.model.kafka.protocols import Protocol as KafkaProtocol
 from leadline.model.kafka.releases import COLUMNS, KRAFT, Column, column_of
 from leadline.model.kafka.rules import RULES
@@ -98,6 +99,10 @@ KAFKA_PROPERTIES = (
 )
 
 
+KRAFT_PROPERTIES = (assignment.reassignment_as_asked,)
+"""The properties of releases in whose model replicas can be reassigned."""
+
+
 def atomic(protocol: Protocol) -> Spec[Partition]:
     """Return the spec of a protocol of the `atomic` family.
 
@@ -130,7 +135,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
         note=column.note,
         initial_states=functools.partial(kafka_state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
-        properties=KAFKA_PROPERTIES,
+        properties=(*KAFKA_PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
         bounds=column.bounds,
         distance=logs.distance_to_divergence,
         drawing=kafka_drawing.KRAFT_DRAWING if column.controller == KRAFT else kafka_drawing.DRAWING,
@@ -173,7 +178,8 @@ def mutations(reference: str) -> list[Mutation]:
     for rule in RULES:
         own = column.values[rule.name]
         other_rule, needed = ONLY_WITH.get(rule.name, (rule.name, own))
-        for value in rule.values if column.values[other_rule] == needed else ():
+        is_mutated = column.values[other_rule] == needed and rule.name not in NOT_MUTATED
+        for value in rule.values if is_mutated else ():
             if value.name != own:
                 other = column.with_rules({rule.name: value.name})
                 found.append(

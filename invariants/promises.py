@@ -50,7 +50,17 @@ def _led_after(state: Partition, promises: Iterable[Promise]) -> bool:
 def _promises_durability(state: Partition) -> bool:
     if state.bounds.acks != "all" or state.bounds.unclean_leader_election or state.spent.unclean_elections:
         return False
-    return state.spent.lossy_crashes < min(state.bounds.min_insync_replicas, state.bounds.brokers)
+    return _lost_logs(state) < min(state.bounds.min_insync_replicas, _fewest_replicas(state))
+
+
+def _lost_logs(state: Partition) -> int:
+    """Return how many brokers have lost their log or its end."""
+    return state.spent.lossy_crashes + state.spent.lost_directories
+
+
+def _fewest_replicas(state: Partition) -> int:
+    """Return the number of replicas, which limits the number of copies of a record."""
+    return len(state.assignment.final) if state.bounds.moves else state.bounds.brokers
 
 
 @invariant(
@@ -195,7 +205,7 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     end = trace.states[-1]
     if not isinstance(end, Partition) or name not in _LOSSES:
         return ""
-    bounds, lost = end.bounds, end.spent.lossy_crashes
+    bounds, lost = end.bounds, _lost_logs(end)
     names = {step.action.name for step in trace.instances}
     if bounds.min_insync_replicas < bounds.brokers or lost:
         if controller_elects_uncleanly.name in names:

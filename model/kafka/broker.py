@@ -11,6 +11,10 @@ from leadline.model.quorum import NO_EPOCH
 UNKNOWN_OFFSET = -1
 """The remote log end offset of a follower that has not fetched from the leader yet."""
 
+CURRENT = "current"
+ANSWERED = "answered"
+BEHIND = "behind"
+
 KNOWN = "known"
 UNTIL_EMPTY = "until an empty response"
 FORGOTTEN = "forgotten"
@@ -39,6 +43,12 @@ class Replica:
         late_response: a diverging response that the broker is still handling although it has learned of a later epoch.
         last_epoch: whether a follower knows the epoch of its last record, which it sends in fetch requests: `KNOWN`,
             `FORGOTTEN`, or `UNTIL_EMPTY` if it forgets the epoch when the next response is empty (KAFKA-15510).
+        assigned: for a leader, the replicas of the partition that it has last learned. None for a follower, and if all
+            brokers have a replica at any time.
+        metadata: how far a leader has applied the metadata log: `CURRENT`; `ANSWERED` if it knows its ISR from the
+            answer to an `AlterPartition` request, and has not applied the record of the same change yet; or `BEHIND` if
+            the controller has changed the replicas, and the leader has not applied that record yet.
+        offline: whether the log directory of a running broker has failed. The broker has no replica until it restarts.
     """
 
     log: Log = Log()
@@ -55,6 +65,9 @@ class Replica:
     waits_from: int = NO_EPOCH
     late_response: Diverging | None = None
     last_epoch: str = KNOWN
+    assigned: frozenset[int] | None = None
+    metadata: str = CURRENT
+    offline: bool = False
 
     @property
     def starts_own_epoch_at(self) -> int:

@@ -37,7 +37,7 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     If a late response has truncated the follower's log after it sent the request, the response to this request does not
     fit: the follower stops fetching until the next leader epoch.
     """
-    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    request = _fetch_of(state, leader, follower)
     if request is None:
         return
     source, protocol = state.replicas[leader], state.protocol
@@ -72,7 +72,7 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
     """A fetch request waits in purgatory if there are no records to send. The leader uses the request's offset
     immediately.
     """
-    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    request = _fetch_of(state, leader, follower)
     if request is None or request.offset != state.replicas[leader].log.end_offset:
         return
     if state.replicas[leader].remote_leos[follower] == request.offset:
@@ -168,6 +168,9 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     request = None if late is None else _accepted(state, leader, late.request)
     if late is None or request is None:
         return
+    assigned = state.replicas[leader].assigned if state.bounds.moves else None
+    if assigned is not None and follower not in assigned:
+        return
     handled = state.with_late(follower, None)
     source, protocol = state.replicas[leader], state.protocol
     if request.offset > source.log.end_offset or protocol.diverges(source, request, protocol.end_of_epoch) is not None:
@@ -187,6 +190,18 @@ def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | 
     if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return None
     return request if state.protocol.accepts(state.replicas[leader].epoch, request.epoch) else None
+
+
+def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | None:
+    """Return a follower's fetch request if the leader accepts it.
+
+    A leader refuses a broker that is not a replica as far as it knows (UNKNOWN_LEADER_EPOCH).
+    """
+    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    if request is None or not state.bounds.moves:
+        return request
+    assigned = state.replicas[leader].assigned
+    return request if assigned is None or follower in assigned else None
 
 
 def _looked_at(

@@ -38,11 +38,14 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
 def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     """Return the smallest log end offset of the brokers that count towards the high watermark, including the leader.
 
-    For brokers other than the leader, the log end offset that the leader stores is used.
+    For brokers other than the leader, the log end offset that the leader stores is used. Only replicas that the leader
+    knows of count.
     """
+    counted = state.protocol.counts(replica) | {leader}
+    if replica.assigned is not None:
+        counted &= replica.assigned | {leader}
     return min(
-        replica.log.end_offset if broker == leader else replica.remote_leos[broker]
-        for broker in sorted(state.protocol.counts(replica) | {leader})
+        replica.log.end_offset if broker == leader else replica.remote_leos[broker] for broker in sorted(counted)
     )
 
 
@@ -71,7 +74,7 @@ def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tup
         leader: the leader's replica with the high watermark before the step.
         high_watermark: the high watermark after the step.
     """
-    if len(leader.maximal_isr) < state.protocol.min_isr(state.bounds):
+    if len(leader.maximal_isr) < state.protocol.min_isr(leader, state.bounds):
         return state.acked
     first = leader.epoch if leader.waits_from == NO_EPOCH else leader.waits_from
     passed = [(offset, leader.log[offset]) for offset in range(leader.high_watermark, high_watermark)]

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import KNOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Replica
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.broker import BEHIND, CURRENT, KNOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import waiting, with_leader
 from leadline.model.kafka.messages import Diverging, EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
@@ -28,6 +29,11 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     if request is None or request.leader != broker:
         return
     just_started = state.replicas[broker].leader is None and state.is_current(epoch)
+    assigned, metadata = None, CURRENT
+    if state.bounds.moves:
+        known = state.assignment.replicas if just_started else request.replicas
+        assigned = frozenset(known or ())
+        metadata = BEHIND if state.is_current(epoch) and known != state.assignment.replicas else CURRENT
     leading = attrs.evolve(
         state.replicas[broker],
         epoch=epoch,
@@ -38,6 +44,8 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
         proposal=None,
         waits_from=NO_EPOCH,
         last_epoch=KNOWN,
+        assigned=assigned,
+        metadata=metadata,
     )
     leading = attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
     heard = _heard(state, broker, epoch)
@@ -79,6 +87,10 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
     if request is None or request.leader is None or request.leader == broker:
         return
     replica = state.replicas[broker]
+    if state.bounds.moves and broker not in (request.replicas or ()):
+        was_added_again = state.is_current(epoch) and broker in state.assignment.replicas
+        if not was_added_again:
+            return
     if replica.leader == request.leader and state.protocol.follows_on(replica.epoch, epoch, request.elected):
         yield state.with_replica(broker, _in_epoch(replica, epoch))
         return
@@ -134,3 +146,30 @@ def _heard(state: Partition, broker: int, epoch: int) -> Partition:
     """
     late = state.replicas[broker].leader is None and not state.is_current(epoch)
     return state.having("late_requests") if late else state
+
+
+def brokers_that_may_leave(bounds: Bounds) -> range:
+    """Return the brokers whose replica can be removed. Empty by default."""
+    return brokers(bounds) if bounds.reassignments else range(0)
+
+
+@action(
+    "broker {broker} learns that it has no replica in epoch {epoch} and deletes its log",
+    broker=brokers_that_may_leave,
+    epoch=epochs,
+)
+def delete_replica(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """A broker that applies a record without its replica deletes its log (`TopicDelta.localChanges`).
+
+    If the broker applies this record together with one that adds it again, it keeps its log; see `become_follower`. A
+    broker that has restarted since finds its log to be a stray, which is not used again (KAFKA-14616, KAFKA-15605).
+    """
+    request, replica = state.requests[epoch], state.replicas[broker]
+    if request is None or not replica.up or replica.offline:
+        return
+    if replica.leader is None:
+        is_stray = epoch == state.quorum.epoch and broker not in state.assignment.replicas
+        if is_stray and replica.log.end_offset > 0:
+            yield state.with_replica(broker, Replica())
+    elif epoch > replica.epoch and broker not in (request.replicas or ()):
+        yield state.with_replica(broker, Replica())

@@ -4,7 +4,7 @@ Each mistake replaces rules of a `Protocol` or functions of actions. `leadline m
 each mistake. `rules` contains the values that releases have had, whether right or wrong. The `atomic` family has some
 further mistakes: a high watermark that is one too high or counts a majority, and requests that are applied again.
 
-Some mistakes are missing because the model has no reassignment (KAFKA-9672, KAFKA-15665), no log start offsets
+Some mistakes are missing because the model has no reassignment with ZooKeeper (KAFKA-9672), no log start offsets
 (KAFKA-12996) and no topic ids (KAFKA-14190). It also has no responses to an older `AlterPartition` request
 (KAFKA-12686) and no stale responses of a controller (KAFKA-14154), because only one request is in flight, and it is
 lost when the leader epoch changes. Others are missing because no property is about progress: a high watermark or
@@ -536,6 +536,11 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
     "last_fetched_epoch": ("truncation", "fetch"),
 }
 """The rules that have an effect only if another rule has a certain value: the other rule and its value, by rule."""
+
+NOT_MUTATED = ("election_order", "reassignment", "override", "elr_members", "same_record", "directories")
+"""The rules that are not mutated. Except for the first one, they have an effect only with bounds that are 0 by default;
+`tests/model/test_kafka_kraft.py` has a behaviour for each of their values. The order of elections leaves out
+behaviours."""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},

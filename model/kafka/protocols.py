@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import ACTIVE, Registration, Replica
 from leadline.model.kafka.epochs import EpochEnd
@@ -76,7 +77,7 @@ class Protocol:
             replica.
         may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
             the bounds.
-        min_isr: returns the size of the ISR that acks=all needs. The argument is the bounds.
+        min_isr: returns the size of the ISR that acks=all needs. The arguments are the leader's replica and the bounds.
         acknowledges_earlier: whether a leader that begins another epoch still acknowledges the records that it wrote
             before, in its uninterrupted leadership.
         tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
@@ -106,6 +107,17 @@ class Protocol:
             "alive" (only if the controller considers it alive), or "fenced" (even if the controller does not consider
             it alive).
         has_elr: whether there are eligible leader replicas, so that the ISR can become empty (KIP-966).
+        elects_in_order: whether the first possible replica in the order of the assignment is elected.
+        reassigns: whether the model has reassignments, and metadata that leaders apply late: with KRaft.
+        completes: returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
+            replicas that are being removed.
+        replaces_empty: whether an operator's new reassignment also replaces the sets of added and removed replicas that
+            it leaves empty.
+        cuts_elr: whether the controller takes brokers that have no replica out of the ELR.
+        forgets_newer_proposals: whether a leader that applies the record of a change that it knows already forgets an
+            ISR that it has proposed since.
+        has_directories: whether a log directory can be lost without the broker's other directories.
+        loses_directory_cleanly: whether a broker counts as stopped cleanly although a log directory is gone.
     """
 
     name: str
@@ -129,7 +141,7 @@ class Protocol:
     lags: Callable[[int, int, bool], bool]
     counts: Callable[[Replica], frozenset[int]]
     may_raise: Callable[[Replica, Bounds], bool]
-    min_isr: Callable[[Bounds], int]
+    min_isr: Callable[[Replica, Bounds], int]
     acknowledges_earlier: bool
     tells: Callable[[Replica, Replica, bool], int]
     learns: Callable[[int, int], int]
@@ -150,6 +162,14 @@ class Protocol:
     eligible: Callable[[Quorum, frozenset[int], int], frozenset[int]]
     elects_last_known: str
     has_elr: bool
+    elects_in_order: bool
+    reassigns: bool
+    completes: Callable[[Assignment, frozenset[int]], bool]
+    replaces_empty: bool
+    cuts_elr: bool
+    forgets_newer_proposals: bool
+    has_directories: bool
+    loses_directory_cleanly: bool
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
@@ -312,17 +332,19 @@ def whatever_the_isr(leader: Replica, bounds: Bounds) -> bool:
 
 def with_enough_in_the_isr(leader: Replica, bounds: Bounds) -> bool:
     """KAFKA-15583: the high watermark advances if the leader's committed ISR is not below `min.insync.replicas`."""
-    return len(leader.isr) >= min(bounds.min_insync_replicas, bounds.brokers)
+    return len(leader.isr) >= at_most_the_replicas(leader, bounds)
 
 
-def as_configured(bounds: Bounds) -> int:
+def as_configured(leader: Replica, bounds: Bounds) -> int:
     """Before 3.7, `min.insync.replicas` is used even if it is larger than the number of replicas."""
     return bounds.min_insync_replicas
 
 
-def at_most_the_replicas(bounds: Bounds) -> int:
-    """KAFKA-15583: the smaller of `min.insync.replicas` and the number of replicas."""
-    return min(bounds.min_insync_replicas, bounds.brokers)
+def at_most_the_replicas(leader: Replica, bounds: Bounds) -> int:
+    """KAFKA-15583: the smaller of `min.insync.replicas` and the number of replicas that the leader knows of."""
+    if leader.assigned is None:
+        return min(bounds.min_insync_replicas, bounds.brokers)
+    return min(bounds.min_insync_replicas, len(leader.assigned))
 
 
 def exact(high_watermark: int) -> tuple[int, ...]:

@@ -139,6 +139,12 @@ HW_TRUNCATION = Column(
         "bounce": "followers-missed",
         "late_requests": "refused",
         "elections": "later",
+        "election_order": "any",
+        "reassignment": "none",
+        "override": "replaced",
+        "elr_members": "replicas",
+        "same_record": "skipped",
+        "directories": "one",
         "unclean_election": "configured",
         "list_offsets": "at-any-time",
         "follower_reads": "no",
@@ -325,6 +331,8 @@ _3_2_KRAFT = attrs.evolve(
             shrink_epoch="always",
             bounce="missed",
             unclean_election="on-request",
+            reassignment="added",
+            override="empty-kept",
         ),
         missed_bounces=1,
     ),
@@ -338,6 +346,7 @@ _3_3 = attrs.evolve(
         "Kafka 3.3 and 3.4.0 with KRaft: fenced brokers stay out of the ISR (KIP-841)",
         between("3.3.0", "3.4.0"),
         isr_eligibility="active",
+        same_record="applied",
     ),
     suffix="",
 )
@@ -373,14 +382,23 @@ _3_6 = _after(
 _3_7 = _after(
     _3_6,
     "kafka/3.7",
-    "Kafka 3.7 and 3.8 with KRaft: the high watermark waits for min.insync.replicas",
-    between("3.7.0", "3.8.1"),
+    "Kafka 3.7 with KRaft: the high watermark waits for min.insync.replicas",
+    between("3.7.0", "3.7.2"),
     hw_gate="min-isr",
     incarnation_read="once",
     last_fetched_epoch="kept",
+    elr_members="all",
+    directories="configured",
+)
+_3_8 = _after(
+    _3_7,
+    "kafka/3.8",
+    "Kafka 3.8 with KRaft: a reassignment completes when all replicas are in the ISR",
+    between("3.8.0", "3.8.1"),
+    reassignment="all",
 )
 _3_9 = _after(
-    _3_7,
+    _3_8,
     "kafka/3.9",
     "Kafka 3.9 with KRaft: unclean.leader.election.enable has an effect",
     between("3.9.0", "3.9.2"),
@@ -399,9 +417,16 @@ _4_0 = _defaults(
 _4_1 = _after(
     _4_0,
     "kafka/4.1",
-    "Kafka 4.1 to 4.4: eligible leader replicas (KIP-966), the default of new clusters",
-    between("4.1.0", "4.4.0"),
+    "Kafka 4.1 and 4.2: eligible leader replicas (KIP-966), the default of new clusters",
+    between("4.1.0", "4.2.2"),
     elr="on",
+)
+_4_3 = _after(
+    _4_1,
+    "kafka/4.3",
+    "Kafka 4.3 and 4.4: a reassignment completes without replicas that it does not add",
+    between("4.3.0", "4.4.0"),
+    reassignment="added-or-all",
 )
 
 RELEASES = (
@@ -428,9 +453,11 @@ RELEASES = (
     _3_5_1,
     _3_6,
     _3_7,
+    _3_8,
     _3_9,
     _4_0,
     _4_1,
+    _4_3,
 )
 
 COLUMNS = (*DESIGNS, *RELEASES)

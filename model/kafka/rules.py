@@ -14,7 +14,7 @@ import attrs
 
 from leadline.checker.errors import SpecError
 from leadline.checker.support.messages import nearest
-from leadline.model.kafka import epochs
+from leadline.model.kafka import assignment, epochs
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka.protocols import Protocol
 
@@ -498,6 +498,129 @@ RULES = (
             Value("later", "in a separate step", "seeds 000 to 003, as described there", {"elects_at_once": False}),
             Value(
                 "at-once", "in the step that makes it necessary or possible", "all releases", {"elects_at_once": True}
+            ),
+        ),
+    ),
+    Rule(
+        "election_order",
+        "which replica is elected if there are several candidates",
+        (
+            Value(
+                "any",
+                "any of them, which allows all that the order of the replicas allows, and more",
+                "no release: an abstraction that adds behaviour",
+                {"elects_in_order": False},
+            ),
+            Value(
+                "replicas",
+                "the first one in the order of the replicas",
+                "all releases: PartitionChangeBuilder.electAnyLeader",
+                {"elects_in_order": True},
+            ),
+        ),
+    ),
+    Rule(
+        "reassignment",
+        "when a reassignment completes",
+        (
+            Value(
+                "none",
+                "never: the model has no reassignments with ZooKeeper",
+                "no release: reassignments with ZooKeeper take several steps (KIP-455)",
+                {"reassigns": False, "completes": assignment.when_the_added_are_in_sync},
+            ),
+            Value(
+                "added",
+                "when all replicas that are being added are in the ISR",
+                "KAFKA-12803; KRaft before 3.8",
+                {"reassigns": True, "completes": assignment.when_the_added_are_in_sync},
+            ),
+            Value(
+                "all",
+                "when all replicas that remain are in the ISR",
+                "KAFKA-15665",
+                {"reassigns": True, "completes": assignment.when_all_are_in_sync},
+            ),
+            Value(
+                "added-or-all",
+                "when all replicas that are being added are in the ISR, and all that remain if fewer are added than "
+                "removed",
+                "KAFKA-19975",
+                {"reassigns": True, "completes": assignment.when_the_added_are_in_sync_or_all},
+            ),
+        ),
+    ),
+    Rule(
+        "override",
+        "what a new reassignment that only adds or only removes replicas leaves of the one in progress",
+        (
+            Value(
+                "replaced",
+                "nothing: the sets of added and removed replicas are replaced, even by empty ones",
+                "KIP-455 as it is written",
+                {"replaces_empty": True},
+            ),
+            Value(
+                "empty-kept",
+                "the set that the new one leaves empty",
+                "KRaft: ReplicationControlManager.changePartitionReassignment",
+                {"replaces_empty": False},
+            ),
+        ),
+    ),
+    Rule(
+        "elr_members",
+        "whether a broker that has no replica any more stays in the ELR",
+        (
+            Value("replicas", "no", "KIP-966 as it is written", {"cuts_elr": True}),
+            Value(
+                "all",
+                "yes, until the ISR has min.insync.replicas members",
+                "KRaft since 3.7: PartitionChangeBuilder.maybePopulateTargetElr",
+                {"cuts_elr": False},
+            ),
+        ),
+    ),
+    Rule(
+        "same_record",
+        "what a leader does with the record of a change of the ISR if the answer to its request was faster",
+        (
+            Value(
+                "skipped",
+                "nothing: it knows the change",
+                "KRaft before 3.3; there is no such record with ZooKeeper",
+                {"forgets_newer_proposals": False},
+            ),
+            Value(
+                "applied",
+                "it applies it again, and forgets an ISR that it has proposed since, while that request is still on "
+                "its way",
+                "KRaft since 3.3: KAFKA-13790, Partition.makeLeader",
+                {"forgets_newer_proposals": True},
+            ),
+        ),
+    ),
+    Rule(
+        "directories",
+        "whether a broker that has lost a log directory counts as stopped cleanly",
+        (
+            Value(
+                "one",
+                "a broker has one directory, and loses it only as a whole disk (lossy_crashes)",
+                "KRaft before 3.7; the model has no others with ZooKeeper",
+                {"has_directories": False, "loses_directory_cleanly": False},
+            ),
+            Value(
+                "configured",
+                "yes if it stopped cleanly and the directory is no longer in its configuration",
+                "KIP-858; LogManager.readBrokerEpochFromCleanShutdownFiles, KAFKA-15586",
+                {"has_directories": True, "loses_directory_cleanly": True},
+            ),
+            Value(
+                "any-lost",
+                "no",
+                "no release",
+                {"has_directories": True, "loses_directory_cleanly": False},
             ),
         ),
     ),

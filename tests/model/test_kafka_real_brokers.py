@@ -12,7 +12,7 @@ from leadline.checker.engines.compiled import explore
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.invariants.promises import REQUESTED_NOT_PROMISED, by_design
 from leadline.model.kafka.bounds import Bounds
-from leadline.model.kafka.broker import FORGOTTEN
+from leadline.model.kafka.broker import FORGOTTEN, Replica
 from leadline.model.kafka.drawing import DRAWING, KRAFT_DRAWING
 from leadline.model.kafka.messages import Diverging
 from leadline.model.kafka.state import Partition
@@ -68,7 +68,7 @@ def test_a_record_that_is_acknowledged_in_a_later_epoch_is_lost_in_an_unclean_el
 
 @pytest.mark.parametrize(("name", "needed"), [("kafka/3.6", 3), ("kafka/3.7", 2), ("kafka/3.9-zk", 2)])
 def test_acks_all_needs_no_more_members_than_there_are_replicas_since_3_7(name: str, needed: int) -> None:
-    assert OF_RELEASE[name].min_isr(Bounds(brokers=2, min_insync_replicas=3)) == needed
+    assert OF_RELEASE[name].min_isr(Replica(), Bounds(brokers=2, min_insync_replicas=3)) == needed
 
 
 @pytest.mark.parametrize(

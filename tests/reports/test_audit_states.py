@@ -44,6 +44,7 @@ NOT_ON_DISKS = {
     "quorum_in_maximal_isr": "a leader's maximal ISR is in its memory",
     "remote_leo_not_ahead": "the log end offsets that a leader knows of are in its memory",
     "isr_within_replicas": "it compares what the controllers decided, which the audit takes as given",
+    "reassignment_as_asked": "no controller writes down what an operator has asked for",
     "isr_and_elr_disjoint": "it compares what the controllers decided, which the audit takes as given",
 }
 """Properties of specs that no audit can check, and why."""
