@@ -212,7 +212,7 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
             return UNCLEAN_NOT_PROMISED
         if operator_elects_uncleanly.name in names:
             return REQUESTED_NOT_PROMISED
-    if lost >= min(bounds.min_insync_replicas, bounds.brokers):
+    if lost >= min(bounds.min_insync_replicas, _fewest_replicas(end)):
         return _loss_not_promised(bounds, lost)
     readable_records = {(promise.record, promise.offset) for promise in end.exposed}
     readable_acked = [promise for promise in end.acked if (promise.record, promise.offset) in readable_records]
