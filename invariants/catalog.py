@@ -20,6 +20,7 @@ from leadline.invariants import (
     liveness,
     logs,
     promises,
+    transactions,
     watermarks,
     witnesses,
 )
@@ -36,6 +37,13 @@ from leadline.model.kafka.protocols import Protocol as KafkaProtocol
 from leadline.model.kafka.releases import COLUMNS, KRAFT, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
+from leadline.model.txn import actions as txn_actions
+from leadline.model.txn import drawing as txn_drawing
+from leadline.model.txn import mistakes as txn_mistakes
+from leadline.model.txn import releases as txn_releases
+from leadline.model.txn import state as txn_state
+from leadline.model.txn.protocols import Protocol as TxnProtocol
+from leadline.model.txn.rules import RULES as TXN_RULES
 
 __all__ = ["CATALOG", "find"]
 
@@ -98,6 +106,23 @@ KAFKA_PROPERTIES = (
     witnesses.broker_rejoins_isr,
 )
 
+TXN_PROPERTIES = (
+    transactions.no_aborted_read,
+    transactions.no_lost_write,
+    transactions.no_torn_transaction,
+    transactions.no_hanging_transaction,
+    transactions.lso_monotonic,
+    transactions.lso_within_hw,
+    transactions.fenced_stays_fenced,
+    transactions.epoch_bump_repeatable,
+    transactions.sequences_complete,
+    transactions.transitions_valid,
+    transactions.committed_record_read,
+    transactions.read_uncommitted_sees_aborted,
+    transactions.lso_below_hw,
+    transactions.two_partitions_committed,
+)
+
 
 KRAFT_PROPERTIES = (assignment.reassignment_as_asked,)
 """The properties of releases in whose model replicas can be reassigned."""
@@ -147,6 +172,31 @@ def of_column(column: Column) -> Spec[kafka_state.Partition]:
     return kafka(column.protocol(), column)
 
 
+def txn(protocol: TxnProtocol, column: txn_releases.Column) -> Spec[txn_state.Transactions]:
+    """Return the spec of transactions with the given rules, which may differ from its rules in the table.
+
+    Parameters:
+        protocol: the rules.
+        column: the column of the releases or design in the table of rules.
+    """
+    return Spec(
+        name=f"txn/{protocol.name}",
+        summary=protocol.summary,
+        note=column.note,
+        initial_states=functools.partial(txn_state.initial_states, protocol=protocol),
+        actions=txn_actions.actions_of(protocol),
+        properties=TXN_PROPERTIES,
+        bounds=column.bounds,
+        distance=transactions.distance_to_hanging,
+        drawing=txn_drawing.DRAWING,
+    )
+
+
+def txn_of_column(column: txn_releases.Column) -> Spec[txn_state.Transactions]:
+    """Return the spec of the releases or design in a column of the table of rules of transactions."""
+    return txn(column.protocol(), column)
+
+
 def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
     """Return the spec of a release or design with a wrong rule."""
     spec = kafka(mistake.made_in(column.protocol()), column)
@@ -166,9 +216,13 @@ def mutations(reference: str) -> list[Mutation]:
         reference: the name or alias of the spec. See `find`.
 
     Returns:
-        The mutations. The list is empty unless the spec is a release or design of the `kafka` family, or
-        ``atomic/kip-320``.
+        The mutations. The list is empty unless the spec is a release or design of the `kafka` family,
+        ``atomic/kip-320``, or a spec of transactions with transaction version 2. The others violate properties
+        without any mutation.
     """
+    transactional = txn_releases.column_of(reference)
+    if transactional is not None:
+        return _txn_mutations(transactional) if transactional.values["transaction_version"] == "2" else []
     if reference == f"atomic/{KIP_320.name}":
         return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
     column = column_of(reference)
@@ -200,6 +254,37 @@ def mutations(reference: str) -> list[Mutation]:
     ]
 
 
+def txn_with_mistake(mistake: Mistake, column: txn_releases.Column) -> Spec[txn_state.Transactions]:
+    """Return the spec of transactions of releases or of a design, with a wrong rule."""
+    spec = txn(mistake.made_in(column.protocol()), column)
+    return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
+
+
+def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
+    found = [
+        Mutation(
+            name=f"rule {rule.name}: {column.values[rule.name]} => {value.name}",
+            kind="rule",
+            sentence=f"{rule.question}: {value.sentence}",
+            source=value.source,
+            replace=functools.partial(
+                _behaving_as, functools.partial(txn_of_column, column.with_rules({rule.name: value.name}))
+            ),
+            bounds=txn_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
+            harmless=txn_mistakes.why_harmless(rule, value.name, column.values),
+        )
+        for rule in TXN_RULES
+        for value in rule.values
+        if value.name != column.values[rule.name]
+    ]
+    protocol = column.protocol()
+    return found + [
+        _mistaken(each, functools.partial(txn_with_mistake, each, column))
+        for each in txn_mistakes.MISTAKES
+        if each.concerns(protocol, txn_actions.actions_of(protocol))
+    ]
+
+
 def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
     return Mutation(
         name=f"mistake {mistake.name}",
@@ -218,7 +303,11 @@ def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 
 
-SPECS: tuple[Spec[Any], ...] = (*map(atomic, PROTOCOLS), *map(of_column, COLUMNS))
+SPECS: tuple[Spec[Any], ...] = (
+    *map(atomic, PROTOCOLS),
+    *map(of_column, COLUMNS),
+    *map(txn_of_column, txn_releases.COLUMNS),
+)
 
 CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in SPECS}
 
@@ -236,6 +325,9 @@ def find(reference: str) -> Spec[Any] | None:
         SpecError: a rule or value does not exist, or the spec has no rules that can be changed.
     """
     name = reference.partition("+")[0]
+    transactional = txn_releases.column_of(reference)
+    if transactional is not None:
+        return CATALOG.get(transactional.name) or txn_of_column(transactional)
     column = column_of(reference)
     if column is not None and column.name not in CATALOG:
         return of_column(column)
