@@ -63,7 +63,7 @@ def without_history(state: S) -> S:
     """Return a state whose fields that are declared with `history` have their blank values."""
     changes = {
         field.name: field.metadata[_HISTORY]
-        for field in _history_fields(state.__class__)
+        for field in _history_fields(type(state))
         if getattr(state, field.name) != field.metadata[_HISTORY]
     }
     if not changes:

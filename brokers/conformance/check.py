@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from leadline.brokers.conformance.events import Events
-from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.partition import PartitionRecording, expecting_the_format
 from leadline.checker.conformance import Conformance, Limits, follow
 from leadline.model.kafka.conformance.following import forget
 from leadline.model.kafka.releases import Column
@@ -37,7 +37,8 @@ def check(read: PartitionRecording, column: Column, limits: Limits | None = None
     Raises:
         NotFollowed: the recording has something that cannot be followed.
     """
-    events = Events(read, column)
-    observations = events.observations()
+    with expecting_the_format(read.path):
+        events = Events(read, column)
+        observations = events.observations()
     conformance = follow([events.beginning], observations, events.release.hidden, forget=forget, limits=limits)
     return Checked(column, conformance, len(observations), dict(events.notes))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import attrs
 
 from leadline.brokers.recording import Recording
-from leadline.checker.errors import LeadlineError
+from leadline.checker.errors import LeadlineError, error_line
 
 NONE = -1
 CONTROLLER, ZOOKEEPER = "controller", "zookeeper"
@@ -19,6 +21,15 @@ Body = Mapping[str, Any]
 
 class NotFollowed(LeadlineError):
     """Raised if a recording has something that cannot be followed, or lacks something that is needed."""
+
+
+@contextmanager
+def expecting_the_format(path: Path) -> Iterator[None]:
+    """Raise NotFollowed if a line of a recording lacks a field, or has one of another type than the format says."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise NotFollowed(f"{path}: a line is not as brokers/recording.md says: {error_line(error)}") from error
 
 
 @attrs.frozen
@@ -50,6 +61,7 @@ class PartitionRecording:
     """The part of a recording that is about one partition.
 
     Attributes:
+        path: the file.
         topic, partition: the partition.
         about: the first line of the recording.
         frames: the decoded frames, in the order in which they arrived.
@@ -60,6 +72,7 @@ class PartitionRecording:
         configs: the configuration with which the topic was created.
     """
 
+    path: Path
     topic: str
     partition: int
     about: Body
@@ -86,6 +99,9 @@ class PartitionRecording:
 
     def isr(self, ids: list[int]) -> frozenset[int]:
         """Return an ISR in the model's numbers."""
+        for broker in ids:
+            if broker not in self.assignment:
+                raise NotFollowed(f"an ISR names broker {broker}, which has no replica: reassignments are not followed")
         return frozenset(self.assignment.index(broker) for broker in ids)
 
     def number_epochs(self, epochs: list[int]) -> None:
@@ -230,7 +246,7 @@ def read_partition(recording: Recording, topic: str, partition: int) -> Partitio
         elif line["body"] is not None:
             frames.append(Seen(**{field.name: line[field.name] for field in attrs.fields(Seen)}))
     frames.sort(key=lambda frame: frame.number)
-    read = PartitionRecording(topic, partition, recording.about, frames, events, end)
+    read = PartitionRecording(recording.path, topic, partition, recording.about, frames, events, end)
     read.answer = {frame.answers: frame for frame in frames if frame.answers is not None}
     _find_topic(read)
     return read

@@ -9,7 +9,13 @@ from pathlib import Path
 import attrs
 
 from leadline.brokers.conformance.check import Checked, check
-from leadline.brokers.conformance.partition import NotFollowed, PartitionRecording, partitions_of, read_partition
+from leadline.brokers.conformance.partition import (
+    NotFollowed,
+    PartitionRecording,
+    expecting_the_format,
+    partitions_of,
+    read_partition,
+)
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer, Limits
 from leadline.checker.errors import LeadlineError
@@ -105,7 +111,8 @@ def conformance_report(
     begun = time.monotonic()
     asked = None if spec is None else _column(spec)
     recording = read_recording(path)
-    read = read_partition(recording, *_partition(path, partitions_of(recording), partition))
+    with expecting_the_format(path):
+        read = read_partition(recording, *_partition(path, partitions_of(recording), partition))
     kind = KRAFT if read.kraft else ZOOKEEPER
     if asked is not None and asked.controller != kind:
         raise LeadlineError(f"the controllers differ: {asked.controller} in {asked.name}, {kind} in {path}")

@@ -64,6 +64,26 @@ def test_a_limit_leaves_a_recording_undecided(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('"FetchOffset": ', '"Offset": ', "a line is not as brokers/recording.md says: KeyError: 'FetchOffset'"),
+        ('"Isr": [0, 1]', '"Isr": [0, 7]', "an ISR names broker 7, which has no replica"),
+        ('"SessionId": 0', '"SessionId": 5', "followers use fetch sessions: set max.incremental.fetch.session"),
+        ('"event": "end"', '"event": "other"', "is not a complete recording"),
+    ],
+    ids=["field", "broker", "sessions", "cut"],
+)
+def test_what_cannot_be_followed_is_one_line(before: str, after: str, message: str, tmp_path: Path) -> None:
+    text = Path(recording("KAFKA-13141-2.8.0")).read_text()
+    assert before in text
+    (tmp_path / "changed.jsonl").write_text(text.replace(before, after))
+    run = call("conform", "changed.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.out) == (2, "")
+    assert message in run.err
+    assert len(run.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing.jsonl"], "missing.jsonl cannot be read"),

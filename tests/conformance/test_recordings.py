@@ -113,6 +113,7 @@ def with_frame(recording: PartitionRecording, frame: Seen, body: Any) -> Partiti
     frames = [other if each is frame else each for each in recording.frames]
     answers = {number: other if each is frame else each for number, each in recording.answer.items()}
     return PartitionRecording(
+        recording.path,
         recording.topic,
         recording.partition,
         recording.about,

@@ -21,7 +21,7 @@ SAFETY = [item.name for item in TXN_PROPERTIES if not item.kind.is_witness]
 WITNESSES = [item.name for item in TXN_PROPERTIES if item.kind.is_witness]
 
 
-def violated(name: str, engine: str = "oracle", **bounds: Any) -> tuple[dict[str, int], tuple[int, int, int]]:
+def violated(name: str, bounds: dict[str, int], engine: str = "oracle") -> tuple[dict[str, int], tuple[int, int, int]]:
     """The lengths of the traces of the violated properties, and distinct states, generated states and depth."""
     spec = load_spec(name).with_bounds(bounds).with_properties(SAFETY)
     result = ENGINES[engine](spec, Limits(keep_going=True))

@@ -649,7 +649,8 @@ class Observations:
 
         def apply(state: Partition) -> list[Partition]:
             if error == NOT_ENOUGH_REPLICAS:
-                too_small = len(state.replicas[leader].isr) < self.release.protocol.min_isr(state.bounds)
+                replica = state.replicas[leader]
+                too_small = len(replica.isr) < self.release.protocol.min_isr(replica, state.bounds)
                 return [state] if state.believes_to_lead(leader) and too_small else []
             return [state] if not state.believes_to_lead(leader) else []
 
