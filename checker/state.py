@@ -61,9 +61,10 @@ def history(*, blank: Any) -> Any:
 
 def without_history(state: S) -> S:
     """Return a state whose fields that are declared with `history` have their blank values."""
+    kind: type[Any] = type(state)
     changes = {
         field.name: field.metadata[_HISTORY]
-        for field in _history_fields(type(state))
+        for field in _history_fields(kind)
         if getattr(state, field.name) != field.metadata[_HISTORY]
     }
     if not changes:
