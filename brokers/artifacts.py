@@ -1,7 +1,7 @@
-"""The jars of a release, downloaded once and kept in the user's cache.
+"""Download the jars of a release once, and keep them in the user's cache.
 
-A release has a folder of its own, with its jars and a list of them. The folder is complete or does not exist: jars are
-downloaded into a temporary folder, which is renamed at the end. With the folder, no network is needed.
+The cache has a folder for each release, with its jars and a list of them. The folder is complete or does not exist:
+jars are downloaded into a temporary folder, which is renamed at the end. If the folder exists, no network is needed.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
     """
     folder = cache_folder() / name
     if ":" in str(folder):
-        raise BrokerError(f"the cache {folder} has a colon in its name, which separates jars in Java's class path")
+        raise BrokerError(f"the path of the cache {folder} must not contain a colon, which separates jars for Java")
     found = _listed(folder)
     if found is None:
         _download(what, folder, artifacts)
         found = _listed(folder)
     if found is None:
-        raise BrokerError(f"{folder} does not have the jars of {what} that were downloaded to it")
+        raise BrokerError(f"{folder} does not contain the jars of {what} after the download: try again")
     return found
 
 
@@ -168,7 +168,7 @@ def _check(jar: Path) -> None:
         with zipfile.ZipFile(jar) as archive:
             damaged = archive.testzip()
     except zipfile.BadZipFile as error:
-        raise BrokerError(f"{jar.name} was not downloaded correctly ({error}): try again") from error
+        raise BrokerError(f"the download of {jar.name} is damaged ({error}): try again") from error
     if damaged is not None:
         raise BrokerError(f"{jar.name} was not downloaded correctly ({damaged} is damaged): try again")
 

@@ -1,7 +1,7 @@
-"""Find the process of a cluster that has connected to a proxy.
+"""Find the process of a cluster that opened a connection to a proxy.
 
-A frame does not tell its sender reliably: in 0.10.2 the client id of a fetcher names the leader, and ZooKeeper's frames
-name no client. On one machine, the port of the connection leads to the process.
+A frame does not identify its sender reliably: in 0.10.2, the client id of a fetcher names the leader, and ZooKeeper's
+frames do not name a client. On one machine, the port of the connection identifies the process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from leadline.brokers.ports import Node
 
 
 def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
-    """Return the process that has a connection from a port to a proxy, both on this machine.
+    """Return the process that opened a connection from a port to a proxy, both on this machine.
 
     Parameters:
         port: the port from which the connection comes.
@@ -23,7 +23,7 @@ def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
         pids: the processes of the cluster by pid.
 
     Returns:
-        The process; "client" for this process; "unknown" for all others.
+        The process, "client" for this process, or "unknown" for a process outside the cluster.
     """
     inode = _inode(port, proxy_port)
     known: dict[int, Party] = {os.getpid(): "client", **pids}

@@ -1,6 +1,6 @@
-"""A plain client of Kafka. Each request uses a connection of its own, and is not repeated if it fails.
+"""A simple Kafka client. It opens a new connection for each request, and does not repeat a failed request.
 
-The producers and consumers of libraries retry, refresh their metadata and reconnect without being asked. A run that
+Producers and consumers of client libraries retry, refresh their metadata and reconnect on their own. A replay that
 holds single frames must know every frame that is sent.
 """
 
@@ -49,11 +49,11 @@ T = TypeVar("T")
 
 @attrs.frozen
 class PartitionView:
-    """The state of a partition in the metadata of a broker.
+    """The state of a partition, as a broker's metadata describe it.
 
     Attributes:
         leader: the leader, or None.
-        leader_epoch: its epoch; None before Metadata 7 (2.1).
+        leader_epoch: the leader epoch, or None before version 7 of Metadata (Kafka 2.1).
         replicas, isr: the replicas in the order of the assignment, and the in-sync ones.
         error: the error code, 0 for none.
     """
@@ -67,7 +67,7 @@ class PartitionView:
 
 @attrs.frozen
 class Fetched:
-    """The answer to a fetch of a consumer.
+    """The response to a consumer's Fetch request.
 
     Attributes:
         error: the error code, 0 for none.
@@ -87,8 +87,8 @@ class Client:
 
     Parameters:
         definitions: the messages of the release.
-        ports: the port to dial for each broker, and for the KRaft controller: of its proxy, or its own.
-        timeout: how long to wait for an answer where no other time is given, in seconds.
+        ports: the port to connect to for each broker and for the KRaft controller, either the proxy's or the process's.
+        timeout: the default timeout of a request, in seconds.
     """
 
     def __init__(self, definitions: Definitions, ports: Mapping[Node, int], *, timeout: float = 30.0) -> None:
@@ -105,7 +105,7 @@ class Client:
             node: the broker or controller to send it to.
             api: the name of the request, for example "Metadata".
             body: the request, by the names of the definitions.
-            read: makes the result of the body of the answer.
+            read: converts the body of the response to the result.
             version: the version of the request.
 
         Raises:
@@ -117,21 +117,21 @@ class Client:
             connection = socket.create_connection((HOST, self._ports[node]), self._timeout)
             connection.sendall(frame)
         except OSError as error:
-            raise Unanswered(f"{api} could not be sent to {node}: {error}") from error
+            raise Unanswered(f"cannot send {api} to {node}: {error}") from error
         return Pending(connection, lambda raw: read(read_response(self._definitions, header, raw)), f"{api} to {node}")
 
     def version(self, node: Node, api: str) -> int:
-        """Return the newest version of a request that this client and a node speak. The node is asked once.
+        """Return the newest version of a request that both this client and a node support. The node is asked once.
 
         Raises:
-            Unanswered: if the node does not tell its versions.
+            Unanswered: if the node does not return its supported versions.
             Refused: if there is no common version.
         """
         if node not in self._versions:
             answer = self.send(node, "ApiVersions", {}, dict, version=0).result(self._timeout)
             self._versions[node] = dict(self._common(answer["ApiKeys"]))
         if api not in self._versions[node]:
-            raise Refused(api, UNSUPPORTED_VERSION, f"{node} has no version of it that this client speaks")
+            raise Refused(api, UNSUPPORTED_VERSION, f"{node} and this client have no version in common")
         return self._versions[node][api]
 
     def _common(self, keys: Sequence[Mapping[str, int]]) -> Iterator[tuple[str, int]]:
@@ -151,19 +151,19 @@ class Client:
         version: int | None = None,
         timeout: float | None = None,
     ) -> dict[str, Any]:
-        """Send a request, and return the body of the answer.
+        """Send a request, and return the body of the response.
 
         Parameters:
             node: the broker or controller to send it to.
             api: the name of the request, for example "BrokerHeartbeat".
             body: the request, by the names of the definitions.
-            version: the version of the request, or None for the newest common one.
-            timeout: how long to wait for the answer, in seconds.
+            version: the version of the request, or None for the newest common version.
+            timeout: the timeout in seconds.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
             Refused: if there is no common version.
-            ValueError: if the version cannot express the body.
+            ValueError: if the body cannot be encoded in this version.
         """
         version = self.version(node, api) if version is None else version
         return self.send(node, api, body, dict, version=version).result(self._timeout if timeout is None else timeout)
@@ -174,13 +174,14 @@ class Client:
         """Create a topic.
 
         Parameters:
-            broker: the broker to ask: before KRaft, the controller.
-            topic: its name.
+            broker: the broker that receives the request. With ZooKeeper, it must be the controller.
+            topic: the name of the topic.
             assignment: the replicas of each partition, the preferred leader first.
-            configs: its configuration.
+            configs: the configuration of the topic.
 
         Raises:
-            Unanswered, Refused: if it was not created, or not known to be.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         creatable = {
             "Name": topic,
@@ -207,7 +208,7 @@ class Client:
         return self.ask(broker, "Metadata", body, timeout=timeout)
 
     def partition(self, broker: int, topic: str, partition: int = 0) -> PartitionView | None:
-        """Return the state of a partition in a broker's metadata, or None if the metadata do not have the partition.
+        """Return the state of a partition in a broker's metadata, or None if they do not contain the partition.
 
         Raises:
             Unanswered: if there is no answer in time.
@@ -228,14 +229,14 @@ class Client:
     def send_produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout_ms: int = 30_000
     ) -> Pending[int]:
-        """Send a record. The result is its offset.
+        """Send a Produce request with one record. Its result is the offset of the record.
 
         Parameters:
             broker: the broker to send it to.
             topic, partition: the partition.
             value: the value of the record.
-            acks: -1 for all, or 1. With 0 there is no answer; that is refused.
-            timeout_ms: how long the broker waits for the ISR, in milliseconds.
+            acks: -1 (all) or 1. 0 is not supported, because brokers do not respond to it.
+            timeout_ms: the time that the broker waits for the ISR, in milliseconds.
 
         Raises:
             Unanswered: if the broker cannot be reached.
@@ -258,7 +259,8 @@ class Client:
         """Send a record, wait until it is acknowledged, and return its offset. See `send_produce`.
 
         Raises:
-            Unanswered, Refused: if it was not acknowledged.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         limit = self._timeout if timeout is None else timeout
         pending = self.send_produce(broker, topic, value, partition=partition, acks=acks, timeout_ms=int(limit * 1000))
@@ -277,7 +279,7 @@ class Client:
         """Fetch as a consumer.
 
         Parameters:
-            broker: the broker to ask: the leader.
+            broker: the leader of the partition.
             topic, partition: the partition.
             offset: the first offset.
             max_wait_ms: how long the broker waits for a record, in milliseconds.
@@ -302,7 +304,7 @@ class Client:
         return Fetched(found["ErrorCode"], found["HighWatermark"], records)
 
     def read(self, broker: int, topic: str, *, partition: int = 0, offset: int = 0) -> Fetched:
-        """Read every record that a consumer can read now, from an offset on.
+        """Return all records from an offset on that a consumer can read now.
 
         Raises:
             Unanswered: if there is no answer in time.
@@ -316,10 +318,10 @@ class Client:
             offset = found.records[-1].offset + 1
 
     def list_offset(self, broker: int, topic: str, timestamp: int = LATEST, *, partition: int = 0) -> int:
-        """Return an offset: the earliest, the latest that a consumer can read, or the first after a timestamp.
+        """Return the earliest offset, the latest offset that a consumer can read, or the first one after a timestamp.
 
         Parameters:
-            broker: the broker to ask: the leader.
+            broker: the leader of the partition.
             topic, partition: the partition.
             timestamp: `EARLIEST`, `LATEST`, or milliseconds since 1970.
 
@@ -337,12 +339,13 @@ class Client:
         """Request an election of a leader (KIP-460).
 
         Parameters:
-            broker: the broker to ask: before KRaft, the controller.
+            broker: the broker that receives the request. With ZooKeeper, it must be the controller.
             topic, partition: the partition.
             kind: `PREFERRED` or `UNCLEAN`.
 
         Raises:
-            Unanswered, Refused: if there was none, or it is not known.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         elected = {"Topic": topic, "Partitions": [partition]}
         body: dict[str, Any] = {"TopicPartitions": [elected], "TimeoutMs": int(self._timeout * 1000)}
@@ -356,7 +359,7 @@ class Client:
                 raise Refused("ElectLeaders", result["ErrorCode"], result.get("ErrorMessage"))
 
     def describe(self, broker: int, topic: str) -> dict[str, Any]:
-        """Return the description of a topic with its eligible leader replicas (KIP-966), which brokers have since 3.8.
+        """Return the description of a topic with its eligible leader replicas (KIP-966). Requires Kafka 3.8 or later.
 
         Raises:
             Unanswered, Refused: if the broker does not tell.

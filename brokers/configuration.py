@@ -1,8 +1,8 @@
 """The configuration of brokers, KRaft controllers and ZooKeeper, for each release.
 
-The settings make brokers slow to act on their own, so that a held message is not sent again and a leader or an ISR
-changes only when a process dies. Sources are the configuration reference of each release, and the code for what it does
-not say.
+Long timeouts keep brokers from acting on their own, so that a held message is not sent again, and a leader or an ISR
+changes only when a process ends. The settings are taken from the configuration reference of each release and, where it
+is incomplete, from the code.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _KRAFT = {
 
 
 def broker_properties(release: BrokerRelease, broker: int, data: Path, port: int, advertised: int) -> dict[str, str]:
-    """Return the properties of a broker that do not depend on its controller.
+    """Return the properties of a broker that do not depend on the kind of controller.
 
     Parameters:
         release: the release.

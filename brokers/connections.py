@@ -1,7 +1,7 @@
-"""One connection through a proxy: bytes go on as they came, in both directions, frame by frame.
+"""A connection through a proxy. It forwards bytes unchanged, in both directions, frame by frame.
 
-Bytes that are not frames of the expected protocol (TLS, say) go on too: from the first length that cannot be one, the
-connection is passed on as a plain stream, and no rule applies to it.
+Bytes that are not frames of the expected protocol, such as TLS, are also forwarded: after the first invalid length, the
+connection is forwarded as a plain stream, and no rule applies to it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _CHUNK = 2**16
 
 @attrs.frozen(eq=False)
 class Streams:
-    """The two streams of one end of a connection."""
+    """The reader and the writer of one end of a connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
 
 class Connection:
-    """A connection, between a process that dialled a proxy and the process behind it.
+    """A connection between a client of a proxy and the process behind the proxy.
 
     Parameters:
-        number: its number.
-        ends: the process that dialled, and the one behind the proxy.
-        dialect: reads the frames.
+        number: the number of the connection.
+        ends: the client, and the process behind the proxy.
+        dialect: decodes the frames.
         traffic: the log of frames and the rules.
         now: returns the time in seconds.
-        done: called with each frame that has passed or was dropped.
+        done: a function that is called with each frame that was forwarded or dropped.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Connection:
         """The number of bytes that were passed on without frames."""
 
     async def run(self, near: Streams, far: Streams) -> None:
-        """Pass on bytes until both ends are done, or the connection is cut.
+        """Forward bytes until both ends close the connection, or it is cut.
 
         Parameters:
-            near: of the process that dialled.
-            far: of the process behind the proxy.
+            near: the streams of the client.
+            far: the streams of the process behind the proxy.
         """
         self._tasks = [
             asyncio.create_task(self._pump(near.reader, far.writer, True)),
@@ -81,7 +81,7 @@ class Connection:
                 streams.writer.transport.abort()
 
     def cut(self) -> None:
-        """Close the connection. What is held of it is dropped."""
+        """Close the connection, and drop its held frames."""
         for task in self._tasks:
             task.cancel()
 

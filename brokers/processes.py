@@ -1,4 +1,4 @@
-"""Processes that end with this one, however it ends, and what they write to their logs."""
+"""Child processes that end when this process ends, and their logs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _POLL_SECONDS = 0.02
 
 
 class OwnedProcess:
-    """A process that this process started, and that ends with it.
+    """A child process that ends when this process ends.
 
     Parameters:
-        name: what the process is, for error messages, such as ``broker 1``.
+        name: a name for error messages, such as ``broker 1``.
         command: the path of the program, and its arguments.
-        log: the file to which the process writes. It is replaced.
+        log: the file for the output of the process. An existing file is overwritten.
         folder: the working directory.
 
     Raises:
@@ -65,7 +65,7 @@ class OwnedProcess:
         return self._process.poll()
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait until the process has ended. This has no effect if it ended before."""
+        """Send SIGKILL, and wait until the process has ended. This has no effect if it has already ended."""
         self._process.kill()
         self._process.wait()
 
@@ -91,7 +91,7 @@ class OwnedProcess:
         self._process.send_signal(signal.SIGCONT)
 
     def listens_on(self, port: int) -> bool:
-        """Return whether this process, and not another one, accepts connections on a port of this machine."""
+        """Return whether this process accepts connections on a port of this machine."""
         try:
             connections = psutil.Process(self.pid).net_connections("tcp")
         except psutil.Error:
@@ -109,15 +109,15 @@ class OwnedProcess:
             if not self.is_running:
                 raise BrokerError(f"{self.name} ended before it was ready ({_ending(self.status)}): {self.reason()}")
             if time.monotonic() > end:
-                raise BrokerError(f"{self.name} was not ready after {seconds:.0f} s: {self.reason()}")
+                raise BrokerError(f"{self.name} was not ready after {seconds:.0f} seconds: {self.reason()}")
             time.sleep(_POLL_SECONDS)
 
     def logged(self, pattern: str) -> bool:
-        """Return whether a line of the log matches a regular expression in any place."""
+        """Return whether a regular expression matches anywhere in a line of the log."""
         return re.search(pattern, self._text()) is not None
 
     def reason(self) -> str:
-        """Return the line of the log that most likely says why the process failed."""
+        """Return the line of the log that most likely gives the reason of the failure."""
         return reason(self._text())
 
     def _text(self) -> str:

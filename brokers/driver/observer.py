@@ -1,4 +1,4 @@
-"""Looking at real brokers: their disks, the controller, and the frames that are held, in the model's terms."""
+"""Observe real brokers: their disks, the controller, and the held frames, translated to values of the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NO_OFFSET = -1
 
 @attrs.frozen
 class Decision:
-    """The last decision of the controller: the leader, the brokers' own number of the epoch, the ISR, the ELR."""
+    """The last decision of the controller: the leader, the leader epoch as the brokers number it, the ISR, the ELR."""
 
     leader: int | None
     epoch: int
@@ -44,7 +44,7 @@ class Decision:
 
 
 class Observer:
-    """Looks at a stage.
+    """Observes the brokers of a stage.
 
     Leader epochs have other numbers on brokers than in the model, where an epoch without a leader has none.
     """
@@ -77,14 +77,14 @@ class Observer:
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
 
     def epochs_at(self) -> Mapping[int, int]:
-        """Return the leader epoch that began at each offset of KRaft's metadata log, in the brokers' numbers."""
+        """Return the partition's leader epochs by offset in KRaft's metadata log, as the brokers number them."""
         metadata = self._stage.cluster.controller_metadata()
         topic = metadata.topic_id(TOPIC)
         history = [] if topic is None else metadata.partitions.get((topic, PARTITION), [])
         return {offset: state.leader_epoch for offset, state in history}
 
     def quorum(self) -> SeenQuorum:
-        """Return the last decision in the model's numbers. An epoch that has none yet is the next one."""
+        """Return the last decision with the model's number of its epoch. A new epoch gets the next number."""
         decision = self.decision()
         return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
 
@@ -116,7 +116,7 @@ class Observer:
         return found
 
     def high_watermark(self, broker: int) -> int:
-        """Return the high watermark in a broker's checkpoint, 0 without one."""
+        """Return the high watermark in a broker's checkpoint, or 0 if there is no checkpoint."""
         path = self._stage.cluster.data_directory(broker) / HIGH_WATERMARKS
         try:
             return offsets(LocalFiles(), str(path)).get((TOPIC, PARTITION), 0)
@@ -126,7 +126,7 @@ class Observer:
     # --- messages -----------------------------------------------------------------------------------------------
 
     def frame_in_flight(self, follower: int) -> Frame | None:
-        """Return the newest frame between a follower and any leader that is held, or None."""
+        """Return the newest held frame between a follower and any leader, or None."""
         frames = [
             frame
             for other in self._stage.replicas
@@ -180,7 +180,7 @@ class Observer:
     # --- everything ---------------------------------------------------------------------------------------------
 
     def sight(self) -> Sight:
-        """Return what can be seen now."""
+        """Return the observable part of the current state."""
         return Sight(self.quorum(), tuple(self._replica(broker) for broker in self._stage.replicas))
 
     def _replica(self, broker: int) -> SeenReplica:
@@ -199,12 +199,12 @@ def proposed_isr(body: Mapping[str, Any]) -> frozenset[int]:
 
 
 def payload(value: int) -> bytes:
-    """Return the value of a record on brokers, for its value in the model."""
+    """Return the value of a record on brokers that stands for a value in the model."""
     return b"m%d" % value
 
 
 def value_of(data: bytes | None) -> int:
-    """Return the value of a record in the model."""
+    """Return the value in the model of a record on brokers. The inverse of `payload`."""
     return int((data or b"m-1")[1:])
 
 

@@ -1,4 +1,4 @@
-"""The plan of a replay: what has to be done on real brokers for each step of a trace, computed without brokers.
+"""Plan a replay: list the operations on real brokers for each step of a trace. No brokers are needed.
 
 The driver holds all replication traffic and lets one action of the model through at a time.
 """
@@ -29,15 +29,15 @@ _LEAST_LAG_SECONDS = 2.0
 
 @attrs.frozen
 class PlannedStep:
-    """A step of a plan.
+    """A step of a plan, with its action and the states around it.
 
     Attributes:
         number: the number of the step in the schedule, from 1.
         instance: the action instance.
         wire: how the action appears on the brokers of the release.
         before, after: the states of the model.
-        with_next: whether the step and the next one are a single step from outside, so that nothing can be compared
-            between the two.
+        with_next: whether real brokers execute this step and the next one together, so that the state between them
+            cannot be compared.
     """
 
     number: int
@@ -54,7 +54,7 @@ class PlannedStep:
 
     @property
     def broker(self) -> int:
-        """The broker that the step is about: its parameter ``broker``, or else its only or first broker."""
+        """The broker of the step: its parameter ``broker``, or else ``leader``, or else ``follower``."""
         arguments = self.instance.arguments
         return int(arguments.get("broker", arguments.get("leader", arguments.get("follower", PREFERRED))))
 
@@ -70,7 +70,7 @@ class PlannedStep:
 
     @property
     def elects(self) -> bool:
-        """Whether a leader is elected in the step."""
+        """Whether the step elects a leader."""
         return self.after.quorum.leader is not None and self.after.quorum.epoch > self.before.quorum.epoch
 
     def end(self, role: str) -> int | None:
@@ -87,7 +87,7 @@ class PlannedStep:
         return None
 
     def loses_messages_of(self, broker: int) -> bool:
-        """Return whether the message that a broker has in flight is lost in the step."""
+        """Return whether the step loses the message that a broker has in flight."""
         if not self.wire.loses or broker != self.broker:
             return False
         return self.before.replicas[broker].in_flight != self.after.replicas[broker].in_flight
@@ -95,7 +95,7 @@ class PlannedStep:
 
 @attrs.frozen
 class Plan:
-    """The plan of a replay.
+    """The plan of a replay: its steps and the settings of the brokers.
 
     Attributes:
         steps: the steps, in order.
@@ -126,18 +126,18 @@ class Plan:
 
     @property
     def fails_over(self) -> int:
-        """How often another broker becomes the controller, which hides the restarts of other brokers."""
+        """The number of controller failovers, each of which hides restarts of brokers."""
         tried = [*self.steps, *([self.refused] if self.refused is not None else [])]
         return sum(step.is_hidden for step in tried)
 
     @property
     def lines(self) -> list[str]:
-        """The plan as text: for each step, the step of the model and what is done."""
+        """The plan as text: each step of the model with its operations."""
         return [line for step in self.steps for line in _lines(step)]
 
 
 def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] | None = None) -> Plan:
-    """Return the plan of a replay.
+    """Make the plan of a replay from a trace.
 
     Parameters:
         trace: a trace of a spec of the `kafka` family.
@@ -279,7 +279,7 @@ def _end_text(broker: int | None) -> str:
 
 
 def is_awaited(step: PlannedStep, kind: FrameKind) -> bool:
-    """Return whether a frame that a step leaves can reach the proxy: the broker at each of its ends is running."""
+    """Return whether a frame in flight after a step can reach the proxy: both its brokers are running."""
     ends = [step.end(role) for role in (kind.source, kind.target)]
     replicas: list[Replica] = [step.after.replicas[broker] for broker in ends if broker is not None]
     return all(replica.up for replica in replicas)

@@ -1,4 +1,4 @@
-"""A whole replay: setting brokers up, making the steps, and asking what is left of the records."""
+"""Replay a plan: start brokers, execute the steps, and read the remaining records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BACK_SECONDS = 20.0
 
 @attrs.frozen
 class Outcome:
-    """What is left of the records at the end.
+    """The records, replicas and leader at the end of a replay.
 
     Attributes:
         produced: the records that were sent to leaders, and what became of each.
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def taken_back(self) -> tuple[Read, Read] | None:
-        """Two readings of which the later leader listed a smaller end offset than had been readable, or None."""
+        """Two reads of which the later one returned a smaller end offset than the earlier one, or None."""
         for at, later in enumerate(self.reads):
             for earlier in self.reads[:at]:
                 if later.step is not None and later.end is not None and later.end < len(earlier.values):
@@ -69,7 +69,7 @@ class Outcome:
 
     @property
     def diverged(self) -> tuple[int, ...]:
-        """The offsets at which two replicas have different records at last."""
+        """The offsets at which two replicas have different records at the end."""
         logs = [replica.log for replica in self.replicas]
         longest = max(map(len, logs), default=0)
         at = (offset for offset in range(longest) if len({log[offset] for log in logs if offset < len(log)}) > 1)
@@ -78,16 +78,16 @@ class Outcome:
 
 @attrs.frozen
 class Replay:
-    """A replay of a plan on real brokers.
+    """The result of replaying a plan on real brokers.
 
     Attributes:
         release: the release of the brokers.
         plan: the plan.
-        start_differences: how the brokers differed from the first state of the plan.
-        steps: the steps that were made, and the first one that was not or that differs from the model.
-        attempt: the attempt at the step that the model does not allow, or None if there is none or it was not reached.
-        outcome: what is left of the records, or None if the replay ended early.
-        seconds: how long everything took.
+        start_differences: the differences of the brokers from the first state of the plan.
+        steps: the reports of the steps, up to the first step that failed or that differs from the model.
+        attempt: the attempt at the step that the model does not allow, or None if it was not attempted.
+        outcome: the records, replicas and leader at the end, or None if the replay ended early.
+        seconds: the duration of the replay.
     """
 
     release: BrokerRelease
@@ -100,7 +100,7 @@ class Replay:
 
     @property
     def not_made(self) -> str:
-        """Why a step could not be made, or an empty string if all that were tried were made."""
+        """The reason why a step failed, or an empty string if no step failed."""
         if self.start_differences:
             return f"the brokers did not get into the first state: {self.start_differences[0]}"
         last = self.steps[-1] if self.steps else None
@@ -125,18 +125,18 @@ class Replay:
 
     @property
     def is_as_in_model(self) -> bool:
-        """Whether all steps were made, and nothing that can be seen differs from the model."""
+        """Whether all steps were made, and every observed state equals that of the model."""
         return len(self.steps) == len(self.plan.steps) and not self.not_made and not self.difference
 
 
 class Listener:
-    """Is told what happens during a replay, as it happens."""
+    """Receives the events of a replay."""
 
     def starting(self, release: BrokerRelease) -> None:
-        """Brokers of a release are started."""
+        """The brokers of a release are being started."""
 
     def started(self, seconds: float) -> None:
-        """All brokers run, and their replication is held."""
+        """All brokers are running, and their replication is held."""
 
     def step(self, step: PlannedStep) -> None:
         """A step begins."""
@@ -145,10 +145,10 @@ class Listener:
         """A step has ended."""
 
     def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
-        """A step that the model does not allow was tried."""
+        """A step that the model does not allow was attempted."""
 
     def settling(self) -> None:
-        """The steps are over, and all brokers are brought back."""
+        """The steps have ended, and all brokers are being restarted."""
 
 
 def replay(

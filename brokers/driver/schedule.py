@@ -1,4 +1,4 @@
-"""Arranging the steps of a trace so that each can be made from outside, as another trace of the same model.
+"""Order the steps of a trace so that real brokers can execute each of them. The result is a trace of the same model.
 
 Some actions of the model are one step on real brokers, and some events happen on real brokers whether or not a trace
 contains them. For example, a broker that ZooKeeper's controller informs gets every request in order, so it cannot
@@ -42,7 +42,7 @@ class _Conflict:
 
 
 def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
-    """Return a trace with the same steps, and further ones if needed, that can be made from outside.
+    """Return a trace with the same steps, and further steps if needed, that real brokers can execute.
 
     Parameters:
         trace: a trace of a spec of the `kafka` family.
@@ -53,7 +53,7 @@ def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
         it ends with the same logs.
 
     Raises:
-        Unmakeable: a step cannot be made from outside. The message names the step and the reason.
+        Unmakeable: real brokers cannot execute a step. The message names the step and the reason.
     """
     left = _MOST_CHANGES
     while (conflict := next(_conflicts(trace, controller), None)) is not None:

@@ -1,4 +1,4 @@
-"""Brokers, a proxy in front of each, and a client, set up so that a replay can begin in the model's first state."""
+"""Start brokers, proxies and a client, and bring them to the model's first state."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ Where = Callable[[Mapping[str, Any]], bool]
 
 
 class Stage:
-    """A cluster whose replication traffic is held.
+    """A cluster of brokers with proxies that hold its replication traffic.
 
-    A stage is a context manager. Everything that it started has ended at the end of the block.
+    A stage is a context manager. At the end of the block, all its processes and threads are stopped.
 
     Parameters:
         release: the release of the brokers.
         plan: the plan of the replay.
         folder: an empty folder for the cluster.
-        recording: gets all frames, or None.
+        recording: receives all frames, or None.
     """
 
     def __init__(self, release: BrokerRelease, plan: Plan, folder: Path, recording: RecordingWriter | None = None):
@@ -120,10 +120,10 @@ class Stage:
         return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 
     def start(self) -> None:
-        """Start everything, create the topic, and hold its replication in the first state of the model.
+        """Start the cluster, create the topic, and hold its replication in the first state of the model.
 
         Raises:
-            BrokerError: a process does not start, or the topic is not replicated.
+            BrokerError: a process does not start, or the topic cannot be created or replicated.
         """
         if self.release.kraft:
             self.cluster.start()
@@ -135,12 +135,12 @@ class Stage:
             "min.insync.replicas": str(min(max(bounds.min_insync_replicas, 1), bounds.brokers)),
             "unclean.leader.election.enable": str(bounds.unclean_leader_election).lower(),
         }
-        self._until("brokers are known", self._all_brokers_are_known)
+        self._until("the brokers are not registered", self._all_brokers_are_known)
         try:
             self.client.create_topic(self._any_broker, TOPIC, [self.plan.replicas], configs)
         except (Refused, Unanswered) as error:
-            raise BrokerError(f"the topic cannot be created: {error}") from error
-        self._until("the topic is replicated", self._is_replicated)
+            raise BrokerError(f"cannot create the topic: {error}") from error
+        self._until("the topic is not replicated", self._is_replicated)
         self.known = dict.fromkeys(self.replicas, 0)
         self._hold_everything()
         for follower in self.replicas[1:]:
@@ -159,16 +159,16 @@ class Stage:
         return range(self.plan.brokers + 1, self.plan.brokers + 1 + self.plan.fails_over)
 
     def hide_from_controller(self) -> Hold:
-        """Return a hold of what ZooKeeper tells the controller."""
+        """Hold the frames that ZooKeeper sends to the controller, and return the hold."""
         return self.proxy.hold(Rule("zookeeper", self.controller))
 
     def fail_over(self) -> int:
-        """Kill the controller, a broker without replicas, and let the next such broker become the controller.
+        """Kill the controller, which is a broker without replicas. The next broker without replicas takes over.
 
-        Brokers with replicas do not hear that there is no controller before there is one again.
+        Brokers with replicas are notified only after the new controller is elected.
 
         Returns:
-            The broker that is the controller now.
+            The new controller.
         """
         old, port = self.controller, self.cluster.ports.real["zookeeper"]
         following = old + 1 if isinstance(old, int) else 0
@@ -272,7 +272,7 @@ class Stage:
         return is_news
 
     def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-        """Return the records about the partition in a part of the metadata log, each with its offset."""
+        """Return the records about the partition in batches of the metadata log, each with its offset."""
         data = partition_of(body).get("Records")
         records = read_metadata(self.definitions, data) if data else []
         found = ((offset, record) for offset, name, record in records if name == "PartitionChangeRecord")
@@ -307,7 +307,7 @@ class Stage:
         return True
 
     def release_frame(self, frame: Frame) -> None:
-        """Let a held frame through."""
+        """Release a held frame."""
         self._hold_of(frame).release(frame)
 
     def drop(self, frame: Frame) -> None:
@@ -315,9 +315,9 @@ class Stage:
         self._hold_of(frame).drop(frame)
 
     def lose_messages_of(self, broker: int) -> None:
-        """Drop what is held from and to a broker that was killed, except its responses to followers.
+        """Drop the held frames from and to a killed broker, except its responses to followers.
 
-        A response may still arrive after the leader has failed. Everything else is lost with the connection.
+        A response may still arrive after the leader has failed. All remaining messages are lost with the connection.
         """
         for (api, request, source, target), hold in self._holds.items():
             survives = api in ("Fetch", "OffsetForLeaderEpoch") and not request and source == broker
@@ -329,7 +329,7 @@ class Stage:
         return next(hold for hold in self._holds.values() if frame in hold.held)
 
     def hold_session(self, broker: int) -> None:
-        """Hold what a broker sends to renew its session."""
+        """Hold the frames with which a broker renews its session."""
         if self.release.kraft:
             key = ("BrokerHeartbeat", True, broker, self.controller)
             rule = Rule(broker, "controller", "BrokerHeartbeat", True)
@@ -339,7 +339,7 @@ class Stage:
         self._holds[key] = self.proxy.hold(rule)
 
     def resume_session(self, broker: int) -> None:
-        """Let through what a broker sends to renew its session."""
+        """Release the frames with which a broker renews its session."""
         for api in ("BrokerHeartbeat", "session"):
             for target in ("controller", "zookeeper"):
                 hold = self._holds.pop((api, True, broker, target), None)
@@ -347,14 +347,14 @@ class Stage:
                     hold.end()
 
     def end_holds(self) -> None:
-        """Let everything through from now on."""
+        """Release all held frames, and stop holding frames."""
         for hold in self._holds.values():
             hold.end()
         self._holds.clear()
 
 
 def asks_about_an_epoch(body: Mapping[str, Any]) -> bool:
-    """Return whether an OffsetForLeaderEpoch request is about an epoch that can exist."""
+    """Return whether an OffsetForLeaderEpoch request asks for a valid epoch."""
     return bool(partition_of(body).get("LeaderEpoch", UNDEFINED_EPOCH) != UNDEFINED_EPOCH)
 
 
@@ -369,7 +369,7 @@ def partition_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def epochs_of_request(body: Mapping[str, Any]) -> list[int]:
-    """Return the leader epochs that have a leader in a LeaderAndIsr request for the partition.
+    """Return the leader epochs of the partition in a LeaderAndIsr request, except epochs without a leader.
 
     An epoch in which the partition has no leader changes nothing at a broker, and has no number in the model.
     """
