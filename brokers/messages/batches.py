@@ -113,7 +113,7 @@ def _batches(data: bytes, records: bool) -> Iterator[Batch]:
         magic = data[at + MAGIC_AT]
         header = _HEADER if magic == 2 else _MESSAGE.get(magic)
         if header is None or size < header.size:
-            raise Malformed(f"a batch cannot have magic {magic} and {size} bytes")
+            raise Malformed(f"invalid batch header: magic {magic}, {size} bytes")
         if size > len(data) - at:
             return
         one = data[at : at + size]

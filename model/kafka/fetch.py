@@ -127,9 +127,9 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
 
 @action("broker {broker} truncates its log by a fetch response from an earlier leader epoch", broker=brokers)
 def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
-    """In 2.8.0, a fetcher truncates although the broker has already become leader or follows another one (KAFKA-13207).
+    """In 2.8.0, a fetcher truncates after its broker has become leader or follows a new leader (KAFKA-13207).
 
-    If the broker follows another leader, its next fetch request was created before, and has the old log end offset.
+    If the broker follows a new leader, its next fetch request was created earlier, and has the old log end offset.
     """
     replica, protocol = state.replicas[broker], state.protocol
     response = replica.late_response
@@ -149,7 +149,7 @@ def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
 def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
     """A fetch request is still in flight after its connection broke.
 
-    The follower may send the request again, crash, or follow another leader.
+    The follower may send the request again, crash, or follow a new leader.
     """
     request = state.replicas[follower].in_flight
     if state.may("late_fetches") and isinstance(request, FetchRequest) and state.late[follower] is None:

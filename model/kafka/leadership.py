@@ -80,8 +80,8 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
 
     It may still handle a response to its previous request if the leader and the fetch offset are the same, because
-    responses are matched with the fetch offset only. In 2.8.0 it also truncates by a diverging response of another
-    leader (KAFKA-13207).
+    responses are matched with the fetch offset only. In 2.8.0, it also truncates after a diverging response of a
+    previous leader (KAFKA-13207).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:

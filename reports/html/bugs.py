@@ -1,4 +1,4 @@
-"""The HTML page of known bugs: what each bug is, where it was searched for, and a trace that shows it."""
+"""The HTML page of known bugs: a description of each bug, its searches, and a trace that shows it."""
 
 from __future__ import annotations
 

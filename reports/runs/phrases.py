@@ -96,7 +96,7 @@ def bugs_outside(run: RunView) -> str:
 
 
 def explanations(run: RunView) -> list[str]:
-    """Return lines about a violation: what was checked first, what is by design, and what known bugs violate."""
+    """Return lines about a violation: the order of the checks, the violations by design, and the known bugs."""
     said = _order(run)
     for item in run.missed:
         if item.by_design:

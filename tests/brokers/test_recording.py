@@ -77,7 +77,7 @@ def test_records_are_told_batch_by_batch() -> None:
     assert [(r["offset"], r["value"]) for r in batch["records"]] == [(0, "r0"), (1, None)]
     assert event_of({"Records": bytes(20)})["Records"] == {
         "size": 20,
-        "undecoded": "a batch cannot have magic 0 and 12 bytes",
+        "undecoded": "invalid batch header: magic 0, 12 bytes",
     }
     big = event_of({"Records": write_batch([bytes(2**20)], 5)})["Records"]
     assert [batch["records"] for batch in big["batches"]] == [None]

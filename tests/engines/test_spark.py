@@ -507,7 +507,7 @@ def test_a_file_appears_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_work_directory_that_is_no_place() -> None:
-    with pytest.raises(LeadlineError, match="nowhere://at/all is not a work directory"):
+    with pytest.raises(LeadlineError, match="nowhere://at/all cannot be used as a work directory"):
         Storage("nowhere://at/all")
 
 

@@ -173,7 +173,7 @@ class Resumption(Generic[S]):
                 first, last, begins, saved.states, packing.word, packing.shift, packing.mask, holders
             )
             if wrong >= 0:
-                raise ValueError(f"state {wrong} contains a number that is not the number of a value")
+                raise ValueError(f"state {wrong} contains an unknown value number")
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:

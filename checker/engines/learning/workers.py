@@ -94,7 +94,7 @@ class Workers:
         return self._helpers
 
     def end_helpers(self, for_good: bool = False) -> None:
-        """End the helper processes. This is necessary, for example, after numbers of values have been removed.
+        """Stop the helper processes, for example because values that they know have been removed.
 
         Parameters:
             for_good: whether to prevent new helper processes from being started. This is necessary before resources are

@@ -66,9 +66,9 @@ class Storage:
         try:
             self.files, self.root = fs.FileSystem.from_uri(self.place)
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise LeadlineError(f"{place} is not a work directory: {_line(error)}") from error
+            raise LeadlineError(f"{place} cannot be used as a work directory: {_line(error)}") from error
         if not self.root.strip("/"):
-            raise LeadlineError(f"{place} is not a work directory: the path must name a folder")
+            raise LeadlineError(f"{place} cannot be used as a work directory: the path must name a folder")
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
