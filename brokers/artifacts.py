@@ -170,7 +170,7 @@ def _check(jar: Path) -> None:
     except zipfile.BadZipFile as error:
         raise BrokerError(f"the download of {jar.name} is damaged ({error}): try again") from error
     if damaged is not None:
-        raise BrokerError(f"{jar.name} was not downloaded correctly ({damaged} is damaged): try again")
+        raise BrokerError(f"the download of {jar.name} is damaged (at {damaged}): try again")
 
 
 @contextmanager
