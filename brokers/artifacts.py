@@ -36,7 +36,7 @@ def class_path(release: BrokerRelease) -> tuple[Path, ...]:
     """Return the jars of a release, and download them if the cache does not have them.
 
     Raises:
-        BrokerError: the registry cannot be reached or does not have the release, the package `jgo` is not installed,
+        BrokerError: the repository cannot be reached or does not have the release, the package `jgo` is not installed,
             or the cache cannot be written.
     """
     return _jars(f"Kafka {release.number}", release.number, partial(_of_release, release))
