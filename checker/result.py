@@ -304,7 +304,7 @@ class Statistics:
         level_done: the expanded fraction of the last level that was started, or None if the engine does not know it. A
             level is the set of states at the same depth.
         memory: the memory in bytes that the states occupy, or 0 if the engine does not know it.
-        calls: the number of calls of actions and properties that the engine learned from, or 0 if the engine does not
+        calls: the number of calls to actions and properties that the engine learned from, or 0 if the engine does not
             learn.
         learning: details of what the compiled engine learned. None for other engines.
         compared: the number of results learned from one state that were compared with a call on a different state.

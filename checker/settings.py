@@ -16,7 +16,7 @@ __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 class Tuning:
     """Sizes and times that engines use internally. The defaults suit every spec. Tests use smaller values.
 
-    Some terms: *direct calls* are calls of the spec's actions and properties on states. The compiled engine *learns*
+    Some terms: *direct calls* are calls to the spec's actions and properties on states. The compiled engine *learns*
     from calls: it records which values a call read and what it returned. A *path* is the sequence of values that a call
     read. A result that was learned for a path is *applied* to other states with the same values instead of calling
     again. The compiled engine searches states in *blocks*, which it divides into *chunks* for its threads.
@@ -44,7 +44,7 @@ class Tuning:
         helped_after: the number of calls after which a search may use other processes.
         renewed_after: the number of calls that the other processes could not make because a value was missing, after
             which the processes are replaced by newly forked processes.
-        in_order: whether to sort the next states that a call of an action yields by their contents. Traces then do not
+        in_order: whether to sort the next states that a call to an action yields by their contents. Traces then do not
             depend on the iteration order of sets, which differs between processes.
         look_seconds: the CPU seconds of direct calls after which the engine forecasts the size of the state space. With
             0, the search starts to learn at once, even if the state space is small.

@@ -70,9 +70,9 @@ class Engine(Generic[Settings]):
             as incomplete and contains everything found until then.
 
         Raises:
-            SpecError: an action or a property raised an exception or is not a pure function, or `settings` is not an
+            SpecError: if an action or a property raised an exception or is not a pure function, or `settings` is not an
                 instance of `self.settings`.
-            LeadlineError: the engine cannot run with these settings.
+            LeadlineError: if the engine cannot run with these settings.
         """
         settings = self.settings() if settings is None else settings
         if not isinstance(settings, self.settings):
@@ -111,9 +111,9 @@ def searched(spec: Spec[S], limits: Limits | None = None, progress: Progress | N
     """Search a spec with the compiled engine, and check that the spec does not depend on the order of sets.
 
     Raises:
-        SpecError: the spec depends on the order of a set, an action or a property raised an exception, or an action or
-            a property is not a pure function.
-        KeyboardInterrupt: the search was interrupted.
+        SpecError: if the spec depends on the order of a set, an action or a property raised an exception, or an action
+            or a property is not a pure function.
+        KeyboardInterrupt: if the search was interrupted.
     """
     result = with_order_checked(spec, lambda: explore(spec, limits, progress))
     if result.interrupted:

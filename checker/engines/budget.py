@@ -1,6 +1,6 @@
 """The budget of a search: the time and the memory that it may use.
 
-An engine checks the budget between its steps. A single call of a spec's code may run forever or use all memory.
+An engine checks the budget between its steps. A single call to a spec's code may run forever or use all memory.
 Therefore `Budget.enforced` also checks the budget in a second thread. When a limit is exceeded, this thread sends a
 signal that raises an exception in the main thread, like Ctrl-C. This interrupts Python code, but not a C function that
 does not return.
@@ -139,7 +139,7 @@ class Budget:
         `relax` has not been called.
 
         Raises:
-            LimitReached: a limit was exceeded.
+            LimitReached: if a limit was exceeded.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

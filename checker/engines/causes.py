@@ -52,7 +52,7 @@ def causes(trace: Trace[S]) -> list[Cause]:
         property is about the future, or if the reads of the spec cannot be recorded.
 
     Raises:
-        LeadlineError: an action or the property raised an exception.
+        LeadlineError: if an action or the property raised an exception.
     """
     about = trace.about
     if about is None or about.kind is Kind.DEADLOCK or about.kind.is_liveness or len(trace) < 2:
@@ -113,7 +113,7 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return a caller that records reads, and the states of the trace, each as the number of the value in each slot.
+    """Return a caller that records reads, and the states of the trace, each as the index of the value in each slot.
 
     A component whose shape changes in the trace has a single slot.
     """

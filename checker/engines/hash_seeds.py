@@ -110,7 +110,7 @@ def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
         modules: the modules that are searched first for the variable that holds the spec.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set.
+        SpecError: if an action or a property depends on the order of a set.
     """
     request = _request(spec, modules)
     if request is not None:

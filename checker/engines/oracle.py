@@ -263,7 +263,7 @@ def explore(
         incomplete and contains everything found until then.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function, or a state is not hashable.
+        SpecError: if an action or a property raised an exception or is not a pure function, or a state is not hashable.
     """
     limits = limits or Limits()
     budget = budget or Budget(limits, tuning=tuning)

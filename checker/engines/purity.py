@@ -54,7 +54,7 @@ class Purity(Generic[S]):
         """Check a state of the search, if it belongs to the sample.
 
         Raises:
-            SpecError: an action or a property is not a pure function, or the state is not compared by value. The
+            SpecError: if an action or a property is not a pure function, or the state is not compared by value. The
                 message names the action, the property or the part of the state.
         """
         self._offered += 1
@@ -83,7 +83,7 @@ class Purity(Generic[S]):
         """Check some states again at the end of a search, to detect functions that store data between calls.
 
         Raises:
-            SpecError: an action or a property is not a pure function. The message names it.
+            SpecError: if an action or a property is not a pure function. The message names it.
         """
         for state, once in self._kept:
             self._compare(once, self._outcomes(state, state), LATER)

@@ -82,7 +82,7 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
         The result of `search`. If the search was interrupted, the spec has not been checked.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set, or the search raised this exception.
+        SpecError: if an action or a property depends on the order of a set, or the search raised this exception.
     """
     began = time.process_time()
     result = search()
@@ -99,7 +99,7 @@ def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
         seconds: the seconds of processor time to spend; at least `LEAST_SECONDS` are spent.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set.
+        SpecError: if an action or a property depends on the order of a set.
     """
     modules = _modules(spec)
     if not any(map(makes_sets, modules)):
@@ -143,8 +143,8 @@ class _Check(Generic[S]):
         """Expand states for the given number of seconds of processor time.
 
         Raises:
-            SpecError: an action, a property or the initial states depend on the order of a set.
-            NotUnderstood: the code of the spec is not supported by `set_iteration`.
+            SpecError: if an action, a property or the initial states depend on the order of a set.
+            NotUnderstood: if the code of the spec is not supported by `set_iteration`.
         """
         spec, until = self._spec, time.process_time() + seconds
         initials = spec.initials()

@@ -21,7 +21,7 @@ class NewKind(Exception):
     ``is``, and the new value is the slot's first value of such a type.
 
     Attributes:
-        slot: the number of the slot.
+        slot: the index of the slot.
     """
 
     def __init__(self, slot: int) -> None:
@@ -49,7 +49,7 @@ class Kinds:
     """Collects the classes, functions and modules in the values of a search, through which a spec can reach more code.
 
     Attributes:
-        new: the classes, functions and modules that were found since the last call of `take`.
+        new: the classes, functions and modules that were found since the last call to `take`.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Domain:
     """The values that have occurred in a slot. They are numbered in the order in which they were found.
 
     Parameters:
-        slot: the number of the slot.
+        slot: the index of the slot.
         path: the location of the slot in the state, for messages.
         read_when_copied: whether code that only copies the slot counts as reading it.
         kinds: collects the classes, functions and modules in the values.
@@ -153,7 +153,7 @@ class Domain:
         """Give values the same numbers as in an earlier run.
 
         Parameters:
-            values: the values of the earlier run in the order of their numbers. The number of a `NO_VALUE` remains
+            values: the values of the earlier run in the order of their indices. The number of a `NO_VALUE` remains
                 unused. Values that already have a number keep it.
         """
         for value in values[len(self.values) :]:

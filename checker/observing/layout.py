@@ -85,7 +85,7 @@ class Layout:
         return len(self.domains)
 
     def row(self, state: Any) -> list[int]:
-        """Return the row of a state: the number of the value in each slot.
+        """Return the row of a state: the index of the value in each slot.
 
         Raises:
             ShapeChanged: if a part of the state has a different structure than in the initial state.
@@ -114,7 +114,7 @@ class Layout:
                     numbers[slot] = number
 
     def changes(self, before: Any, after: Any, row: Sequence[int]) -> dict[int, int]:
-        """Return the slots in which two states differ, as pairs of a slot and the number of its value in the second
+        """Return the slots in which two states differ, as pairs of a slot and the index of its value in the second
         state.
 
         Parameters:
@@ -172,7 +172,7 @@ class Layout:
         return number
 
     def counted(self, node: Collection, value: Any) -> dict[int, int]:
-        """Return the slots of the members of a collection, as pairs of a slot and the number of its value.
+        """Return the slots of the members of a collection, as pairs of a slot and the index of its value.
 
         All other slots of the collection have the value 0 or False, whose number is 0.
 

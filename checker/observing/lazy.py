@@ -20,7 +20,7 @@ from leadline.checker.observing.reader import Reader
 _set = object.__setattr__
 
 Lazy = tuple[Reader, Struct, int, dict[str, object] | None]
-"""A description of a lazy instance: the recorder of its call; its node in the layout of the state; the number of the
+"""A description of a lazy instance: the recorder of its call; its node in the layout of the state; the index of the
 first slot of the state from which its fields are read; and the fields that `attrs.evolve` changed. The last item is
 None if `attrs.evolve` did not create the instance.
 """

@@ -17,7 +17,7 @@ from leadline.checker.canonical import canonical
 from leadline.checker.values import difference
 
 Key = tuple[object, ...]
-"""The numbers of the values in the slots of one part of a state."""
+"""The indices of the values in the slots of one part of a state."""
 
 
 class ShapeChanged(Exception):
@@ -40,7 +40,7 @@ class Leaf:
 
     Attributes:
         path: the location of the part in the state.
-        slot: the number of the slot.
+        slot: the index of the slot.
     """
 
     path: str

@@ -127,7 +127,7 @@ _OF_BUILTIN, _OF_LIBRARY, _OF_ATTRIBUTE = map(_by_name, (_BUILTINS, _LIBRARIES, 
 
 
 class Reach:
-    """Finds all code that a function can run, and determines how precisely calls of the function can be recorded.
+    """Finds all code that a function can run, and determines how precisely calls to the function can be recorded.
 
     Parameters:
         function: the function of an action or a predicate.
@@ -136,7 +136,7 @@ class Reach:
         copies: whether the function belongs to an action, which may copy elements of tuples without reading them.
 
     Attributes:
-        precision: how precisely calls of the function can be recorded.
+        precision: how precisely calls to the function can be recorded.
         because: the construct that lowers the precision, or None if nothing lowers it.
         told_apart: the types of the values with which ``is`` may compare a copied element.
     """

@@ -65,13 +65,13 @@ class Recorder:
 
     Parameters:
         layout: the layout of the states.
-        rows: the row of each state: the numbers of the values in its slots.
+        rows: the row of each state: the indices of the values in its slots.
         precision: the precision with which reads are recorded.
         told_apart: the types whose values the code may compare with ``is``. If a slot can have a value of these types,
             a copy of the slot counts as a read.
 
     Attributes:
-        reads: the slots that were read, each with the number of its value. The slots of a second state are counted from
+        reads: the slots that were read, each with the index of its value. The slots of a second state are counted from
             `SECOND`.
         enumerated: the collections of which the call read all members, including members that are not known yet.
         copied: the slots that were copied without being read.
@@ -104,7 +104,7 @@ class Recorder:
         """Record that a slot is read, and return its value.
 
         Parameters:
-            slot: the number of the slot.
+            slot: the index of the slot.
             offset: 0 for the first state, or `SECOND` for the second state.
         """
         number = self.reads[slot + offset] = self._rows[offset][slot]
@@ -263,7 +263,7 @@ class Recorder:
         return Unread(self, node.slot)
 
     def changes(self, recorded: object, successor: object, state: object) -> dict[int, int]:
-        """Return the changes of a step: the slots that it writes, each with the number of its new value.
+        """Return the changes of a step: the slots that it writes, each with the index of its new value.
 
         Parameters:
             recorded: the next state that the recorded call returned. It shows which slots were only copied.

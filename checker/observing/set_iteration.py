@@ -1,4 +1,4 @@
-"""Calls of a spec's functions in which sets iterate in an unusual order.
+"""Calls to a spec's functions in which sets iterate in an unusual order.
 
 The iteration order of a set of strings differs between processes, so the results of a spec must not depend on it. To
 test this, the functions of the spec are compiled again with hooks. A hook is a call of a method of `Reordering`. Hooks

@@ -30,7 +30,7 @@ class _Way(Generic[S]):
 
     Attributes:
         switches: the number of steps that belong to a different part than the previous step.
-        steps: the numbers of the action instances, in order.
+        steps: the indices of the action instances, in order.
         states: the states, in order, starting with the initial state.
     """
 
@@ -40,7 +40,7 @@ class _Way(Generic[S]):
 
     @property
     def rank(self) -> tuple[int, tuple[int, ...]]:
-        """The sort key, which puts fewer switches first, and then smaller numbers of the action instances."""
+        """The sort key, which puts fewer switches first, and then smaller indices of the action instances."""
         return self.switches, self.steps
 
 
@@ -92,10 +92,10 @@ def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int,
     Parameters:
         spec: the spec.
         state: the state. If `Spec.within` is false for it, there are no steps.
-        left: the numbers of the action instances.
+        left: the indices of the action instances.
 
     Yields:
-        Pairs of the number of an action instance and a next state.
+        Pairs of the index of an action instance and a next state.
     """
     if not spec.is_within(state):
         return
@@ -115,7 +115,7 @@ def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
     Parameters:
         ways: the partial reorderings to extend.
         part: the part to which the step belongs.
-        number: the number of the step's action instance.
+        number: the index of the step's action instance.
         successor: the state after the step.
     """
     chosen = min(

@@ -31,7 +31,7 @@ class BlockParts:
         cursors: for each part, the position of the loop; see `kernel.INDEX`.
         waiting: for each part, the deferred states, which have an unknown path.
         unknown: for each part, the unknown paths; see `kernel.TREE`.
-        rows: for each unknown path, the first state or step that has this path, as the number of the value in each
+        rows: for each unknown path, the first state or step that has this path, as the index of the value in each
             slot.
     """
 
@@ -58,7 +58,7 @@ class BlockParts:
 
     @property
     def busy(self) -> list[int]:
-        """The numbers of the parts that contain states to be processed."""
+        """The indices of the parts that contain states to be processed."""
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 

@@ -69,7 +69,7 @@ class _Written:
 
 
 class Checkpoint:
-    """A folder in which a search is saved. It is locked from the call of `begin` or `load` until `close`.
+    """A folder in which a search is saved. It is locked from the call to `begin` or `load` until `close`.
 
     Parameters:
         folder: the folder. `begin` creates it.
@@ -90,8 +90,8 @@ class Checkpoint:
         """Create the folder for a new search.
 
         Raises:
-            LeadlineError: the folder already contains a search, is used by another process, cannot be written, or can
-                be written by other users.
+            LeadlineError: if the folder already contains a search, is used by another process, cannot be written, or
+                can be written by other users.
         """
         with _trouble(f"cannot write {self.folder}"):
             make_private(self.folder)
@@ -108,9 +108,9 @@ class Checkpoint:
         """Return the position of the saved search, or None if the search ended before its first checkpoint.
 
         Raises:
-            LeadlineError: the folder does not contain a search of this spec with these limits, is used by another
+            LeadlineError: if the folder does not contain a search of this spec with these limits, is used by another
                 process, or can be written by other users; or the spec has changed since the search was saved.
-            Damaged: a file is damaged.
+            Damaged: if a file is damaged.
         """
         try:
             written = (self.folder / _SPEC).read_bytes()
@@ -160,8 +160,8 @@ class Checkpoint:
         """Map an array in a file into memory, and check its checksum.
 
         Raises:
-            LeadlineError: the file cannot be read.
-            Damaged: the file is too short, or its checksum does not match.
+            LeadlineError: if the file cannot be read.
+            Damaged: if the file is too short, or its checksum does not match.
         """
         path, size = self.folder / name, kind.itemsize * int(np.prod(shape))
         if not size:
@@ -200,8 +200,8 @@ class Checkpoint:
             states, parents, arrivals: the arrays to fill; see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be read.
-            Damaged: a file is too short, or its checksum does not match.
+            LeadlineError: if a file cannot be read.
+            Damaged: if a file is too short, or its checksum does not match.
         """
         for name, array in _files(saved.packings, states, parents, arrivals):
             path, checksum = self.folder / name, 0
@@ -220,7 +220,7 @@ class Checkpoint:
             states, parents, arrivals: see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be written, or two different values have the same hash. The previous
+            LeadlineError: if a file cannot be written, or two different values have the same hash. The previous
                 checkpoint remains valid.
         """
         hashes = self._written.hashes.extended(saved.values, saved.members, self._written.unused)

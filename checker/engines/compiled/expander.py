@@ -38,7 +38,7 @@ CALLS_A_LOOK = 64
 StepSeen = tuple[int, int, list[int]]
 """A step that violates a property or satisfies a witness.
 
-It is given as the index of the state before the step, the action instance, and the number of the value in each slot of
+It is given as the index of the state before the step, the action instance, and the index of the value in each slot of
 the state after the step.
 """
 
@@ -84,7 +84,7 @@ class Expander(Generic[S]):
     been learned yet, the function of the spec is called. Such a path is called unknown.
 
     Parameters:
-        tables: the transition tables. Calls of the spec's functions extend them.
+        tables: the transition tables. Calls to the spec's functions extend them.
         store: the states found so far. `keep` adds the new states.
         watch: checks the limits on time and memory regularly, and contains the threads that share the work.
 
@@ -109,9 +109,9 @@ class Expander(Generic[S]):
                 property or satisfy the witness.
 
         Raises:
-            StopSearch: the time or the memory is used up, or the tables are full.
-            SpecError: an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
+            StopSearch: if the time or the memory is used up, or the tables are full.
+            SpecError: if an action or a property raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
         store, count = self.store, self.store.count
         self.learner.compare(store.states, first, last)
@@ -137,7 +137,7 @@ class Expander(Generic[S]):
         """Count the steps of a block and add its new states to the store. This method must not be interrupted.
 
         Parameters:
-            found: the result of the last call of `find`.
+            found: the result of the last call to `find`.
             dead_wanted: the maximum number of deadlocked states (states without a next state) to collect.
             most: the maximum number of states in the store, or None if no check is needed because all new states fit.
         """
@@ -217,7 +217,7 @@ class Expander(Generic[S]):
             The numbers of the parts whose deferred states need direct calls, because some paths were not learned.
 
         Raises:
-            StopSearch: the tables are full.
+            StopSearch: if the tables are full.
         """
         if not self.learner.learn(parts.jobs(self.tables.first_step), states):
             parts.cursors[:, kernel.PATIENT] = False
@@ -239,18 +239,18 @@ class Expander(Generic[S]):
         """Return whether an action instance is enabled in a state. If the path is unknown, call the action.
 
         Parameters:
-            tree: the number of the action instance.
+            tree: the index of the action instance.
             index: the index of the state.
 
         Raises:
-            StopSearch: the tables are full.
-            SpecError: the action raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
+            StopSearch: if the tables are full.
+            SpecError: if the action raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
 
     def row(self, index: int) -> list[int]:
-        """Return the number of the value in each slot of a state."""
+        """Return the index of the value in each slot of a state."""
         return self.store.packing.unpack(self.store.states[index])
 
     def state(self, index: int) -> S:
@@ -372,7 +372,7 @@ class Expander(Generic[S]):
         """Evaluate predicates on the deferred states of a part. If a path is unknown, call the predicate.
 
         Parameters:
-            parts, part: the parts of the block, and the number of the part.
+            parts, part: the parts of the block, and the index of the part.
             first, wanted, shown: see `kernel.check`.
         """
         tables, indices = self.tables, parts.that_wait(part)

@@ -1,4 +1,4 @@
-"""Predicts whether transition tables will be faster than direct calls of the spec's functions.
+"""Predicts whether transition tables will be faster than direct calls to the spec's functions.
 
 In a breadth-first search, each level is larger than the previous level by a factor that usually decreases from level to
 level. Therefore the number of all states can be estimated from the sizes of the first levels.
@@ -116,7 +116,7 @@ class Forecast:
             statistics: a function that returns the current statistics.
 
         Raises:
-            SlowerThanCalling: the search is slower than direct calls.
+            SlowerThanCalling: if the search is slower than direct calls.
         """
         if not self.tuning.first_look <= seconds <= LAST_LOOK:
             return

@@ -109,7 +109,7 @@ def _same(states, index, others, other):
 
 @njit(inline="always")
 def _first_place(mixed, places):
-    """Map a hash to a number below `places`, which is a position in the hash table or the number of a region.
+    """Map a hash to a number below `places`, which is a position in the hash table or the index of a region.
 
     The upper half of the hash is used, because the lower half is stored in the table entry.
     """
@@ -388,7 +388,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
     """Count the steps of a part of a block, and store its new states in order until a limit is reached.
 
     Parameters:
-        part: the number of the part.
+        part: the index of the part.
         count: the number of states stored before the new states of this part.
         first, last: the range of states of the part; `last` is excluded.
         filled: for each part, the number of filled entries of its buffer.

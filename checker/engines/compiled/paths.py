@@ -87,7 +87,7 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
         The steps, in the order of the states in which they begin.
 
     Raises:
-        StopSearch: the time or the memory is used up.
+        StopSearch: if the time or the memory is used up.
     """
     tables, workers = expander.tables, expander.workers
     parts = BlockParts(first, last, 1, expander.layout.slots, expander.tuning)

@@ -24,7 +24,7 @@ class Position:
             shape is (action instances, 2).
         seen: for each predicate on states, the first states that violate the property or satisfy the witness.
         steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
-            step is given as the state before the step, the action instance, and the number of the value in each slot of
+            step is given as the state before the step, the action instance, and the index of the value in each slot of
             the state after the step.
         dead: the first deadlocked states (states without a next state).
         next: the first state that has not been expanded.

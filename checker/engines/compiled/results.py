@@ -26,7 +26,7 @@ P = TypeVar("P")
 StepsSeen = Sequence[Sequence[tuple[P, int, Sequence[int]]]]
 """For each predicate on steps, the steps that violate the property or satisfy the witness.
 
-Each step is given as the identifier of the state before the step, the action instance, and the number of the value in
+Each step is given as the identifier of the state before the step, the action instance, and the index of the value in
 each slot of the state after the step.
 """
 

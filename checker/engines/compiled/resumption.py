@@ -54,7 +54,7 @@ class Hashes:
     """The 64-bit hashes of the contents of a search's values.
 
     Attributes:
-        values: for each slot, the hashes of its values in the order of their numbers.
+        values: for each slot, the hashes of its values in the order of their indices.
         members: for each slot of a member of a collection, the path of the collection and the hash of the member.
     """
 
@@ -63,7 +63,7 @@ class Hashes:
 
     @property
     def first_member(self) -> int:
-        """The number of the first slot that belongs to a member of a collection."""
+        """The index of the first slot that belongs to a member of a collection."""
         return len(self.values) - len(self.members)
 
     def extended(
@@ -72,13 +72,13 @@ class Hashes:
         """Add the hashes of further values and members to the existing hashes, and return the result.
 
         Parameters:
-            values: for each slot, its values in the order of their numbers. The values that already have hashes come
+            values: for each slot, its values in the order of their indices. The values that already have hashes come
                 first.
             members: pairs of the path of a collection and a member. The members that already have hashes come first.
             unused: see `Resumption.unused`.
 
         Raises:
-            LeadlineError: two values of a slot have the same hash.
+            LeadlineError: if two values of a slot have the same hash.
         """
         hashed = [*self.members, *((path, content("", member)) for path, member in members[len(self.members) :])]
         first, found = len(values) - len(members), []
@@ -112,7 +112,7 @@ class SavedStates:
     outside: NDArray[np.bool_]
 
     def row(self, index: int) -> list[int]:
-        """Return the number of the value in each slot of a state."""
+        """Return the index of the value in each slot of a state."""
         return self.packing.unpack(self.states[index])
 
 
@@ -126,14 +126,14 @@ class Resumption(Generic[S]):
         saved: the saved states.
 
     Attributes:
-        values: for each slot, its values in the order of their numbers. A value is `NO_VALUE` if no saved state
+        values: for each slot, its values in the order of their indices. A value is `NO_VALUE` if no saved state
             contains its number.
         members: for each slot of a member of a collection, the path of the collection and the member. A member is
             `NO_VALUE` if no saved state contains it.
 
     Raises:
-        SpecChanged: the actions of the spec do not lead to the saved states.
-        ValueError, IndexError: the parts of the saved search are inconsistent.
+        SpecChanged: if the actions of the spec do not lead to the saved states.
+        ValueError, IndexError: if the parts of the saved search are inconsistent.
     """
 
     def __init__(self, spec: Spec[S], adjustments: Adjustments, hashes: Hashes, saved: SavedStates) -> None:
@@ -221,7 +221,7 @@ class Resumption(Generic[S]):
         return sorted(found)
 
     def _row(self, state: S) -> list[int]:
-        """Return the number of the value in each slot of a state. Raise SpecChanged if a value does not have a
+        """Return the index of the value in each slot of a state. Raise SpecChanged if a value does not have a
         number.
         """
         numbers = [0] * len(self.values)
@@ -279,7 +279,7 @@ class Resumption(Generic[S]):
             calls: the recorded calls.
 
         Raises:
-            SpecChanged: a call reads different slots or returns a different result than before, or a state has
+            SpecChanged: if a call reads different slots or returns a different result than before, or a state has
                 different next states.
         """
         with _changed():
@@ -332,7 +332,7 @@ class _Calls(Generic[S]):
         """Repeat a recorded call. Check that it reads no further slots and returns the same result.
 
         Raises:
-            SpecChanged: the call reads a slot that was not read before, or returns a different result.
+            SpecChanged: if the call reads a slot that was not read before, or returns a different result.
         """
         caller, tree = self._caller, logged.tree
         caller.precision[tree] = logged.precision

@@ -143,7 +143,7 @@ class CompiledSearch(Generic[S]):
         """Write a checkpoint if checkpoints are enabled.
 
         Raises:
-            LeadlineError: the checkpoint cannot be written.
+            LeadlineError: if the checkpoint cannot be written.
         """
         if self.checkpoint is None:
             return
@@ -170,9 +170,9 @@ class CompiledSearch(Generic[S]):
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached.
 
         Raises:
-            HandOver: the next level must be expanded by a different engine.
-            SpecError: an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind, Crowded: the search must start again; see `Adjustments`.
+            HandOver: if the next level must be expanded by a different engine.
+            SpecError: if an action or a property raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind, Crowded: if the search must start again; see `Adjustments`.
         """
         stop = attempt(self.budget, self._search, self._out_of_memory)
         stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
@@ -422,9 +422,10 @@ def explore(
         The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
 
     Raises:
-        SlowerThanCalling: the search was stopped because direct calls of the spec's functions are faster.
-        SpecError: an action or a property raised an exception or is not a pure function.
-        LeadlineError: the checkpoint folder cannot be written, is in use, belongs to a different search, or is damaged.
+        SlowerThanCalling: if the search was stopped because direct calls to the spec's functions are faster.
+        SpecError: if an action or a property raised an exception or is not a pure function.
+        LeadlineError: if the checkpoint folder cannot be written, is in use, belongs to a different search, or is
+            damaged.
     """
     refuse_liveness(spec, "a search with transition tables", "direct calls")
     compiled_ahead(_search_once, kernel.expand)

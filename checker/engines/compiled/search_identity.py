@@ -49,7 +49,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
         what: the beginning of the error message, for example "... is a checkpoint".
 
     Raises:
-        LeadlineError: the file has a different format version.
+        LeadlineError: if the file has a different format version.
     """
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
@@ -66,7 +66,7 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
         what: the beginning of the error message, for example "... is a checkpoint".
 
     Raises:
-        LeadlineError: the identities differ. The message names the first difference.
+        LeadlineError: if the identities differ. The message names the first difference.
     """
     for name, value in wanted.items():
         if found.get(name) != value:

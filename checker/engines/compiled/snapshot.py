@@ -28,7 +28,7 @@ class Snapshot:
 
     Attributes:
         adjustments: the facts about the spec that earlier attempts at the search have found.
-        values: for each slot, its values in the order of their numbers.
+        values: for each slot, its values in the order of their indices.
         members: the members of collections that have a slot; see `Layout`.
         slots_read, reads_all: the slots that predicates have read; see `TransitionTables`.
         packing: the packing of the states.
@@ -67,7 +67,7 @@ class Snapshot:
             hashes: the saved hashes of the values and members.
 
         Raises:
-            ValueError, TypeError, AttributeError, IndexError: the attributes are inconsistent.
+            ValueError, TypeError, AttributeError, IndexError: if the attributes are inconsistent.
         """
         at, count, slots = self.progression, self.count, len(hashes.values)
         begins = [*at.levels, at.level_end]
@@ -114,7 +114,7 @@ class Snapshot:
         """Return the snapshot that an object returned by `as_json` describes. It has no values, no members and no log.
 
         Raises:
-            ValueError, TypeError, KeyError: the object was not returned by `as_json`.
+            ValueError, TypeError, KeyError: if the object was not returned by `as_json`.
         """
         return cls(
             adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),

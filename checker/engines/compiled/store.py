@@ -144,7 +144,7 @@ class Store:
         """Rebuild the hash table. Enlarge it if it has no room for `coming` further states.
 
         Raises:
-            NotASearch: two states are equal.
+            NotASearch: if two states are equal.
         """
         regions, size = self.workers.count, self._table_size(coming)
         if size > len(self.table):
@@ -170,7 +170,7 @@ class Store:
             instances: the number of action instances.
 
         Raises:
-            NotASearch: a state contains a number outside the range of its slot, or its step is not possible.
+            NotASearch: if a state contains a number outside the range of its slot, or its step is not possible.
         """
         packing = self.packing
         for first in range(0, self.count, self._slice):

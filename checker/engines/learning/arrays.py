@@ -31,7 +31,7 @@ class Part(NamedTuple):
         last: the index after the last state of the part.
         waiting: the indices of the deferred states. They are processed after a function of the spec has been called.
         unknown: an output: the unknown paths that the loop finds; see `kernel.TREE`.
-        rows: an output: for each unknown path, a state with this path, as the number of the value in each slot. For a
+        rows: an output: for each unknown path, a state with this path, as the index of the value in each slot. For a
             step predicate, the states before and after a step.
     """
 
@@ -96,7 +96,7 @@ class SuccessorArrays(NamedTuple):
         found: the next states.
         hashes: for each next state, its hash.
         parents: for each next state, its predecessor.
-        trees: for each next state, the number of the action instance that leads to it.
+        trees: for each next state, the index of the action instance that leads to it.
         routes: the positions of the next states, grouped by the region of the hash table that they belong to.
         regions: for each region, the position in `routes` at which it begins; followed by the end of the last region.
         places: for each next state, the position of its entry in the hash table, or -1 if the state is not new.

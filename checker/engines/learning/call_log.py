@@ -1,4 +1,4 @@
-"""The call log: the calls of a spec's functions that a search has learned from, encoded as integers.
+"""The call log: the calls to a spec's functions that a search has learned from, encoded as integers.
 
 A resumed search repeats these calls, to check that the spec has not changed.
 """
@@ -36,7 +36,7 @@ class LoggedCall:
         precision: the precision with which the reads of the call were recorded.
         slots: the number of slots of a state at the end of the call.
         rows: the state on which the function was called, or the states before and after a step. A state is given as the
-            number of the value in each slot.
+            index of the value in each slot.
         reads: the slots that the call read. The slots of the state after a step are numbered from `SECOND`.
         gave: the result; see `Call.gave`.
     """
@@ -73,7 +73,7 @@ class CallLog:
         return NUMBER.itemsize * len(self.pending) + _KEY_BYTES * len(self._keys)
 
     def note(self, tree: int, precision: Precision, slots: int, rows: Sequence[Row], call: Call) -> None:
-        """Add a call of an action or a predicate to the log, unless an equal call was added before.
+        """Add a call to an action or a predicate to the log, unless an equal call was added before.
 
         Parameters:
             tree, precision, slots, rows: see `LoggedCall`.
@@ -113,7 +113,7 @@ class CallLog:
             The calls, in the order in which they were made.
 
         Raises:
-            ValueError, IndexError: the integers are not a valid log.
+            ValueError, IndexError: if the integers are not a valid log.
         """
         self.written = len(numbers)
         rest = iter(numbers.tolist())

@@ -34,13 +34,13 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Row = Sequence[int]
-"""A state, represented by the number of the value in each of its slots."""
+"""A state, represented by the index of the value in each of its slots."""
 
 Job = tuple[int, tuple[Row, ...]]
 """A call to be made: the index of the function's decision tree, and the state or the states before and after a step."""
 
 Changes = dict[int, int]
-"""The changes that a step makes to a state: the number of the new value for each slot that it writes."""
+"""The changes that a step makes to a state: the index of the new value for each slot that it writes."""
 
 
 NOT_RECORDED = "a use of a part of the state that cannot be recorded"
@@ -62,10 +62,10 @@ class NotRecorded(Exception):
 
 @attrs.frozen
 class Call:
-    """The reads and the result of one call of a spec's function.
+    """The reads and the result of one call to a spec's function.
 
     Attributes:
-        reads: the slots that the call read, each with the number of its value, in the order in which they were read.
+        reads: the slots that the call read, each with the index of its value, in the order in which they were read.
             The slots of the state after a step are numbered from `SECOND`.
         copied: the slots whose values the call copied to a next state without reading them.
         enumerated: the paths of the sets and bags over which the call iterated. It has read all of their members.
@@ -201,11 +201,11 @@ class Caller(Generic[S]):
             The reads and the result of the call.
 
         Raises:
-            SpecError: the function raised an exception, or is not pure.
-            ShapeChanged: a component does not have the shape that it has in the initial state.
-            NotRecorded: the reads of the call cannot be recorded precisely enough.
-            NewKind: the call writes a value of a new type to a slot that earlier calls copied without reading, and the
-                functions of these calls may distinguish values of this type by identity.
+            SpecError: if the function raised an exception, or is not pure.
+            ShapeChanged: if a component does not have the shape that it has in the initial state.
+            NotRecorded: if the reads of the call cannot be recorded precisely enough.
+            NewKind: if the call writes a value of a new type to a slot that earlier calls copied without reading, and
+                the functions of these calls may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
         while True:
@@ -250,7 +250,7 @@ class Caller(Generic[S]):
         return self._call(recorder, steps, direct)
 
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
-        """Return the recorded reads and the result of a call of an action.
+        """Return the recorded reads and the result of a call to an action.
 
         The result omits slots that were read and to which the step writes the value that they already had.
 
@@ -382,7 +382,7 @@ class Caller(Generic[S]):
         return float(self._given_again(self.distance_tree, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...], failure: Construct | None) -> Call:
-        """Repeat a call with a lower precision, which is also used for all later calls of the function.
+        """Repeat a call with a lower precision, which is also used for all later calls to the function.
 
         Parameters:
             tree: the index of the function's decision tree.

@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Comparison(Generic[S]):
-    """Compares results in decision trees with calls of actions and properties.
+    """Compares results in decision trees with calls to actions and properties.
 
     Parameters:
         tables: the transition tables. Their attribute `compared` counts the comparisons.
@@ -48,7 +48,7 @@ class Comparison(Generic[S]):
             first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the result of the path.
+            NotRecorded: if a call returned a result that differs from the result of the path.
         """
         looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
@@ -68,10 +68,10 @@ class Comparison(Generic[S]):
         """Compare all known results for a state and for the steps from the state with calls.
 
         Parameters:
-            row: the state, as the number of the value in each slot.
+            row: the state, as the index of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the known one.
+            NotRecorded: if a call returned a result that differs from the known one.
         """
         state: S = self.layout.state(row)
         for tree in range(self.caller.first_step):
@@ -97,13 +97,13 @@ class Comparison(Generic[S]):
 
         Parameters:
             tree: the index of the action instance's decision tree.
-            row, state: the state, as a row of value numbers and as an object.
+            row, state: the state, as a row of value indices and as an object.
 
         Returns:
             The known steps, each as its changes and the next state. The list is empty if the steps are not known.
 
         Raises:
-            NotRecorded: the call returned different steps.
+            NotRecorded: if the call returned different steps.
         """
         steps = self.tables.steps(tree, row)
         if steps is None:
@@ -121,7 +121,7 @@ class Comparison(Generic[S]):
 
         Parameters:
             tree: the index of the decision tree of the property's predicate.
-            rows, states: the state, or the states before and after the step, as rows of value numbers and as objects.
+            rows, states: the state, or the states before and after the step, as rows of value indices and as objects.
             found: whether the search found that the state or step violates an invariant or satisfies a witness. None to
                 use the result in the tree.
 
@@ -129,7 +129,7 @@ class Comparison(Generic[S]):
             Whether there was a result to compare.
 
         Raises:
-            NotRecorded: the call returned a different result.
+            NotRecorded: if the call returned a different result.
         """
         if found is None:
             leaf = self.tables.forest.leaf(tree, *rows)
@@ -149,7 +149,7 @@ def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]])
         traces: the traces that are about to be reported.
 
     Raises:
-        NotRecorded: a call contradicts a trace. The exception names the action instance or property.
+        NotRecorded: if a call contradicts a trace. The exception names the action instance or property.
     """
     spec, checks = tables.spec, (*tables.state_checks, *tables.step_checks)
     for wrong in filter(None, map(contradicted, traces)):

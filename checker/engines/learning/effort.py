@@ -13,11 +13,11 @@ SELDOM = 60
 """The number of states found for each further recorded call of the same function."""
 
 RETURN = 10
-"""The number of calls saved by a function's decision tree for each further recorded call of this function."""
+"""The number of calls saved by a function's decision tree for each further recorded call to this function."""
 
 
 class Effort:
-    """Counts the recorded and the other calls of each action instance, of each property and of the distance.
+    """Counts the recorded and the other calls to each action instance, property and distance.
 
     Parameters:
         trees: the number of decision trees. There is one for each action instance, each property and the distance.

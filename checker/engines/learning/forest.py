@@ -25,7 +25,7 @@ Entry = TypeVar("Entry", bound=np.generic)
 UNKNOWN = 0
 
 ALWAYS_DENSE = 64
-"""If all value numbers of a node are below this limit, the node stores its edges in an array, the fastest way."""
+"""If all value indices of a node are below this limit, the node stores its edges in an array, the fastest way."""
 
 LARGEST = 2**31 - 2**16
 """The maximum number of entries of the pool, because positions in it are 32-bit integers."""
@@ -64,13 +64,13 @@ class Forest:
 
         Parameters:
             tree: the index of the tree.
-            reads: the slots that the call read, each with the number of its value, in the order in which they were
+            reads: the slots that the call read, each with the index of its value, in the order in which they were
                 read.
             leaf: the code of the leaf, a negative number.
 
         Raises:
-            SpecError: the tree has a different path or result for these values, so the called function is not pure.
-            TablesFull: there is no room for the path.
+            SpecError: if the tree has a different path or result for these values, so the called function is not pure.
+            TablesFull: if there is no room for the path.
         """
         place, pool = tree, self.pool.data  # reading single numbers is much faster than from the array
         for slot, number in reads.items():
@@ -91,15 +91,15 @@ class Forest:
         pool[place] = leaf
 
     def leaf(self, tree: int, row: Sequence[int], after: Sequence[int] = ()) -> int | None:
-        """Return the number of the leaf that a state or step reaches in a tree, or None if the path is not known.
+        """Return the index of the leaf that a state or step reaches in a tree, or None if the path is not known.
 
         Parameters:
             tree: the index of the tree.
-            row: the state, as the number of the value in each slot; for a step predicate, the state before the step.
+            row: the state, as the index of the value in each slot; for a step predicate, the state before the step.
             after: the state after the step, for a step predicate.
 
         Returns:
-            The number of the leaf, which equals -1 minus the code of the leaf.
+            The index of the leaf, which equals -1 minus the code of the leaf.
         """
         _, code = self._walk(tree, row, after)
         return -code - 1 if code else None
@@ -127,7 +127,7 @@ class Forest:
             tree, row, after: see `leaf`.
 
         Returns:
-            The slots on the path, each with the number of its value, and the code at the end of the path.
+            The slots on the path, each with the index of its value, and the code at the end of the path.
         """
         pool, code, reads = self.pool.data, self.pool.data[tree], {}
         while code > UNKNOWN:
@@ -149,7 +149,7 @@ class Forest:
                 self._release(node)
 
     def edges(self, node: int) -> list[tuple[int, int]]:
-        """Return the edges of a node as pairs of a value number and the code to which the edge leads."""
+        """Return the edges of a node as pairs of a value index and the code to which the edge leads."""
         pool, room = self.pool.data, self.pool.data[node + ROOM]
         first = node + EDGES
         if room >= 0:
@@ -168,13 +168,13 @@ class Forest:
     def _with_edge(self, node: int, slot: int, number: int) -> tuple[int, int]:
         """Add an edge to a node, leading to the code 0. If the node has no room for the edge, move the node.
 
-        A node stores its edges in an array indexed by value number if the numbers are small, or if at least a quarter
+        A node stores its edges in an array indexed by value index if the numbers are small, or if at least a quarter
         of this array would be used. Otherwise, it stores them in a hash table.
 
         Parameters:
             node: the position of the node, or `UNKNOWN` to create a node.
             slot: the slot that the node reads.
-            number: the number of the slot's value.
+            number: the index of the slot's value.
 
         Returns:
             The positions of the node and of the edge.
@@ -218,7 +218,7 @@ class Forest:
         """Allocate consecutive entries of the pool, set them to 0, and return the position of the first one.
 
         Raises:
-            TablesFull: the pool would be too large.
+            TablesFull: if the pool would be too large.
         """
         free = self._free.get(size)
         if free:
@@ -239,7 +239,7 @@ class Forest:
 
 
 def _edge(pool: memoryview[int], node: int, number: int) -> int:
-    """Return the position of a node's edge for a value number, or 0 if the node has no such edge."""
+    """Return the position of a node's edge for a value index, or 0 if the node has no such edge."""
     room = pool[node + ROOM]
     if room >= 0:
         return node + EDGES + number if number < room else UNKNOWN
@@ -248,7 +248,7 @@ def _edge(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def _place(pool: memoryview[int], node: int, number: int) -> int:
-    """Return the position of the edge for a value number in a node with a hash table.
+    """Return the position of the edge for a value index in a node with a hash table.
 
     If the node does not have this edge, return the position at which the edge can be added.
     """

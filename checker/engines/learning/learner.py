@@ -36,7 +36,7 @@ class Holder(Protocol):
         """Convert the stored states to a new packing with enough bits for all values that have been numbered.
 
         Raises:
-            StopSearch: there is not enough memory.
+            StopSearch: if there is not enough memory.
         """
 
 
@@ -73,9 +73,9 @@ class Learner(Generic[S]):
             The number of calls in `asked` that were not made.
 
         Raises:
-            StopSearch: the tables are full.
-            SpecError: an action, a property or the distance raised an exception or is not pure.
-            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
+            StopSearch: if the tables are full.
+            SpecError: if an action, a property or the distance raised an exception or is not pure.
+            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
         effort = self.tables.effort
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
@@ -93,7 +93,7 @@ class Learner(Generic[S]):
             calls: the calls, each with its reads and its result. The iterable may make the calls during the iteration.
 
         Raises:
-            StopSearch: the tables are full.
+            StopSearch: if the tables are full.
         """
         tables = self.tables
         try:
@@ -107,7 +107,7 @@ class Learner(Generic[S]):
             raise StopSearch(TABLES_FULL) from None
 
     def call(self, tree: int, *rows: Row) -> list[Changes] | bool | float:
-        """Call a function without storing the result. Call `note_values` after one or more calls of this method.
+        """Call a function without storing the result. Call `note_values` after one or more calls to this method.
 
         Parameters:
             tree: the index of the function's decision tree.
@@ -218,6 +218,6 @@ class Learner(Generic[S]):
             first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         self.comparison.paths(states, self._holder.packing, first, last)

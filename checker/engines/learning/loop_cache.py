@@ -67,7 +67,7 @@ def ensure_cache() -> None:
     """Make sure that Numba can write to a cache folder. If necessary, create a temporary folder.
 
     Raises:
-        LeadlineError: no folder is writable.
+        LeadlineError: if no folder is writable.
     """
     type.__setattr__(IndexDataCacheFile, "save", _save_if_possible)
     if _can_cache():

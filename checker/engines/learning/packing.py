@@ -1,4 +1,4 @@
-"""Packs a state into a few 64-bit words. The state is given as the number of the value in each slot."""
+"""Packs a state into a few 64-bit words. The state is given as the index of the value in each slot."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Packing:
             sizes, words, places: the attributes with these names.
 
         Raises:
-            ValueError: a slot has too few bits, or two slots share bits.
+            ValueError: if a slot has too few bits, or two slots share bits.
         """
         made, taken = cls([]), [0] * words
         for size, (word, shift, width) in zip(sizes, places, strict=True):
@@ -114,7 +114,7 @@ class Packing:
         """Pack a state into words.
 
         Parameters:
-            numbers: the number of the value in each slot.
+            numbers: the index of the value in each slot.
         """
         words = [0] * self.words
         for number, (word, shift, _) in zip(numbers, self._places, strict=False):
@@ -122,7 +122,7 @@ class Packing:
         return np.array(words, np.uint64)
 
     def unpack(self, words: NDArray[np.uint64]) -> list[int]:
-        """Return the number of the value in each slot of a packed state."""
+        """Return the index of the value in each slot of a packed state."""
         plain = words.tolist()
         return [(plain[word] >> shift) & mask for word, shift, mask in self._places]
 

@@ -52,7 +52,7 @@ class Adjustments:
             change: the exception that ended the current attempt.
 
         Raises:
-            SpecError: the adjustments would not change, so the next attempt would fail in the same way.
+            SpecError: if the adjustments would not change, so the next attempt would fail in the same way.
         """
         adjusted = self._with(change)
         if adjusted == self:

@@ -70,7 +70,7 @@ class SlotHashes:
         """Return the hashes of some states.
 
         Parameters:
-            rows: for each state, the number of the value in each slot.
+            rows: for each state, the index of the value in each slot.
         """
         hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
         return hashes + np.uint64(self.offset)

@@ -55,12 +55,12 @@ ALL_BITS = np.uint64(2**64 - 1)
 
 @attrs.frozen
 class Numbers:
-    """The numbers of the values of a saved search.
+    """The indices of the values of a saved search.
 
     `NO_VALUE` stands for a value or member that no saved state contains.
 
     Attributes:
-        values: for each slot, its values in the order of their numbers.
+        values: for each slot, its values in the order of their indices.
         members: for each slot of a member of a collection, the collection's path and the member.
     """
 
@@ -84,7 +84,7 @@ class TransitionTables(Generic[S]):
         spec: the spec.
         states: states to be converted to `rows`, such as the initial states.
         adjustments: the adjustments for this attempt at the search.
-        saved: the numbers of the values of a saved search. None to number values in the order in which they are found.
+        saved: the indices of the values of a saved search. None to number values in the order in which they are found.
         purity: the purity checks that all attempts at the search share, or None for the first attempt.
         tuning: internal sizes and limits.
         with_distance: whether the spec's distance is called.
@@ -104,9 +104,9 @@ class TransitionTables(Generic[S]):
         slots_read: for each predicate, the slots that it has read in any call. The slots of the state after a step are
             numbered from `SECOND`.
         reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
-        effort: counts the calls of each action instance, each predicate and the distance.
+        effort: counts the calls to each action instance, each predicate and the distance.
         compared: the number of comparisons with calls; see `comparison`.
-        rows: the given states, each as the number of the value in each slot.
+        rows: the given states, each as the index of the value in each slot.
         agreed: for each slot, the number of its values that have the same number in all processes of the search. None
             if there is only one process.
         log: the log of the calls from which the search has learned, or None if no log is needed.
@@ -114,7 +114,7 @@ class TransitionTables(Generic[S]):
             as its position among the predicates.
 
     Raises:
-        ShapeChanged, NewKind: the adjustments do not fit the given states; see `Adjustments`.
+        ShapeChanged, NewKind: if the adjustments do not fit the given states; see `Adjustments`.
     """
 
     def __init__(
@@ -275,10 +275,10 @@ class TransitionTables(Generic[S]):
         member. The paths of such a function are deleted.
 
         Returns:
-            Whether any members were added since the last call of this method.
+            Whether any members were added since the last call to this method.
 
         Raises:
-            ShapeChanged: members were added, but all processes of the search must use the same slots.
+            ShapeChanged: if members were added, but all processes of the search must use the same slots.
         """
         new = self.layout.members[self._members :]
         if new and self.agreed is not None:
@@ -303,10 +303,10 @@ class TransitionTables(Generic[S]):
             leaf: the code of the leaf that stores the result; see `leaf_of`.
 
         Raises:
-            SpecError: the tree has a different path or result for these values, so the called function is not pure.
-            TablesFull: there is no room for the path.
-            NewKind: the call copied a slot without reading it, and the called function may distinguish values of this
-                slot by identity.
+            SpecError: if the tree has a different path or result for these values, so the called function is not pure.
+            TablesFull: if there is no room for the path.
+            NewKind: if the call copied a slot without reading it, and the called function may distinguish values of
+                this slot by identity.
         """
         self.effort.learned[tree] += 1
         if call.constructs:
@@ -444,10 +444,10 @@ class TransitionTables(Generic[S]):
         self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, object]]:
-        """Return the values, with their slots, that only this process has numbered since the last call of `agree`.
+        """Return the values, with their slots, that only this process has numbered since the last call to `agree`.
 
         Raises:
-            ShapeChanged: a collection has a new member, for which the other processes have no slot.
+            ShapeChanged: if a collection has a new member, for which the other processes have no slot.
         """
         assert self.agreed is not None
         if self.layout.slots > len(self.agreed):
@@ -456,7 +456,7 @@ class TransitionTables(Generic[S]):
         return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
 
     def forget_news(self) -> bool:
-        """Remove the numbers assigned since the last call of `agree`, and all results that contain them.
+        """Remove the numbers assigned since the last call to `agree`, and all results that contain them.
 
         Returns:
             Whether any numbers were removed.
@@ -489,7 +489,7 @@ class TransitionTables(Generic[S]):
 
 
 def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:
-    """Return the number of calls of a spec's functions that the oracle engine makes for the same search.
+    """Return the number of calls to a spec's functions that the oracle engine makes for the same search.
 
     Parameters:
         spec: the spec.

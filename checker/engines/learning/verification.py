@@ -110,7 +110,7 @@ class Verification(Generic[S]):
             steps: the number of steps from the expanded states.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         self._uses += steps * len(self._tables.step_checks)
         self._verify(states, packing, indices, range(self._tables.instances), None)
@@ -128,7 +128,7 @@ class Verification(Generic[S]):
                 (states, properties), beginning with state `first`.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         begin = self._tables.instances
         trees = [begin + number for number, evaluated in enumerate(wanted) if evaluated]
@@ -154,11 +154,11 @@ class Verification(Generic[S]):
         the next states.
 
         Parameters:
-            rows: for each state, the number of the value in each slot.
+            rows: for each state, the index of the value in each slot.
             packing: a packing with enough bits for these numbers.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         if len(rows):
             packed = np.array([packing.pack(row) for row in rows.tolist()])
@@ -315,7 +315,7 @@ class Verification(Generic[S]):
         """Yield the properties to check on the steps from a state.
 
         Parameters:
-            row, state: the state, as a row of value numbers and as an object.
+            row, state: the state, as a row of value indices and as an object.
             steps: for each step, its changes and the next state.
             with_states: whether to check state properties on the next states.
 

@@ -27,7 +27,7 @@ class Watch:
         """Check the time limit and report progress. Call this where the search can stop.
 
         Raises:
-            StopSearch: the time limit is exceeded, or the spec caught the exception of an interrupt.
+            StopSearch: if the time limit is exceeded, or the spec caught the exception of an interrupt.
         """
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
@@ -41,7 +41,7 @@ class Watch:
             more: the number of bytes to be allocated.
 
         Raises:
-            StopSearch: the allocation would exceed a memory limit.
+            StopSearch: if the allocation would exceed a memory limit.
         """
         stop = self.budget.out_of_memory(more)
         if stop and self.workers.processes:

@@ -56,7 +56,7 @@ class Learned(NamedTuple):
         pool, leaf_start, leaf_count: see `Forest` and `TransitionTables`.
         begins: for each outcome (the set of changes that one step makes), the position of its first change in `slots`
             and `numbers`.
-        slots, numbers: for each change, the slot and the number of its new value.
+        slots, numbers: for each change, the slot and the index of its new value.
         always, pairs, guards: see `always`, `pairs` and `table` of `EnabledIndex`.
         reads: for each slot, the set of predicates that have read it.
         base, hashes: see `base` and `table` of `SlotHashes`.
@@ -80,10 +80,10 @@ class Walkers(NamedTuple):
     """The walkers of a random search. Each array has an entry or a row for each walker.
 
     Attributes:
-        values: the walker's state, given as the number of the value in each slot.
+        values: the walker's state, given as the index of the value in each slot.
         after: the state after the step that is being checked, in the same form.
         hashes: the hash of the walker's state.
-        walk: the number of the current walk. For a walker that expands states, its index among the walkers that expand
+        walk: the index of the current walk. For a walker that expands states, its index among the walkers that expand
             states.
         step: the number of steps from an initial state to the walker's state.
         phase: see `ARRIVED`.
@@ -92,8 +92,8 @@ class Walkers(NamedTuple):
         parked: whether the walker is waiting for the results of calls.
         fresh: whether the walker's answers belong to its current state; see `Answers`.
         wanted: the number of unknown paths for which the walker is waiting.
-        wants: for each of these paths: the index of the tree; the node and the value number at the end of the path; the
-            number of the outcome that leads to the predicate's argument, or -1 if the function is called on the
+        wants: for each of these paths: the index of the tree; the node and the value index at the end of the path; the
+            index of the outcome that leads to the predicate's argument, or -1 if the function is called on the
             walker's state; and the hash of the state on which the function is called. If it is called on a step, this
             is the hash of the state after the step.
         seen: for each predicate, the number of steps of the walk up to the first evidence, or -1 if there is none.
@@ -137,7 +137,7 @@ class Answers(NamedTuple):
         trees: for each answer, the index of the tree of the called function.
         contents: for each answer, the hash of the state on which the function was called. For a call on a step, this is
             the hash of the state after the step.
-        start: for each answer, the number of the first outcome of the action instance. For a predicate, it is `SHOWN`
+        start: for each answer, the index of the first outcome of the action instance. For a predicate, it is `SHOWN`
             or `NOT_SHOWN`.
         counts: for each answer, the number of outcomes of the action instance. For a predicate, it is -1.
     """
@@ -158,7 +158,7 @@ class Sample(NamedTuple):
         depths: for each sampled state, the number of steps from an initial state.
         by: for each sampled state, the action instance of the last of these steps, or -1 for an initial state.
         degrees: for each sampled state, the number of steps that lead from it to a next state.
-        rows: for each sampled state, the number of the value in each slot. There are no columns if states are not
+        rows: for each sampled state, the index of the value in each slot. There are no columns if states are not
             needed.
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
@@ -186,12 +186,12 @@ class Plan(NamedTuple):
 
     Attributes:
         numbers: see `SEED`.
-        initials: the initial states, each as the number of the value in each slot.
+        initials: the initial states, each as the index of the value in each slot.
         initial_hashes: the hashes of the initial states.
         sought: the set of predicates to evaluate.
         of_states: the set of all state predicates.
         limit: an array with one entry, the largest hash that the sample of distinct states accepts.
-        starts: the states of the frontier at which walks may begin, each given as the number of the value in each slot.
+        starts: the states of the frontier at which walks may begin, each given as the index of the value in each slot.
         start_step, start_trees, start_path: the paths to these states; see `steps`, `trees` and `path` of `Starts`.
     """
 
@@ -208,19 +208,19 @@ class Plan(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """The working memory of one call of the loop.
+    """The working memory of one call to the loop.
 
     Candidates are the steps from the current state of a walker that change this state.
 
     Attributes:
         left: the set of action instances that may be enabled in the current state.
         touched: the set of predicates that have read a slot that the current step changes.
-        outcomes: for each candidate, the number of its outcome.
+        outcomes: for each candidate, the index of its outcome.
         trees: for each candidate, its action instance.
         hashes: for each candidate, the hash of the next state.
         outside: for each candidate, whether `Spec.within` is false for the next state.
         filled: an array with one entry, the number of stored next states of expanded states.
-        rows: for each stored next state, the number of the value in each slot.
+        rows: for each stored next state, the index of the value in each slot.
         found: for each stored next state, its hash.
         by: for each stored next state, the action instance that leads to it.
         of: for each stored next state, the index of the walker that expanded its predecessor.
@@ -240,7 +240,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
-    """Allocate the working memory for one call of the loop.
+    """Allocate the working memory for one call to the loop.
 
     Parameters:
         groups: the number of 64-bit words of a set of action instances.
@@ -287,7 +287,7 @@ def widened(rows: NDArray[N], slots: int) -> NDArray[N]:
     """Return a copy of an array of states with additional columns for new slots, filled with zeros.
 
     Parameters:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         slots: the number of columns of the result.
     """
     return np.pad(rows, ((0, 0), (0, slots - rows.shape[1])))

@@ -41,11 +41,11 @@ class WalkCoverage(Generic[S]):
         self._true: dict[int, list[bool]] = {}
 
     def add(self, hashes: NDArray[np.uint64], rows: NDArray[np.int64], limit: int) -> None:
-        """Add states to be inspected by the next call of `look`. States that were added before are ignored.
+        """Add states to be inspected by the next call to `look`. States that were added before are ignored.
 
         Parameters:
             hashes: the hashes of the states.
-            rows: for each state, the number of the value in each slot.
+            rows: for each state, the index of the value in each slot.
             limit: the largest hash that can be in the sample. States with larger hashes are ignored.
         """
         for place, number in enumerate(hashes.tolist()):
@@ -61,8 +61,8 @@ class WalkCoverage(Generic[S]):
             watch: checks the time limit.
 
         Raises:
-            StopSearch: the time limit is exceeded. The next call inspects the remaining states.
-            SpecError: a premise or a witness raised an exception.
+            StopSearch: if the time limit is exceeded. The next call inspects the remaining states.
+            SpecError: if a premise or a witness raised an exception.
         """
         while self._waiting:
             watch.pause()

@@ -24,7 +24,7 @@ class StateSample:
             additional state.
         hashes: the hashes of the states, in ascending order.
         depths: for each state, the smallest number of steps from an initial state with which it was reached.
-        by: for each state, the number of the action instance of the last of these steps, or -1 for an initial state.
+        by: for each state, the index of the action instance of the last of these steps, or -1 for an initial state.
         degrees: for each state, the number of steps that lead from it to a next state.
         limit: the largest hash that can be in the sample.
     """

@@ -59,10 +59,10 @@ class Arrivals(NamedTuple):
     """States that a search has reached, and the steps that led to them.
 
     Attributes:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         hashes: for each state, the hash of its content.
         parents: for each state, the node of its predecessor (see `Frontier`), or -1 for an initial state.
-        trees: for each state, the number of the action instance of the step, or -1 for an initial state.
+        trees: for each state, the index of the action instance of the step, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -89,7 +89,7 @@ class Starts(NamedTuple):
     """States at which random walks may begin.
 
     Attributes:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         steps: for each state, the number of steps to it from an initial state.
         trees: for each state, the action instance numbers of these steps.
         path: for each state, the hashes of the states on the path to it, including the initial state and the state
@@ -106,11 +106,11 @@ class Batch(NamedTuple):
     """States that were removed from the frontier to be expanded now.
 
     Attributes:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         nodes: for each state, its node; see `Frontier`.
         hashes: for each state, the hash of its content.
         steps: for each state, the number of steps to it from an initial state.
-        trees: for each state, the number of the action instance of the last step, or -1 for an initial state.
+        trees: for each state, the index of the action instance of the last step, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -152,7 +152,7 @@ class Frontier:
 
     @property
     def rows(self) -> NDArray[np.int32]:
-        """The states to be expanded, each as a row with the number of the value in each slot."""
+        """The states to be expanded, each as a row with the index of the value in each slot."""
         return self._rows[: self._count]
 
     @rows.setter
@@ -244,7 +244,7 @@ class Frontier:
         """Return the path from an initial state to a node.
 
         Returns:
-            The numbers of the action instances of the steps, and the hashes of all states on the path.
+            The indices of the action instances of the steps, and the hashes of all states on the path.
         """
         trees, hashes = [], [int(self._hashes[node])]
         while self._parents[node] >= 0:

@@ -2,7 +2,7 @@
 
 A walker is a position in the state space. Its state is not packed, because it changes with each step. The choice of the
 next step must not depend on the numbers of values or on the thread that moves the walker. Therefore steps are ordered
-by the number of the action instance and then by the hash of the content of the next state.
+by the index of the action instance and then by the hash of the content of the next state.
 
 For the parameters `plan`, `learned`, `answers`, `walkers`, `sample` and `scratch` of these functions, see
 `leadline.checker.engines.random.arrays`. The parameter `walker` is the index of a walker, and `own` is
@@ -63,7 +63,7 @@ def _random(seed, walk, step, use):
 
     Parameters:
         seed: the seed of the search.
-        walk: the number of the walk.
+        walk: the index of the walk.
         step: the number of the step.
         use: distinguishes several random numbers for the same step.
     """
@@ -114,7 +114,7 @@ def leaves(rows, tree, pool, codes):
     """Find the leaf of a decision tree to which each of some states leads.
 
     Parameters:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         tree: the index of the tree.
         pool: see `Forest`.
         codes: the output array. For each state, it is set to the code of the leaf, or to 0 if the path is not known.
@@ -153,7 +153,7 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
         pool: see `Forest`.
         tree: the index of the tree.
         content: see `_answered`.
-        outcome: the number of the outcome of the step, or -1 if there is no step.
+        outcome: the index of the outcome of the step, or -1 if there is no step.
         before, after: the states before and after the step; for a single state, the same state twice.
         wants, wanted: see `Walkers`.
     """
@@ -261,7 +261,7 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
         values, after: the states before and after the step. They are the same if there is no step or if the step does
         not change the state.
         touched: the set of predicates that have read a slot that the step changes.
-        outcome: the number of the outcome of the step, or -1 if there is no step or if the step does not change the
+        outcome: the index of the outcome of the step, or -1 if there is no step or if the step does not change the
             state.
         tree_taken: the action instance of the step, or -1 if there is no step.
         content: the hash of the state after the step, or of the single state.
@@ -350,7 +350,7 @@ def _chosen(numbers, walk, step, count, trees, hashes, outside):
 
     Parameters:
         numbers: see `Plan`.
-        walk, step: the number of the walk, and the number of steps taken so far.
+        walk, step: the index of the walk, and the number of steps taken so far.
         count: the number of candidates.
         trees, hashes, outside: see `Scratch`.
 

@@ -67,7 +67,7 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEF
         The shortest counterexample that was found.
 
     Raises:
-        SpecError: the spec's functions are not pure or raised an exception.
+        SpecError: if the spec's functions are not pure or raised an exception.
     """
     tried = 0
     while not currently_in_test_context():
@@ -131,7 +131,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
     """Return the action instance of each step of a trace and the index of its next state; see `Choice`.
 
     Raises:
-        SpecError: an action instance does not lead to the recorded state when it is executed again, so its action is
+        SpecError: if an action instance does not lead to the recorded state when it is executed again, so its action is
             not pure.
     """
     choices = []
@@ -180,7 +180,7 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tr
         most_tried: the approximate maximum number of steps to take in each round; see `Tuning.tried`.
 
     Raises:
-        SpecError: the spec's functions are not pure or raised an exception.
+        SpecError: if the spec's functions are not pure or raised an exception.
     """
     item, visited = trace.about, VisitedStates(trace.spec)
     assert item is not None

@@ -62,7 +62,8 @@ def fuzz(
         state, whichever is greater.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function, or a limit is not supported.
+        SpecError: if an action or a property raised an exception or is not a pure function, or a limit is not
+            supported.
     """
     limits, settings = limits or Limits(), settings or RandomSettings()
     _check_limits(limits)

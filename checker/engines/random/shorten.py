@@ -73,7 +73,7 @@ def shortened(
 ) -> Result:
     """Return the result of a random search with shortened traces.
 
-    The traces of witnesses are shortened only by leaving out steps. Calls of the spec's functions during the shortening
+    The traces of witnesses are shortened only by leaving out steps. Calls to the spec's functions during the shortening
     are not included in the coverage.
 
     Parameters:
@@ -86,7 +86,7 @@ def shortened(
         tuning: sizes and times, except for the exhaustive searches.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function.
+        SpecError: if an action or a property raised an exception or is not a pure function.
     """
     shortening = _Shortening(result, limits, progress, workers, tuning)
     note = shortening.run()
@@ -171,7 +171,7 @@ class _Shortening:
             shorter: a function that shortens one trace by leaving out steps.
 
         Raises:
-            StopSearch: a limit was exceeded, or the user interrupted the search.
+            StopSearch: if a limit was exceeded, or the user interrupted the search.
         """
         least = self._tuning.shortening_seconds - (time.monotonic() - self._began)
         seconds = None if self._left is None else max(self._left, least, 1e-3)
@@ -191,7 +191,7 @@ class _Shortening:
         """Store the shortest trace found so far, check the time limit, and report progress.
 
         Raises:
-            LimitReached: the time limit is exceeded, or the spec caught a KeyboardInterrupt. In the second case, the
+            LimitReached: if the time limit is exceeded, or the spec caught a KeyboardInterrupt. In the second case, the
                 trace is not stored, because it may be wrong.
         """
         if stop := budget.swallowed:
@@ -212,7 +212,7 @@ class _Shortening:
         """Run an exhaustive search of a spec within the remaining time.
 
         Raises:
-            StopSearch: there is no time left.
+            StopSearch: if there is no time left.
         """
         if self._left is not None and self._left <= 0:
             raise StopSearch(Stop(StopKind.TIME, "the time limit was reached"))
@@ -225,7 +225,7 @@ class _Shortening:
         """Search exhaustively from the initial states for shorter counterexamples.
 
         Raises:
-            StopSearch: the search was interrupted or exceeded the time limit.
+            StopSearch: if the search was interrupted or exceeded the time limit.
         """
         names = [item.name for item in self._violated]
         longest = max(len(self.traces[item]) for item in self._violated)
@@ -249,7 +249,7 @@ class _Shortening:
             most: the maximum total number of states of these searches.
 
         Raises:
-            StopSearch: a limit was exceeded, or the user interrupted the search.
+            StopSearch: if a limit was exceeded, or the user interrupted the search.
         """
         before = len(self.traces[item])
 
@@ -282,7 +282,7 @@ def _check_followed(trace: Trace[S]) -> None:
     """Check that a trace of a random search violates its invariant or satisfies its witness.
 
     Raises:
-        SpecError: the trace does neither, because the search confused different states that have the same repr.
+        SpecError: if the trace does neither, because the search confused different states that have the same repr.
     """
     item = trace.about
     assert item is not None
@@ -296,7 +296,7 @@ def _check_finished(result: Result) -> None:
     """Raise StopSearch if an exhaustive search was interrupted or exceeded the time limit.
 
     Raises:
-        StopSearch: the search was interrupted or exceeded the time limit.
+        StopSearch: if the search was interrupted or exceeded the time limit.
     """
     if result.stop is not None and result.stop.kind in (StopKind.TIME, StopKind.INTERRUPT):
         raise StopSearch(result.stop)
@@ -316,7 +316,7 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
         keep: called with each shorter counterexample.
 
     Raises:
-        StopSearch: a search was interrupted or exceeded the time limit.
+        StopSearch: if a search was interrupted or exceeded the time limit.
     """
     item = trace.about
     assert item is not None

@@ -63,7 +63,7 @@ class VisitedStates(Generic[S]):
         """Return the steps from a state, and mark the state as visited.
 
         Raises:
-            SpecError: an action raised an exception, or a function of the spec is not pure.
+            SpecError: if an action raised an exception, or a function of the spec is not pure.
         """
         if state in self._failures:
             raise self._failures[state]  # Hypothesis repeats failing examples, and expects the same error

@@ -53,7 +53,7 @@ class WalkerTables(Generic[S]):
         tables: the results recorded so far.
         layout: defines the slots of the spec's states.
         packing: a packing that has room for more values of each slot than have been found so far.
-        initial_rows: the initial states, each as the number of the value in each slot.
+        initial_rows: the initial states, each as the index of the value in each slot.
         checks: the properties with a predicate, in the order of their trees.
         words: the number of 64-bit words of a set of predicates, which has one bit for each predicate.
         of_states: the set of state predicates.
@@ -237,7 +237,7 @@ class WalkerTables(Generic[S]):
         Parameters:
             before: the state of the walker.
             tree: the index of the decision tree of the action instance or predicate to call.
-            outcome: the number of the outcome of a step from this state, or -1 if there is no step.
+            outcome: the index of the outcome of a step from this state, or -1 if there is no step.
 
         Returns:
             For an action instance, the walker's state. For a state predicate, the state after the step, or the walker's
@@ -274,10 +274,10 @@ class WalkerTables(Generic[S]):
         """Compare recorded results for some states with new calls.
 
         Parameters:
-            rows: the states, each as the number of the value in each slot.
+            rows: the states, each as the index of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the recorded result.
+            NotRecorded: if a call returned a result that differs from the recorded result.
         """
         packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
@@ -287,10 +287,10 @@ class WalkerTables(Generic[S]):
         """Check a random sample of the recorded results for some states; see `Verification.rows`.
 
         Parameters:
-            rows: the states, each as the number of the value in each slot.
+            rows: the states, each as the index of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the recorded result.
+            NotRecorded: if a call returned a result that differs from the recorded result.
         """
         self.learner.verification.rows(rows, self.packing)
 
@@ -304,7 +304,7 @@ class WalkerTables(Generic[S]):
 
     @property
     def verified(self) -> Verified:
-        """The number of uses of recorded results that were compared with calls of the spec's functions."""
+        """The number of uses of recorded results that were compared with calls to the spec's functions."""
         verification = self.learner.verification
         return Verified(verification.checked, verification.drawn, None)
 
@@ -313,12 +313,13 @@ class WalkerTables(Generic[S]):
         recorded.
 
         Parameters:
-            rows: the states, each as the number of the value in each slot.
+            rows: the states, each as the index of the value in each slot.
 
         Raises:
-            StopSearch: the time limit is exceeded, or the tables are full.
-            SpecError: the function raised an exception, is not pure, or did not return a finite number of at least 0.
-            ShapeChanged, NotRecorded, NewKind: the search must change its adjustments; see `Adjustments`.
+            StopSearch: if the time limit is exceeded, or the tables are full.
+            SpecError: if the function raised an exception, is not pure, or did not return a finite number of at least
+                0.
+            ShapeChanged, NotRecorded, NewKind: if the search must change its adjustments; see `Adjustments`.
         """
         tables, tree = self.tables, self.tables.caller.distance_tree
         self._measured += len(rows)

@@ -11,7 +11,7 @@ Therefore the moves of a walker depend on the seed and on the state at the begin
 of threads.
 
 On each visited state and each step, the search evaluates every property for which it has not found evidence yet, and
-each counterexample is confirmed by calls of the spec's functions. The frontier determines only where walks begin and
+each counterexample is confirmed by calls to the spec's functions. The frontier determines only where walks begin and
 which states are expanded. Therefore hash collisions can make a search longer, but cannot make its result wrong.
 """
 
@@ -176,7 +176,7 @@ class Walks(Generic[S]):
     # The walkers.
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Divide the walkers among parallel calls of the loop. Return the range of walkers of each call; its end is
+        """Divide the walkers among parallel calls to the loop. Return the range of walkers of each call; its end is
         excluded.
         """
         count = len(self._walkers.walk)
@@ -204,7 +204,7 @@ class Walks(Generic[S]):
         """Add columns for new slots to all rows of states. The new entries are 0.
 
         Raises:
-            Crowded: some slots take many values and should be split.
+            Crowded: if some slots take many values and should be split.
         """
         layout = self._tables.layout
         if layout.crowded:
@@ -261,8 +261,8 @@ class Walks(Generic[S]):
             Whether some walks have not ended yet.
 
         Raises:
-            StopSearch, KeyboardInterrupt, MemoryError: the search was stopped before the end of the round.
-            SpecError: an action or a property raised an exception or is not a pure function.
+            StopSearch, KeyboardInterrupt, MemoryError: if the search was stopped before the end of the round.
+            SpecError: if an action or a property raised an exception or is not a pure function.
         """
         self._join()  # in the first round, this adds the initial states
         steps = max(FIRST, self.steps // SHARE)
@@ -313,7 +313,7 @@ class Walks(Generic[S]):
         """Store the next states of expanded states, until `_join` adds them to the frontier.
 
         Parameters:
-            scratches: the working memories of the calls of the loop, which contain these states.
+            scratches: the working memories of the calls to the loop, which contain these states.
         """
         first = int(self._numbers[arrays.WALKING])
         for scratch in scratches:
@@ -486,7 +486,7 @@ class Walks(Generic[S]):
             item: the property.
 
         Raises:
-            SpecError: an action instance does not lead to the same state when it is executed again, so its action is
+            SpecError: if an action instance does not lead to the same state when it is executed again, so its action is
                 not pure.
         """
         walkers = self._walkers

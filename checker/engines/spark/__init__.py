@@ -45,7 +45,7 @@ def explore(
         spec, limits, progress, settings, session: see `leadline.checker.engines.spark.launch.explore`.
 
     Raises:
-        LeadlineError: pyspark, pyarrow or Java is missing or too old.
+        LeadlineError: if pyspark, pyarrow or Java is missing or too old.
     """
     for package in ("pyspark", "pyarrow"):
         if importlib.util.find_spec(package) is None:

@@ -51,7 +51,7 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
         tuning: determines how long the claim file of a different search is watched.
 
     Raises:
-        LeadlineError: another search is using the directory, or other users can write to it.
+        LeadlineError: if another search is using the directory, or other users can write to it.
     """
     if not storage.is_local:
         lease = Lease(storage, tuning)

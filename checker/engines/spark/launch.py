@@ -53,7 +53,7 @@ def explore(
         The same result as `leadline.checker.engines.oracle.explore`. Its time does not include the start of Spark.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function.
+        SpecError: if an action or a property raised an exception or is not a pure function.
         LeadlineError: Spark does not start or fails, or the work directory cannot be written, belongs to another
             search, or is damaged.
     """

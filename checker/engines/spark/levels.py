@@ -39,7 +39,7 @@ class Level:
     """The states of a level, in the order in which the oracle finds them.
 
     Attributes:
-        bases: for each part of the previous level, the number of the part's first state within the previous level.
+        bases: for each part of the previous level, the index of the part's first state within the previous level.
         blocks: for each part of the previous level, one block for each shard, with the new states found from the part.
     """
 

@@ -107,7 +107,7 @@ class SearchPosition:
         """Return the position that `as_json` has converted to the given JSON object.
 
         Raises:
-            ValueError, TypeError, KeyError: the JSON object does not have the expected structure.
+            ValueError, TypeError, KeyError: if the JSON object does not have the expected structure.
         """
         plain = {name: index(found[name]) for name in ("shards", "level", "distinct", "calls", "compared", "bytes")}
         return cls(
@@ -159,7 +159,7 @@ class Manifest:
         """Write the identity of a new search.
 
         Raises:
-            LeadlineError: the directory already contains a search, or cannot be written.
+            LeadlineError: if the directory already contains a search, or cannot be written.
         """
         if self._storage.exists(_SPEC):
             place = self._storage.place
@@ -177,9 +177,9 @@ class Manifest:
         """Return the saved search, or None if the search ended before it used Spark.
 
         Raises:
-            LeadlineError: the directory does not contain a search of this spec with these limits, or the spec or its
+            LeadlineError: if the directory does not contain a search of this spec with these limits, or the spec or its
                 data has changed. The message names the difference.
-            Damaged: a file is damaged.
+            Damaged: if a file is damaged.
         """
         place = self._storage.place
         written = self._storage.read_bytes(_SPEC)
@@ -226,7 +226,7 @@ class Manifest:
             numbers: the numbers of slot values.
 
         Raises:
-            LeadlineError: the file cannot be written, or two different values have the same content.
+            LeadlineError: if the file cannot be written, or two different values have the same content.
         """
         self._hashes = self._hashes.extended(numbers.values, numbers.members, self._unused)
         found = {"search": reached.as_json(), "values": self._hashes.values, "members": self._hashes.members}
@@ -264,8 +264,8 @@ def _gathered(storage: Storage, reached: SearchPosition, folder: Path, instances
         instances: the number of action instances.
 
     Raises:
-        LeadlineError: the files cannot be written.
-        Damaged: a file of a level is missing or damaged.
+        LeadlineError: if the files cannot be written.
+        Damaged: if a file of a level is missing or damaged.
     """
     packing = Packing(reached.sizes)
     kinds = {"state": np.dtype(np.uint64), "parent": np.dtype(np.int64), "arrival": arrival_type(instances)}

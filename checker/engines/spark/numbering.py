@@ -30,7 +30,7 @@ class Numbering:
     numbering.
 
     Attributes:
-        values: for each slot, its values in the order of their numbers.
+        values: for each slot, its values in the order of their indices.
         sizes: for each slot, the number of values for which the packing has room.
     """
 

@@ -134,8 +134,8 @@ class Session:
             at_home: whether each task should run on the executor that has run the task with the same index before.
 
         Raises:
-            StopSearch: the job was cancelled.
-            JavaEnded: the Java process of Spark ended.
+            StopSearch: if the job was cancelled.
+            JavaEnded: if the Java process of Spark ended.
             LeadlineError: Spark failed.
         """
         return self.do(lambda context: self._collect(task, tasks, at_home), tick)
@@ -149,8 +149,8 @@ class Session:
                 cancelled.
 
         Raises:
-            StopSearch: the job was cancelled.
-            JavaEnded: the Java process of Spark ended.
+            StopSearch: if the job was cancelled.
+            JavaEnded: if the Java process of Spark ended.
             LeadlineError: Spark failed.
         """
         job = self._thread.submit(job_of, self._context)

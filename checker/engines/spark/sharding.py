@@ -30,7 +30,7 @@ def weights(slots: int) -> NDArray[np.uint64]:
 
 
 def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDArray[np.uint16]:
-    """Return the number of the shard to which each packed state belongs."""
+    """Return the index of the shard to which each packed state belongs."""
     found: NDArray[np.uint16] = np.empty(len(states), np.uint16)
     factors = weights(len(packing.word))
     _shards_of(states, packing.word, packing.shift, packing.mask, factors, np.uint64(shards), found)

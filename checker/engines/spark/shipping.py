@@ -46,7 +46,7 @@ def cloudpickled(value: object) -> bytes:
     """Pickle a value, which may include classes and functions that are defined inside a function.
 
     Raises:
-        LeadlineError: the value cannot be pickled.
+        LeadlineError: if the value cannot be pickled.
     """
     try:
         return _dumps(value)

@@ -58,7 +58,7 @@ class Storage:
         is_local: whether the directory is on a local file system.
 
     Raises:
-        LeadlineError: the file system does not exist, or the path does not name a folder.
+        LeadlineError: if the file system does not exist, or the path does not name a folder.
     """
 
     def __init__(self, place: str) -> None:
@@ -79,7 +79,7 @@ class Storage:
         """Write a small file atomically. An existing file is replaced.
 
         Raises:
-            LeadlineError: the file cannot be written.
+            LeadlineError: if the file cannot be written.
         """
         try:
             with Publication(self, name) as stream:
@@ -115,7 +115,7 @@ class Storage:
         """Remove a file or a folder with its content. Do nothing if it does not exist.
 
         Raises:
-            LeadlineError: the file or folder cannot be removed.
+            LeadlineError: if the file or folder cannot be removed.
         """
         try:
             info = self.files.get_file_info(self.path(name))
@@ -140,7 +140,7 @@ class Storage:
             The location of each block.
 
         Raises:
-            LeadlineError: the file cannot be written.
+            LeadlineError: if the file cannot be written.
         """
         name = f"{folder}/{uuid.uuid4().hex}.arrow"
         written: list[Block] = []
@@ -167,7 +167,7 @@ class Storage:
             The columns, and the sizes of the packing of the states.
 
         Raises:
-            Damaged: the file is missing, or the block has changed since it was written.
+            Damaged: if the file is missing, or the block has changed since it was written.
         """
         path = self.path(block.file)
         try:

@@ -45,7 +45,7 @@ class ExpandTask:
         run: the data shared by all tasks of the run.
         revision: the revision of the numbering of values that the result must use.
         parts: the states to expand.
-        level: the number of the next level.
+        level: the index of the next level.
         samples, steps_wanted: see `Worker.expand`.
     """
 
@@ -65,7 +65,7 @@ class ExpandDone:
         blocks: for each shard, a block of next states.
         logs: see `Worker.publish_calls`.
         generated, counters, steps_seen, dead: see `Expansion`.
-        calls: the number of calls of the spec's functions that were recorded and added to the transition tables.
+        calls: the number of calls to the spec's functions that were recorded and added to the transition tables.
         compared: the number of calls whose result was compared with the transition tables.
         verified: the counts of the verification; see `Verification.counts`.
         bytes: the size of the blocks in memory, in bytes.
@@ -89,8 +89,8 @@ class KeepTask:
 
     Attributes:
         run, revision: see `ExpandTask`.
-        shard: the number of the shard.
-        level: the number of the next level.
+        shard: the index of the shard.
+        level: the index of the next level.
         blocks: for each part of the previous level, a block of next states in this shard.
         wanted: for each predicate on states, the maximum number of states to report that violate its property or
             satisfy its witness.

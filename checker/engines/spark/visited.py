@@ -67,7 +67,7 @@ class ShardStates:
             The indices in `states` of the states that were not in the set, in ascending order.
 
         Raises:
-            LeadlineError: the number of states exceeds `MOST_STATES`, or a file cannot be written.
+            LeadlineError: if the number of states exceeds `MOST_STATES`, or a file cannot be written.
         """
         if not len(states):
             return np.zeros(0, np.int64)
@@ -122,7 +122,7 @@ def opened(
         fill: a function that adds the states of all previous levels to an empty set.
 
     Raises:
-        LeadlineError: a file cannot be written, for example because the disk is full.
+        LeadlineError: if a file cannot be written, for example because the disk is full.
     """
     with _writing(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

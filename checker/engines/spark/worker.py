@@ -110,7 +110,7 @@ class Worker(Generic[S]):
 
     @property
     def verification(self) -> Verification[S]:
-        """The verification, which compares results of the transition tables with calls of the spec's functions."""
+        """The verification, which compares results of the transition tables with calls to the spec's functions."""
         return self.expander.learner.verification
 
     def agree(self, revision: int) -> Packing:
@@ -134,7 +134,7 @@ class Worker(Generic[S]):
         return self.expander.store.packing
 
     def publish_calls(self) -> list[Block]:
-        """Write the calls that were recorded since the last call of this method to a file.
+        """Write the calls that were recorded since the last call to this method to a file.
 
         Returns:
             The locations of all calls that this process has recorded in this run. All locations are returned every
@@ -159,15 +159,15 @@ class Worker(Generic[S]):
         Parameters:
             level: the columns of the states. ``state`` contains the packed states. If the spec has a constraint,
                 ``outside`` is 1 for states that do not satisfy it.
-            samples: the number of states for which the transition tables are compared with calls of the spec's
+            samples: the number of states for which the transition tables are compared with calls to the spec's
                 functions.
             steps_wanted: for each predicate on steps, the maximum number of steps to collect that violate its property
                 or satisfy its witness.
 
         Raises:
-            NewValues: the driver has not assigned numbers to some values.
-            SpecError: an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: the search must be restarted; see `Adjustments`.
+            NewValues: if the driver has not assigned numbers to some values.
+            SpecError: if an action or a property raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind: if the search must be restarted; see `Adjustments`.
         """
         expander, states = self.expander, level["state"]
         count = len(states)
@@ -237,7 +237,7 @@ class Worker(Generic[S]):
 
 
 def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
-    """Write the calls that were recorded since the last call of this function to a file.
+    """Write the calls that were recorded since the last call to this function to a file.
 
     Returns:
         A list with the location of the calls, or an empty list if no call was recorded.
@@ -262,7 +262,7 @@ def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
 
     Parameters:
         tables: the transition tables.
-        values: for each slot, all its values in the order of their numbers. The values that are already in the tables
+        values: for each slot, all its values in the order of their indices. The values that are already in the tables
             come first.
     """
     for domain, numbered in zip(tables.layout.domains, values, strict=True):
@@ -278,7 +278,7 @@ def loaded(run: Run) -> Worker[Any]:
         run: the data shared by all tasks of the run.
 
     Raises:
-        LeadlineError: this machine cannot access the work directory.
+        LeadlineError: if this machine cannot access the work directory.
     """
     try:
         crate: Crate = pickle.loads(Storage(run.place).read_sealed(run.crate))
