@@ -36,7 +36,8 @@ EFFECTS = ("", "healing", "perturbing")
 """The values of `Action.effect`."""
 
 Domain = Iterable[object] | Callable[[Any], Iterable[object]]
-"""The type of the values of a parameter: an iterable, or a function of the spec's bounds that returns an iterable."""
+"""The possible values of a parameter: an iterable, or a function that takes the spec's bounds and returns an
+iterable."""
 
 
 @attrs.frozen(eq=False)
@@ -71,8 +72,8 @@ class Action(Generic[S, P]):
             bounds: the bounds of the spec.
 
         Raises:
-            SpecError: if the values of a parameter are a set or are not iterable, or if two of them are equal, or if
-                one of them is not hashable.
+            SpecError: if the values of a parameter are a set or are not iterable, if two values are equal, or if a
+                value is not hashable.
         """
         values = [self._values(parameter, domain, bounds) for parameter, domain in self.domains.items()]
         return [ActionInstance(self, combination) for combination in itertools.product(*values)]

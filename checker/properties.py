@@ -13,8 +13,8 @@ from leadline.checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):
-    """The kind of a property: whether it is about states or steps, and whether it must be true always or at least
-    once.
+    """The kind of a property: whether it is about states or steps, and whether it must be true in all of them or in at
+    least one.
     """
 
     INVARIANT = "invariant"
@@ -50,12 +50,12 @@ class Kind(enum.Enum):
 
     @property
     def is_witness(self) -> bool:
-        """Whether the property must be true only once, in at least one state or step."""
+        """Whether the property must be true in at least one state or step, instead of in all of them."""
         return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE)
 
     @property
     def of_steps(self) -> bool:
-        """Whether the property is about steps. Otherwise, it is about states."""
+        """Whether the property is about steps instead of states."""
         return self in (Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
     @property
@@ -88,7 +88,7 @@ Predicate = Callable[..., bool | Iterator[str]]
 """A function that returns whether a property is true, or yields a sentence for each reason why it is false."""
 
 Premise = Callable[[Any], bool]
-"""A function of a state that returns whether a property applies to the state or to the steps from it."""
+"""A function that takes a state and returns whether a property applies to the state or to the steps from it."""
 
 
 @attrs.frozen(eq=False)
@@ -123,7 +123,7 @@ class Property:
         return self.complaint(*states) is None
 
     def complaint(self, *states: object) -> str | None:
-        """Return the first reason why the property is false, or None if it is true.
+        """Return the first reason why the property is false, or None if the property is true.
 
         Parameters:
             states: a state; for a property of steps, the states before and after a step.
@@ -327,7 +327,7 @@ DEADLOCK = Property(
     function=lambda state: True,
     source="",
 )
-"""The property that ``Spec(check_deadlock=True)`` adds. Engines check for next states and do not call its function."""
+"""The property that ``Spec(check_deadlock=True)`` adds. Engines do not call its function, but check for next states."""
 
 
 def _bare(function: Callable[..., object]) -> str:

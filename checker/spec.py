@@ -29,7 +29,7 @@ MOST_COMPLAINTS = 100
 
 
 def as_tuple(values: Iterable[object]) -> tuple[object, ...]:
-    """Convert an iterable to a tuple. It is an attrs converter, which allows callers to pass lists.
+    """Convert an iterable to a tuple. This function is an attrs converter, which allows callers to pass lists.
 
     Raises:
         SpecError: if the value is not iterable.
@@ -183,7 +183,7 @@ class Spec(Generic[S]):
         return Property(name=name, kind=Kind.CONSTRAINT, sentence="", function=self.within, source="")
 
     def is_within(self, state: S) -> bool:
-        """Return whether `within` is true for a state. If the spec does not have this predicate, return True.
+        """Return whether `within` is true for a state. Return True if the spec does not have this predicate.
 
         Raises:
             SpecError: if `within` raised an exception or did not return a bool.
@@ -350,7 +350,7 @@ class Spec(Generic[S]):
                 yield instance, successor
 
     def complaint(self, item: Property, *states: S) -> str | None:
-        """Return the first reason why a property is false, or None if it is true. See `Property.complaint`.
+        """Return the first reason why a property is false, or None if the property is true; see `Property.complaint`.
 
         Parameters:
             item: the property.
@@ -362,7 +362,7 @@ class Spec(Generic[S]):
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
 
     def complaints(self, item: Property, *states: S) -> list[str]:
-        """Return the reasons why a property is false. See `Property.complaints`.
+        """Return the reasons why a property is false; see `Property.complaints`.
 
         Parameters:
             item: the property.
@@ -380,7 +380,7 @@ class Spec(Generic[S]):
         )
 
     def rows(self, state: S) -> dict[str, Row]:
-        """Return the rows that display a state, by name. Without a drawing, there are none.
+        """Return the rows that display a state, by name. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -391,7 +391,7 @@ class Spec(Generic[S]):
         return {visible(name): row for name, row in rows.items()}
 
     def messages(self, state: S) -> list[Message]:
-        """Return the messages that are in flight in a state. Without a drawing, there are none.
+        """Return the messages that are in flight in a state. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -399,7 +399,7 @@ class Spec(Generic[S]):
         return self._drawn_messages("messages", lambda drawing: drawing.messages(state))
 
     def arrivals(self, step: Step[S]) -> list[Message]:
-        """Return the messages that arrive in a step. Without a drawing, there are none.
+        """Return the messages that arrive in a step. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -407,7 +407,7 @@ class Spec(Generic[S]):
         return self._drawn_messages("arrivals", lambda drawing: drawing.arrivals(step))
 
     def events(self, steps: Sequence[Step[S]]) -> list[Event]:
-        """Return the events that decided the outcome of a behaviour. Without a drawing, there are none.
+        """Return the events that decided the outcome of a behaviour. If the spec has no drawing, there are none.
 
         Parameters:
             steps: the steps of the behaviour.

@@ -1,4 +1,4 @@
-"""States: frozen attrs values. The fields of a state are its parts.
+"""States, which are frozen attrs values. The fields of a state are its parts.
 
 A field that is declared with `component` is a separate part of the state. Its value is a nested attrs value, or a tuple
 whose length never changes, for example a tuple with one replica for each broker. Engines handle each component
@@ -89,7 +89,7 @@ def is_constant(field: attrs.Attribute[object]) -> bool:
 
 
 def element_name(field: attrs.Attribute[object]) -> str:
-    """Return the name of one element of a component that is a tuple. By default, it is the name of the field."""
+    """Return the name of one element of a component that is a tuple. The default is the name of the field."""
     each = field.metadata.get(_COMPONENT)
     return each if isinstance(each, str) else field.name
 
@@ -112,8 +112,8 @@ def changed_parts(before: object, after: object) -> set[str]:
         after: the state after the step.
 
     Returns:
-        The names of the changed components, such as ``broker 0``. An empty name means that a field that is not a
-        component has changed, or that the step changes nothing.
+        The names of the changed components, such as ``broker 0``. The set contains an empty name if a field that is not
+        a component has changed, or if the step changes nothing.
     """
     changed = set()
     for field in variables(before):

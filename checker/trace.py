@@ -21,7 +21,7 @@ class Trace(Generic[S]):
     Attributes:
         spec: the spec, with its bounds.
         states: the states in order. There is at least one.
-        instances: the action instances between the states. There is one action instance fewer than there are states.
+        instances: the action instances between the states. Their number is one less than the number of states.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
         loop: for a lasso, the index of the state to which the last state is equal, otherwise None. The steps from this
@@ -105,7 +105,7 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
 
 def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> list[str]:
-    """Return all reasons why the last state or step of a behaviour violates a property. See `complaint_at_end`.
+    """Return all reasons why the last state or step of a behaviour violates a property.
 
     Returns:
         At most `MOST_COMPLAINTS` sentences. Empty if the property is not violated.

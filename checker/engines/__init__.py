@@ -66,8 +66,8 @@ class Engine(Generic[Settings]):
             settings: the settings of the engine. By default, an instance of `self.settings` with its default values.
 
         Returns:
-            The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked
-            as incomplete and contains everything found until then.
+            The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
+            incomplete and contains everything that was found before.
 
         Raises:
             SpecError: if an action or a property raised an exception or is not a pure function, or `settings` is not an
@@ -93,7 +93,9 @@ def explore(
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
 ) -> Result:
-    """Search every reachable state of a spec with the compiled engine. See `Engine.__call__` for the parameters."""
+    """Search every reachable state of a spec with the compiled engine. The parameters are those of
+    `Engine.__call__`.
+    """
     return ENGINES["compiled"](spec, limits, progress, settings)
 
 
@@ -103,7 +105,7 @@ def fuzz(
     progress: Progress | None = None,
     settings: RandomSettings | None = None,
 ) -> Result:
-    """Search random behaviours of a spec. See `leadline.checker.engines.random.search.fuzz`."""
+    """Run a random search of a spec. The parameters are those of `leadline.checker.engines.random.search.fuzz`."""
     return ENGINES["random"](spec, limits, progress, settings)
 
 

@@ -26,12 +26,11 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Sighting(Generic[S]):
-    """A state or a step at which a search found that a property is violated or a witness is satisfied.
+    """A state or a step that violates a property or satisfies a witness.
 
     Attributes:
         state: the state, or the state in which the step begins.
-        step: the action instance and the state to which the step leads. None if the property is about states, not
-            steps.
+        step: the action instance and the state to which the step leads, or None if the property is about states.
     """
 
     state: S
@@ -69,8 +68,8 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Map the name of each witness to the number of states that satisfy it, and the name of each property with a
-    premise to the number of states that satisfy the premise.
+    """Return the number of states that satisfy each witness or the premise of each property, by the name of the witness
+    or property.
 
     Parameters:
         spec: the spec.
@@ -125,7 +124,7 @@ def _liveness_result(
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
-    """Check a trace by calling the actions and the property of the spec on its states again.
+    """Check a trace by calling the spec's actions and property again on the states of the trace.
 
     Parameters:
         trace: a trace that a search is about to report.
@@ -149,7 +148,7 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
 
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
-    """Yield the shortest traces of a property, beginning with one trace of each sighting."""
+    """Yield the shortest traces of a property, beginning with one trace for each sighting."""
     if not seen:
         return
     from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import

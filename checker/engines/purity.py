@@ -1,7 +1,7 @@
 """Checks that actions and properties are pure functions, and that states are compared by value.
 
 A search calls each function once for each state and relies on the result. This module calls functions repeatedly and
-compares the results. It detects many functions that draw random numbers, read a clock, store data between calls, change
+compares the results. It finds many functions that draw random numbers, read a clock, store data between calls, change
 the state that they receive, or depend on the iteration order of a set.
 """
 
@@ -80,7 +80,7 @@ class Purity(Generic[S]):
             self._kept.append((state, once))
 
     def check_again(self) -> None:
-        """Check some states again at the end of a search, to detect functions that store data between calls.
+        """Check some states again at the end of a search, to find functions that store data between calls.
 
         Raises:
             SpecError: if an action or a property is not a pure function. The message names it.
@@ -149,12 +149,12 @@ def fresh(value: Any) -> Any:
 
 
 def _from_set(items: list[object]) -> frozenset[object]:
-    """Return a set of the items whose hash table may be larger, so that its iteration order may differ."""
+    """Return a set of the given items. Its hash table may be larger than usual, so its iteration order may differ."""
     return frozenset(set(items))
 
 
 def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) -> Any:
-    """Return an equal value in which sets iterate in a different order, or the value itself if that is not possible.
+    """Return an equal value whose sets iterate in a different order, or the value itself if there is no such value.
 
     Parameters:
         value: the value. Sets are found in nested attrs objects, tuples and sets.
