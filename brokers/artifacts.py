@@ -128,9 +128,7 @@ def _resolved(what: str, folder: Path, artifacts: _Artifacts) -> list[Path]:
         from jgo.config import GlobalSettings
         from jgo.maven import MavenContext
     except ImportError as error:
-        raise BrokerError(
-            "real brokers need the package jgo, which downloads them: run pip install 'leadline[brokers]'"
-        ) from error
+        raise BrokerError("downloading Kafka requires the package jgo: run pip install 'leadline[brokers]'") from error
     context = MavenContext(repo_cache=folder)
     context.remote_repos |= GlobalSettings.load().repositories  # a user's `central` is a mirror
     with _as_broker_errors(what), ThreadPoolExecutor(_DOWNLOADS) as pool:
@@ -185,7 +183,7 @@ def _as_broker_errors(what: str) -> Iterator[None]:
         yield
     except requests.RequestException as error:
         raise BrokerError(
-            f"cannot download {what}: the registry of Maven artifacts cannot be reached ({type(error).__name__})"
+            f"cannot download {what}: the Maven repository cannot be reached ({type(error).__name__})"
         ) from error
     except (RuntimeError, ValueError, SyntaxError) as error:  # the last one: a POM is not XML
         raise BrokerError(f"cannot download {what}: {' '.join(str(error).split())}") from error

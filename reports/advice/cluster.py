@@ -34,15 +34,15 @@ class Cluster:
     """A release with the settings of a cluster.
 
     Attributes:
-        version: the release as it was asked for, such as ``2.8``.
-        column: the rules of the release. Eligible leader replicas are off, unless they were asked for.
+        version: the release as the user wrote it, such as ``2.8``.
+        column: the rules of the release. Eligible leader replicas are disabled unless the user enabled them.
         with_features: the rules of the release with the features of a new cluster.
-        settings: the values in effect of the bounds that users configure, with their origins.
-        replicas: the number of replicas, or None if it is not known.
+        settings: the effective values of the bounds that users configure, with their origins.
+        replicas: the number of replicas, or None if it is unknown.
         follower_reads: true if consumers read from followers.
         flushes_each: true if each record is flushed to disk when it is written.
-        older: the rules of the older release whose protocol the cluster uses in part, or None.
-        notes: what users have to know about the settings.
+        older: the rules of the older release whose protocol version the cluster uses, or None.
+        notes: remarks for users about the settings.
     """
 
     version: str
@@ -57,44 +57,44 @@ class Cluster:
 
     @property
     def bounds(self) -> dict[str, int | bool | str]:
-        """The values in effect of the bounds that users configure."""
+        """The effective values of the bounds that users configure."""
         return {name: given.value for name, given in self.settings.items()}
 
     @property
     def rules(self) -> dict[str, str]:
-        """The rules that the settings change: without followers that serve consumers, nobody reads from followers."""
+        """The rules that the settings change: reads from followers, if no follower serves consumers."""
         reads = self.column.values["follower_reads"] == "yes" and not self.follower_reads
         return {"follower_reads": "no"} if reads else {}
 
     @property
     def title(self) -> str:
-        """The version and the kind of the controller."""
+        """The version, and the kind of controller."""
         return f"Kafka {self.version} with {self.column.controller}"
 
     @property
     def not_promised(self) -> list[str]:
-        """What the settings do not promise, in sentences."""
+        """A sentence for each promise that the settings do not make."""
         return not_promised(change_bounds(Bounds(), self.bounds))
 
 
 def clusters(before: str, after: str, settings: Settings) -> tuple[Cluster, Cluster]:
-    """Return the cluster before an upgrade and after it.
+    """Return the cluster before and after an upgrade.
 
     Parameters:
         before, after: the names of the releases, such as ``2.8``, ``3.6.1-zk``, ``kafka/4.0`` or ``4.1+elr=on``.
         settings: the settings of the cluster before the upgrade.
 
     Raises:
-        LeadlineError: if a release is not known, if the settings do not say whether the cluster has ZooKeeper, if they
-            contradict the release, or if the upgrade leads to an older release.
+        LeadlineError: if a release is unknown, if the settings do not determine the kind of controller or contradict
+            the release, or if the second release is older than the first.
     """
     old = _chosen("--from", _releases("--from", before), settings.controllers)
     news = _releases("--to", after)
     new = next((each for each in news if each.controller == old.controller), news[0])
     if _number(after) < _number(before):
-        raise LeadlineError(f"--to {after} is older than --from {before}: expected an upgrade")
+        raise LeadlineError(f"--to {after} is older than --from {before}: choose a newer release")
     if old.controller == KRAFT and new.controller == ZOOKEEPER:
-        raise LeadlineError(f"--to {after} has ZooKeeper, and the cluster has KRaft: expected a release with KRaft")
+        raise LeadlineError(f"--to {after} uses ZooKeeper, but the cluster uses KRaft: choose a release with KRaft")
     return _cluster(before, old, settings, True), _cluster(after, new, settings, False)
 
 
@@ -120,8 +120,8 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
     if not fitting and controllers:
         (kind, place), *_ = controllers.items()
         raise LeadlineError(
-            f"{place} is a setting of a cluster with {kind}, but leadline knows {version} with "
-            f"{columns[0].controller} only: expected a release with {kind}"
+            f"{place} is a setting of a cluster with {kind}, but leadline models {version} only with "
+            f"{columns[0].controller}: choose a release with {kind}"
         )
     if len(fitting) == 1:
         return fitting[0]
@@ -266,10 +266,10 @@ def _notes_after(version: str, column: Column, settings: Settings) -> Iterator[s
 
 
 def changed_rules(before: Cluster, after: Cluster) -> list[tuple[str, str, str, str]]:
-    """Return the rules of replication that an upgrade changes.
+    """Return the replication rules that an upgrade changes.
 
     Returns:
-        For each rule: its question, the answer before and after the upgrade, and the source of the later answer.
+        For each rule: the question, the answers before and after the upgrade, and the source of the later answer.
     """
     changed = []
     for rule in RULES:

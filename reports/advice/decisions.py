@@ -1,4 +1,4 @@
-"""Whether the settings of a cluster allow a known bug.
+"""Decide whether the settings of a cluster allow a known bug.
 
 The archive of bugs has one configuration for each bug, in which a search finds it. With other settings, the bug is
 searched for again, with the same limits on failures: it is *possible* if the search finds it, and *avoided* if the
@@ -59,12 +59,12 @@ class Status(Enum):
 
 @attrs.frozen
 class Decision:
-    """Whether a known bug can occur in a cluster, and why.
+    """A decision on whether a known bug can occur in a cluster.
 
     Attributes:
-        status: whether it can occur.
-        reason: the reason. Empty if the archive's own search shows the bug, or if the release does not have it.
-        command: the command that shows it. Empty if there is none.
+        status: whether the bug can occur.
+        reason: the reason. Empty if the search in the archive shows the bug, or if the release is not affected.
+        command: the command that shows the bug or its absence, or an empty string.
     """
 
     status: Status
@@ -81,13 +81,13 @@ ABSENT = Decision(Status.ABSENT)
 
 @attrs.define
 class Decider:
-    """Decides for known bugs whether they can occur.
+    """Decides whether known bugs can occur in a cluster.
 
     Attributes:
         archive: the archive of bugs.
         max_seconds: the time limit of each search, in seconds.
         show: shows the progress of a search.
-        interrupted: true once a search was interrupted. Nothing is searched any more.
+        interrupted: true after an interrupt. No further searches are made.
     """
 
     archive: Archive
@@ -97,11 +97,11 @@ class Decider:
     _found: dict[tuple[str, str, str], Result] = attrs.field(factory=dict)
 
     def decide(self, bug: Bug, cluster: Cluster) -> Decision:
-        """Decide whether a known bug that affects the release of a cluster can occur in the cluster.
+        """Decide whether a known bug can occur in a cluster.
 
         Parameters:
             bug: the bug.
-            cluster: a cluster whose release has the bug.
+            cluster: a cluster whose release is affected by the bug.
         """
         spec = self.archive.searched(bug, cluster.column.name)
         changed, brokers = _changed(spec, cluster), spec.bounds.brokers
@@ -181,7 +181,7 @@ class Decider:
         return is_violated and not why_not_promised(bug.property, parting.second)
 
     def _is_mended(self, bug: Bug, cluster: Cluster, spec: Spec[object]) -> bool:
-        """Return whether the rules of the release that fixed a bug mend a violation with the settings of a cluster."""
+        """Return whether the rules of the release that fixed a bug also fix it with the settings of a cluster."""
         if not bug.rules:
             return False
         rules = _rules(bug, cluster) | fix_of(bug, cluster.column)
@@ -237,7 +237,7 @@ def _text(value: object) -> str:
 
 
 def explore(spec: Spec[object]) -> str:
-    """Return the command that searches a spec with its bounds for its only property, or for all of several properties.
+    """Return the command that searches a spec within its bounds. If the spec has a single property, it is named.
 
     Parameters:
         spec: a release with changed bounds.

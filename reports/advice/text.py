@@ -13,11 +13,11 @@ from leadline.reports.advice.settings import Kind, Remark
 
 @attrs.frozen
 class Section:
-    """A group of findings, in words.
+    """The text of a group of findings.
 
     Attributes:
         title: the heading.
-        to_users, internal: the bugs whose violations users notice, and the other bugs.
+        to_users, internal: the bugs that users notice, and the bugs of internal properties.
         nothing: the sentence to show if there are no bugs.
     """
 
@@ -32,7 +32,7 @@ INTERNAL = "internal properties, whose violation can lead to a loss later"
 
 
 def sections(advice: Advice) -> Iterator[Section]:
-    """Yield the groups of findings in the order in which they are shown. Leave out most groups without findings."""
+    """Yield the groups of findings in the order of display, without most groups that have no findings."""
     before, after = advice.before.version, advice.after.version
     none = f"nothing is known: none of the {advice.searched} bugs of the archive, which proves nothing (see the end)"
     titles = {
@@ -50,7 +50,7 @@ def sections(advice: Advice) -> Iterator[Section]:
 
 
 def rows(advice: Advice) -> list[tuple[str, str, str]]:
-    """Return the settings in effect: their names, and their values with origins before and after the upgrade."""
+    """Return the names of the effective settings, and their values with origins before and after the upgrade."""
     names = {
         "acks": "acks (of producers)",
         "min_insync_replicas": "min.insync.replicas",
@@ -73,7 +73,7 @@ def _value(value: object, origin: str) -> str:
 
 
 def notes(advice: Advice) -> list[str]:
-    """Return what users have to know about the settings, before and after the upgrade."""
+    """Return the remarks for users about the settings before and after the upgrade."""
     return [*dict.fromkeys([*advice.before.notes, *advice.after.notes, *_unclean(advice), *_flush(advice)])]
 
 
@@ -97,7 +97,7 @@ def _flush(advice: Advice) -> Iterator[str]:
 
 
 def not_promised(advice: Advice) -> list[str]:
-    """Return what the settings do not promise, before and after the upgrade."""
+    """Return a sentence for each promise that the settings do not make before or after the upgrade."""
     before, after = advice.before.not_promised, advice.after.not_promised
     said = [each if each in after else f"before: {each}" for each in before]
     return said + [f"after: {each}" for each in after if each not in before]
@@ -114,7 +114,7 @@ KINDS: dict[Kind, str] = {
 
 
 def remarks(advice: Advice) -> Iterator[tuple[str, list[Remark]]]:
-    """Yield sentences about the settings of the files, each with the settings that it is about."""
+    """Yield sentences about settings in the files, each with the names of the settings."""
     for kind, words in KINDS.items():
         if own := [remark for remark in advice.settings.remarks if remark.kind == kind]:
             yield f"{counted(len(own), 'setting')}: {words}", own

@@ -22,7 +22,7 @@ from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
 
 COMMANDS = {
-    "advise": "Say which known bugs an upgrade of Kafka mends, makes possible, or leaves.",
+    "advise": "Show the known bugs that an upgrade of Kafka fixes, introduces, or leaves.",
     "answers": "Run a suite, and write its questions and answers as Markdown.",
     "audit": "Check the data directories of real brokers.",
     "brokers": "List the releases of Kafka that can be started on this machine, or try one.",

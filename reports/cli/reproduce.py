@@ -44,9 +44,9 @@ from leadline.reports.terminal.console import console
 
 @click.command()
 @click.argument("ticket")
-@click.option("--release", metavar="VERSION", help="The release of Kafka with the bug. By default, the last one.")
-@click.option("--against", metavar="VERSION", help="The release that mended the bug. By default, the first one.")
-@click.option("--plan", "only_plan", is_flag=True, help="Print what will be done for each step, and start nothing.")
+@click.option("--release", metavar="VERSION", help="An affected release. By default, the last one.")
+@click.option("--against", metavar="VERSION", help="A release with the fix. By default, the first one.")
+@click.option("--plan", "only_plan", is_flag=True, help="Print the plan of each replay without starting brokers.")
 @click.option(
     "--keep",
     metavar="DIR",
@@ -57,19 +57,19 @@ from leadline.reports.terminal.console import console
 def reproduce(
     ticket: str, release: str | None, against: str | None, only_plan: bool, keep: Path | None, **wanted: Path | None
 ) -> int:
-    """Replay the counterexample of a known bug on real brokers: a release with the bug, and the one that mended it.
+    """Replay the counterexample of a known bug on real brokers of an affected release, and of a release with the fix.
 
-    TICKET is a ticket or KIP of `leadline bugs --list`. Brokers are started on this machine, behind proxies that hold
-    all replication traffic and let one step of the model through at a time. After each step, the logs, high watermarks,
-    ISR, leader and messages in flight are compared with the model. Brokers are downloaded from a Maven registry. This
-    needs Linux, Java, and pip install 'leadline[brokers]'.
+    TICKET is a ticket or KIP that `leadline bugs --list` shows. Brokers are started on this machine behind proxies,
+    which hold all replication traffic and release the messages of one step of the model at a time. After each step,
+    the logs, high watermarks, ISR, leader and messages in flight are compared with the model. Kafka is downloaded from
+    a Maven repository. This command requires Linux, Java, and pip install 'leadline[brokers]'.
 
     \b
     leadline reproduce KIP-101
     leadline reproduce KAFKA-15495 --release 4.0.0 --against 4.1.1 --html page.html
 
-    Exit code 0: the bug is reproduced on the one release and absent on the other; 1: it is not; 2: usage error, or
-    brokers that cannot be started; 3: a step could not be made.
+    Exit code 0: the bug occurs on the affected release and is absent on the release with the fix; 1: it does not, or
+    is not absent; 2: usage error, or the brokers cannot be started; 3: the brokers did not execute a step.
     """
     archive, files = read_archive(), Files(REPRODUCTION_FORMATS, wanted)
     bug = bug_of(archive, ticket)
@@ -99,7 +99,9 @@ def _reproduced(bug: Bug, schedules: Schedules, folder: Path, *, quiet: bool) ->
     out.print(Text(f"{bug.ticket}  {bug.sentence}", style="bold"))
     if schedules.left_out:
         kind = controller_of(schedules.affected)
-        out.print(Text(f"no release with {kind} mended it; the control leaves out: {schedules.left_out}", style="dim"))
+        out.print(
+            Text(f"no release with {kind} has the fix; the control leaves out: {schedules.left_out}", style="dim")
+        )
     return reproduce_on_brokers(
         schedules,
         folder,
@@ -119,25 +121,25 @@ def _print_plan(schedules: Schedules) -> None:
 
 
 def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
-    """Replay a trace on real brokers, and print what they do.
+    """Replay a trace on real brokers, and print each step.
 
     Parameters:
         trace: the trace, as the model executes it.
         name: the name of a release of Kafka.
-        keep: the folder for what the brokers write, or None to remove it.
+        keep: the folder for the files of the brokers, or None to remove the files.
 
     Returns:
         The exit code.
 
     Raises:
-        LeadlineError: the trace is not one of a release, or the release has another kind of controller.
+        LeadlineError: the spec of the trace is not a release, or has a different kind of controller.
     """
     release, column = broker_release(name), column_of(trace.spec.name.partition("+")[0])
     if column is None or not column.controller:
-        raise LeadlineError(f"{trace.spec.name} is not a release: --on replays traces of the kafka/... specs only")
+        raise LeadlineError(f"--on can replay only traces of kafka/... specs, not of {trace.spec.name}")
     if column.controller != controller_of(release):
         kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
-        raise LeadlineError(f"the controllers differ: {kinds}")
+        raise LeadlineError(f"--on requires a release with the same kind of controller: {kinds}")
     try:
         plan = plan_of(trace, column.controller)
     except Unmakeable as error:
@@ -162,12 +164,12 @@ def _folder(keep: Path | None) -> Iterator[Path]:
             yield Path(name)
         return
     if keep.exists() and any(keep.iterdir()):
-        raise LeadlineError(f"{keep} is not empty: pass --keep a new folder")
+        raise LeadlineError(f"{keep} is not empty: pass a new folder to --keep")
     yield keep.absolute()
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:
-    """Return the exit code for what replays show of a bug."""
+    """Return the exit code for the conclusions from replays."""
     if Judgement.OTHERWISE in judgements:
         return VIOLATED
     return INCOMPLETE if Judgement.NOT_MADE in judgements else AS_EXPECTED

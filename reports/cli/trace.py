@@ -125,7 +125,7 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 @click.option(
     "--on",
     metavar="VERSION",
-    help="Then make the steps on real brokers of this release of Kafka, for example 2.8.0.",
+    help="Also execute the steps on real brokers of this release of Kafka, for example 2.8.0.",
 )
 @click.option(
     "--keep",
@@ -134,13 +134,13 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
     help="Keep the logs, data directories and recording of the brokers in this folder. Requires --on.",
 )
 def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> int:
-    """Re-execute every action of the trace in FILE on the model, and with --on on real brokers.
+    """Re-execute every action of the trace in FILE on the model and, with --on, on real brokers.
 
     Each recorded state must be reached, and the last state must still violate the property. With --on, the brokers'
     logs, high watermarks, leader, ISR and messages in flight are compared with the model after each step.
 
-    Exit code 0: the model allows the trace, and the brokers do the same; 1: the trace is stale, or the brokers do
-    something else, and the step and the difference are reported; 3: a step could not be made on the brokers.
+    Exit code 0: the model allows the trace, and the brokers behave as the model; 1: the trace is stale, or the brokers
+    behave differently, and the first difference is reported; 3: the brokers did not execute a step.
     """
     if keep is not None and on is None:
         raise click.UsageError("--keep requires --on")

@@ -11,7 +11,7 @@ BEFORE, AFTER = "before", "after"
 
 
 def audited(folder: Path) -> str:
-    """Return what the audit says of the copies in a folder of `leadline.brokers.driver.replay.replay`."""
+    """Return the result of auditing the copies in a folder of `leadline.brokers.driver.replay.replay`."""
     given = {name: str(folder / name) for name in (BEFORE, AFTER) if (folder / name).is_dir()}
     try:
         if BEFORE in given and AFTER in given:

@@ -1,4 +1,4 @@
-"""A replay on the terminal as it happens: the model's step on the left, what the brokers did on the right."""
+"""Print a replay on the terminal as it runs: the steps of the model, each with the operations of the brokers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LEGEND = "m0@1 is a record and its leader epoch, ┃ the high watermark; frames 
 
 
 class LiveReplay(Listener):
-    """Prints each step of a replay when it has been made.
+    """Prints each step of a replay when it is complete.
 
     Parameters:
         out: the console.
         plan: the plan of the replay.
-        model: the name of the spec that is compared with the brokers.
+        model: the name of the spec with which the brokers are compared.
     """
 
     def __init__(self, out: Console, plan: Plan, model: str) -> None:
@@ -39,7 +39,7 @@ class LiveReplay(Listener):
         self._release = ""
 
     def starting(self, release: BrokerRelease) -> None:
-        """Print which brokers are started."""
+        """Print the release of the brokers that are being started."""
         self._release = release.name
         count = self._plan.brokers
         kind = "a KRaft controller" if release.kraft else "ZooKeeper and a broker that is the controller"
@@ -51,13 +51,13 @@ class LiveReplay(Listener):
         self._row(Text(f"the model, {self._model}", style="bold"), Text("the brokers", style="bold"))
 
     def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
-        """Print a step that the model does not allow, and what the brokers did when it was tried."""
+        """Print a step that the model does not allow, and the result of attempting it on brokers."""
         verdict = "made" if attempt.made else "not made"
         model = Text(f"not allowed, but tried: {visible(step.sentence)}", style="dim")
         self._row(model, Text("\n".join([*map(visible, attempt.did), verdict])))
 
     def made(self, report: StepReport) -> None:
-        """Print a step of the model, and what the brokers did."""
+        """Print a step of the model, and the operations of the brokers."""
         step, count = report.step, len(self._plan.steps)
         model = Text(f"{step.number}/{count} {step.sentence}")
         quorum, before = sight_of(step.after).quorum, sight_of(step.before).quorum
@@ -69,7 +69,7 @@ class LiveReplay(Listener):
         self._row(model, brokers)
 
     def settling(self) -> None:
-        """Print that the steps are over."""
+        """Print that the steps have ended."""
         self._out.print(Text("\nnow everything is let through, and all brokers are brought back", style="dim"))
 
     def _row(self, left: Text, right: Text) -> None:
@@ -81,12 +81,12 @@ class LiveReplay(Listener):
 
 
 def show_judged(out: Console, judged: Judged, audited: str) -> None:
-    """Print what a replay shows of a bug, and what is left of the records.
+    """Print the conclusion from a replay about a bug, and the remaining records.
 
     Parameters:
         out: the console.
         judged: the replay.
-        audited: what the audit says of the disks, or an empty string.
+        audited: the result of auditing the disks, or an empty string.
     """
     replay = judged.replay
     heading = Text(f"\n{judged.judgement.value} on Kafka {replay.release.name}", style=STYLES[judged.judgement])
@@ -98,7 +98,7 @@ def show_judged(out: Console, judged: Judged, audited: str) -> None:
 
 
 def evidence(replay: Replay) -> list[str]:
-    """Return what was acknowledged, what consumers read, and what is on the disks, a line each."""
+    """Return the acknowledged records, the reads of consumers, and the logs on the disks, as lines."""
     outcome = replay.outcome
     if outcome is None:
         return []

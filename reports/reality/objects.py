@@ -15,14 +15,14 @@ from leadline.reports.reality.live import evidence
 
 @attrs.frozen
 class ReproductionReport:
-    """A reproduction with what the audit says of the disks of each of its two replays."""
+    """A reproduction, with the result of auditing the disks of each replay."""
 
     reproduction: Reproduction
     audits: tuple[str, str]
 
     @property
     def judged(self) -> tuple[tuple[Judged, str], ...]:
-        """The replays, each with what the audit says."""
+        """The replays, each with the result of its audit."""
         both = (self.reproduction.affected, self.reproduction.control)
         return tuple(zip(both, self.audits, strict=True))
 

@@ -1,4 +1,4 @@
-"""Reproducing a known bug on real brokers: the search for its schedule, the replays, and the verdict."""
+"""Reproduce a known bug on real brokers: replay its schedules, and judge the result."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ Judge = Callable[[Replay, str], Judged]
 
 
 def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: Shown) -> ReproductionReport:
-    """Replay the schedules of a bug on real brokers.
+    """Replay the two schedules of a bug on real brokers.
 
     Parameters:
         schedules: the schedules, with the releases.
-        folder: an empty folder. It has a folder with the logs, disks and recording of each replay.
-        listening: returns what is told about the replay of a plan.
-        shown: called with each replay when it has ended, and what the audit says of its disks.
+        folder: an empty folder, in which a folder is created for the logs, disks and recording of each replay.
+        listening: a function that returns the listener for the replay of a plan.
+        shown: a function that is called with each finished replay, and the result of auditing its disks.
 
     Raises:
-        BrokerError: brokers cannot be started.
+        BrokerError: the brokers cannot be started.
     """
 
     def judged(release: BrokerRelease, plan: Plan, part: str, judge: Judge) -> tuple[Judged, str]:
@@ -56,7 +56,7 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
 
 
 def run(plan: Plan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:
-    """Replay a plan, with a recording of all frames in the folder."""
+    """Replay a plan, and record all frames to a file in the folder."""
     folder.mkdir(parents=True)
     about: dict[str, Any] = {"release": release.name, "spec": plan.trace.spec.name}
     about["bounds"] = attrs.asdict(plan.start.bounds)

@@ -1,4 +1,4 @@
-"""The schedules on which a known bug is tried: its counterexample, planned for releases with and without the bug."""
+"""The schedules for reproducing a known bug: its counterexample, planned for releases with and without the bug."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Search = Callable[[BugSearch], Trace[Any]]
 
 @attrs.frozen
 class Schedules:
-    """What is replayed for a bug.
+    """The releases and plans for the reproduction of a bug.
 
     Attributes:
         bug: the bug.
-        affected: the release that has the bug.
+        affected: the affected release.
         plan: the plan on this release, whose last state or step violates the property.
-        control: the release of the control, which is one that mended the bug, or the affected release itself.
-        control_plan: the plan of the control, whose states are those of the model of its release.
-        left_out: the event that decides, which the control leaves out. Empty if a release mended the bug.
+        control: the release of the control: a release in which the bug is fixed, or the affected release.
+        control_plan: the plan of the control. Its states are those of the model of the control's release.
+        left_out: the event that is removed from the control, or an empty string if the control has a fixed release.
     """
 
     bug: Bug
@@ -46,10 +46,10 @@ class Schedules:
 
 
 def bug_of(archive: Archive, ticket: str) -> Bug:
-    """Return the bug of a ticket. A bug that has the ticket as its own comes before one that it is also about.
+    """Return the bug of a ticket. The main ticket of a bug takes precedence over further tickets of a bug.
 
     Raises:
-        LeadlineError: there is no such bug, or no spec shows it.
+        LeadlineError: the bug is unknown, or no spec shows it.
     """
     bugs, unreached = archive.about(ticket)
     own = [bug for bug in bugs if bug.ticket.upper() == ticket.upper()]
@@ -63,10 +63,10 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 
     Parameters:
         bug: the bug.
-        name: the name that the user gave, or None for the last release that has the bug.
+        name: the name that the user gave, or None for the last affected release.
 
     Raises:
-        LeadlineError: the release does not have the bug.
+        LeadlineError: the release is not affected by the bug.
     """
     if name is None:
         column = _column(bug.affected[-1].partition("+")[0])
@@ -74,20 +74,20 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
     release = broker_release(name)
     if release.spec not in [each.partition("+")[0] for each in bug.affected]:
         known = ", ".join(bug.affected)
-        raise LeadlineError(f"{bug.ticket} does not affect Kafka {release.name}; the archive says: {known}")
+        raise LeadlineError(f"{bug.ticket} does not affect Kafka {release.name}: the affected releases are {known}")
     return release
 
 
 def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
-    """Return the release that mended a bug, with the same kind of controller, or None if there is none.
+    """Return a release in which a bug is fixed, with the same kind of controller, or None if there is no such release.
 
     Parameters:
         bug: the bug.
-        affected: the release that has it.
-        name: the name that the user gave, or None for the first that mended it.
+        affected: the affected release.
+        name: the name that the user gave, or None for the first release with the fix.
 
     Raises:
-        LeadlineError: the release that the user named has the bug, or another kind of controller.
+        LeadlineError: the named release is affected by the bug, or has a different kind of controller.
     """
     if name is None:
         columns = [_column(each) for each in bug.fixed]
@@ -95,27 +95,27 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
         return _first_release(mended[0]) if mended else None
     release = broker_release(name)
     if release.spec in bug.affected:
-        raise LeadlineError(f"Kafka {release.name} has {bug.ticket} too; name a release that mended it")
+        raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
     if release.kraft != affected.kraft:
-        raise LeadlineError(f"Kafka {release.name} and {affected.name} have different kinds of controllers")
+        raise LeadlineError(f"Kafka {release.name} and {affected.name} must have the same kind of controller")
     return release
 
 
 def schedules_of(
     archive: Archive, bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None, search: Search
 ) -> Schedules:
-    """Plan the counterexample of a bug for a release with the bug, and for one without it.
+    """Plan the counterexample of a bug for an affected release and for a control.
 
     Parameters:
         archive: the archive with the bug.
         bug: the bug.
-        affected, mended: the releases, or None for `mended` if no release with this kind of controller mended the bug.
-            The control is then the same schedule without the event that decides.
-        search: finds counterexamples.
+        affected, mended: an affected release, and a release with the fix. `mended` is None if the bug is not fixed in
+            any release with this kind of controller. The control is then the same schedule without the decisive event.
+        search: a function that returns a counterexample.
 
     Raises:
-        Unmakeable: a step cannot be made from outside.
-        LeadlineError: the release does not violate the property by the steps of the counterexample.
+        Unmakeable: real brokers cannot execute a step.
+        LeadlineError: the steps of the counterexample do not violate the property in the spec of the release.
     """
     runs = archive.runs(bug)
     found = search(next(run for run in runs if run.part == "affected" and _is_of(run, affected)))
@@ -147,17 +147,17 @@ def _for_mended(found: Trace[Any], again: BugSearch, search: Search, controller:
 
 
 def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[Any]]:
-    """Return a trace without one event, and without the steps that need it, which violates the property no longer.
+    """Remove an event, and the steps that depend on it, from a trace, so that the property is no longer violated.
 
     Parameters:
         trace: a trace that violates a property.
-        found: the trace of the search, which says which property it is.
+        found: the trace of the search, which names the property.
 
     Returns:
-        A description of the event, and the trace, which keeps as many of the other steps as possible.
+        A description of the event, and the trace, which keeps as many steps as possible.
 
     Raises:
-        LeadlineError: every such trace still violates the property.
+        LeadlineError: all these traces still violate the property.
     """
     tried = (
         (instance.sentence, _without(trace, at))
@@ -166,7 +166,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
     )
     kept = [(sentence, each) for sentence, each in tried if not _violates(each, found)]
     if not kept:
-        raise LeadlineError("no single event decides: there is no control")
+        raise LeadlineError("there is no control, because the bug occurs without any single event of the trace")
     return max(kept, key=lambda pair: len(pair[1]))
 
 

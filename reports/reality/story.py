@@ -1,4 +1,4 @@
-"""A replay as a story, whose rows have a column for what was seen on real brokers."""
+"""Convert a replay to a story, with a column for the observations on real brokers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEEDS = "real brokers"
 
 
 def real_story(replay: Replay) -> Story:
-    """Return the story of the steps that were replayed, with what the brokers did beside what the model says."""
+    """Return the story of the replayed steps, with the observations on brokers beside those of the model."""
     story = story_of(replay.plan.trace)
     frames = [story.frames[0]]
     for report, frame in zip(replay.steps, story.frames[1:], strict=False):

@@ -1,7 +1,7 @@
-"""The page of what real brokers have shown of each known bug, from repeated reproductions.
+"""The page with the results of repeated reproductions of known bugs on real brokers.
 
 ``python -m leadline.reports.reality.successes --tries 10 [TICKET...]`` reproduces bugs, and adds the results to a file
-beside the page. Without tries, it only writes the page again.
+beside the page. Without --tries, it only writes the page again.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ machine takes a fraction of the time.
 
 @attrs.frozen
 class Try:
-    """A replay of a bug on one release.
+    """The result of replaying a bug on one release.
 
     Attributes:
         ticket: the ticket.
         release: the release of the brokers.
-        judgement: what the replay showed, as in `Judgement`.
-        reason: why.
-        seconds: how long it took.
-        date: the day, as in ISO 8601.
+        judgement: the conclusion, a value of `Judgement`.
+        reason: the reason for the conclusion.
+        seconds: the duration in seconds.
+        date: the date in ISO 8601 format.
     """
 
     ticket: str
@@ -72,8 +72,8 @@ class Try:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Reproduce bugs, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tries", type=int, default=0, help="how often to reproduce each bug")
-    parser.add_argument("tickets", nargs="*", help="the bugs; by default all that can be made from outside")
+    parser.add_argument("--tries", type=int, default=0, help="the number of reproductions of each bug")
+    parser.add_argument("tickets", nargs="*", help="the tickets of the bugs; by default, all that can be reproduced")
     given = parser.parse_args(arguments)
     archive = read_archive()
     unmade = dict(_unmade(archive))
@@ -102,7 +102,7 @@ def _tried(ticket: str) -> Iterator[Try]:
 
 
 def read_tries(path: Path = RESULTS) -> list[Try]:
-    """Return the tries so far, oldest first."""
+    """Return all results so far, oldest first."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Try(**json.loads(line)) for line in lines]
 
@@ -128,12 +128,12 @@ def _known(run: BugSearch) -> Trace[Any]:
 
 
 def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
-    """Return the page as Markdown: a line for each bug of the archive.
+    """Return the page as Markdown, with a row for each bug of the archive.
 
     Parameters:
         archive: the archive.
-        unmade: the bugs whose counterexample cannot be made from outside, with the reasons.
-        tries: the tries, oldest first.
+        unmade: the bugs whose counterexample real brokers cannot execute, with the reasons.
+        tries: the results, oldest first.
     """
     lines = [
         _INTRODUCTION,

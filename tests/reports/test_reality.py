@@ -65,9 +65,9 @@ def test_releases_that_do_not_fit_are_refused() -> None:
     affected = affected_release(bug, "2.8.0")
     with pytest.raises(LeadlineError, match=r"does not affect Kafka 3\.9\.1"):
         affected_release(bug, "3.9.1")
-    with pytest.raises(LeadlineError, match="has KAFKA-13141 too"):
+    with pytest.raises(LeadlineError, match="is also affected by KAFKA-13141"):
         mended_release(bug, affected, "2.8.0")
-    with pytest.raises(LeadlineError, match="different kinds of controllers"):
+    with pytest.raises(LeadlineError, match="must have the same kind of controller"):
         mended_release(bug, affected, "3.9.1")
     with pytest.raises(LeadlineError, match="no counterexample"):
         bug_of(ARCHIVE, ARCHIVE.unreached[0].ticket)
