@@ -52,7 +52,7 @@ class RecordedState:
 
     Attributes:
         values: the value of each variable in ITF, in the form that `canonical` returns.
-        action: the name of the action that led to the state. None for the first state.
+        action: the name of the action that led to the state. It is None for the first state.
         arguments: the values of the action's parameters, in the same form.
     """
 
@@ -73,8 +73,8 @@ class TraceFile:
     Attributes:
         spec: the name of the spec, or None if the file was not written by leadline.
         bounds: the bounds of the spec, by name.
-        about: the name of the property that the trace violates or satisfies, or None if the file does not name a
-            property.
+        about: the name of the property that the trace violates, or of the witness that it satisfies. None if the file
+            does not name a property.
         sentence: the description of the property.
         states: the states in order. There is at least one.
         loop: the index of the state from which on a lasso repeats, or None.
@@ -89,9 +89,9 @@ class TraceFile:
 
 
 def encode(value: Any) -> Json:
-    """Return a value in ITF.
+    """Return the encoding of a value in ITF.
 
-    Two results are equal if and only if the values are equal and have the same class.
+    Two encodings are equal if and only if the values are equal and have the same class.
     """
     match value:
         case None:
@@ -117,7 +117,7 @@ def encode(value: Any) -> Json:
 
 
 def encode_state(state: Any, first: Any) -> dict[str, Json]:
-    """Return the variables of a state in ITF, by name.
+    """Return a dict from the name of each variable of a state to the encoding of its value in ITF.
 
     Parameters:
         state: the state.
@@ -153,7 +153,7 @@ def _field_names(value: Any) -> list[str] | None:
 
 
 def _sorted(encoded: Iterable[Json]) -> list[Json]:
-    """Return the elements in a fixed order, without duplicates."""
+    """Return the encoded elements in a fixed order, without duplicates."""
     return list({_order(item): item for item in sorted(encoded, key=_order)}.values())
 
 

@@ -1,4 +1,4 @@
-"""The replay of a trace file: its actions are executed in the model, and the first difference is reported."""
+"""Replays a trace file: takes its actions in the model, and compares each state with the recorded state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ S = TypeVar("S")
 
 
 def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
-    """Execute the actions of a trace file in the model, starting from the recorded initial state.
+    """Replay a trace file: take its actions in the model, starting from the recorded initial state.
 
     Parameters:
         spec: the spec, with the bounds of the trace.
@@ -104,7 +104,7 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
     Parameters:
         state: the state of the model.
-        first: the first state of its trace.
+        first: the first state of the trace in the model.
         target: the recorded state.
 
     Returns:
@@ -120,10 +120,10 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
 
 def _where(path: str, ours: Json, theirs: Json) -> str:
-    """Return a description of the innermost values in which two different values differ.
+    """Return a description of the innermost parts in which two values differ.
 
     Parameters:
-        path: the name of the variable, followed by the path to the values within it.
+        path: the name of the variable, followed by the path of the values within it.
         ours: the value in the model.
         theirs: the value in the file.
     """

@@ -51,7 +51,7 @@ Array = NDArray[np.generic]
 
 @attrs.define
 class _Written:
-    """The contents of the files of a checkpoint at the time when they were last written or read.
+    """The contents of the files of a checkpoint when they were last written or read.
 
     Attributes:
         states: the number of states.
@@ -69,7 +69,7 @@ class _Written:
 
 
 class Checkpoint:
-    """A folder in which a search is saved. It is locked from the call to `begin` or `load` until `close`.
+    """A folder in which a search is saved. It is locked from the call to `begin` or `load` until the call to `close`.
 
     Parameters:
         folder: the folder. `begin` creates it.
@@ -285,7 +285,9 @@ def _pieces(array: Array) -> Iterator[memoryview]:
 
 
 def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write all bytes of a piece. Raise OSError if they cannot be written, for example because the disk is full."""
+    """Write all bytes of a piece to a file. Raise OSError if they cannot be written, for example because the disk is
+    full.
+    """
     while piece:
         piece = piece[file.write(piece) :]
 

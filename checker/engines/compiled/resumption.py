@@ -1,9 +1,9 @@
 """Restores the values of a saved search from its spec, and checks that the spec has not changed.
 
-A checkpoint contains numbers instead of values. To find the value of a number, the actions of the spec are called again
-along a path from an initial state to the first state that contains the number. If a call returns several next states,
-the one on the path is recognized by the 64-bit hashes of its values. To check that the spec has not changed, every
-recorded call is repeated, and some states are expanded again.
+A checkpoint contains the indices of values instead of values. To find the value with an index, the actions of the spec
+are called again along a path from an initial state to the first state that contains the index. If a call returns
+several next states, the next state on the path is recognized by the 64-bit hashes of its values. To check that the spec
+has not changed, every recorded call is repeated, and some states are expanded again.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ EXPANDED_AGAIN = 500
 
 
 Unused = Set[tuple[int, int]]
-"""Pairs of a slot and a number that no saved state has; see `Resumption.unused`."""
+"""Pairs of a slot and a value index that no saved state contains; see `Resumption.unused`."""
 
 
 class SpecChanged(Exception):
-    """Raised when a spec has changed since a search was saved. The message names the difference."""
+    """Raised when a spec has changed since a search was saved. The message describes the difference."""
 
 
 @attrs.frozen
 class Hashes:
-    """The 64-bit hashes of the contents of a search's values.
+    """The 64-bit content hashes of the values of a search.
 
     Attributes:
         values: for each slot, the hashes of its values in the order of their indices.
@@ -127,7 +127,7 @@ class Resumption(Generic[S]):
 
     Attributes:
         values: for each slot, its values in the order of their indices. A value is `NO_VALUE` if no saved state
-            contains its number.
+            contains its index.
         members: for each slot of a member of a collection, the path of the collection and the member. A member is
             `NO_VALUE` if no saved state contains it.
 
@@ -163,7 +163,8 @@ class Resumption(Generic[S]):
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """Return the first state that contains each number of each slot, or -1 if no state contains the number."""
+        """Return, for each value index of each slot, the first state that contains it, or -1 if there is no such state.
+        """
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
@@ -177,7 +178,7 @@ class Resumption(Generic[S]):
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
-        """Map pairs of a collection's path and a member's hash to the slot of the member."""
+        """Return a dict from pairs of a collection's path and a member's hash to the slot of the member."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
 
@@ -210,7 +211,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """Return some states and all states on the paths to them, in the order of discovery, without initial states."""
+        """Return some states and all states on the paths to them, except initial states, in the order of discovery."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -221,9 +222,7 @@ class Resumption(Generic[S]):
         return sorted(found)
 
     def _row(self, state: S) -> list[int]:
-        """Return the index of the value in each slot of a state. Raise SpecChanged if a value does not have a
-        number.
-        """
+        """Return the index of the value in each slot of a state. Raise SpecChanged if a value has no index."""
         numbers = [0] * len(self.values)
         self._number(self._root, state, numbers)
         return numbers
@@ -266,14 +265,16 @@ class Resumption(Generic[S]):
 
     @property
     def unused(self) -> Unused:
-        """The pairs of a slot and a number whose value was not restored, because no saved state contains it."""
+        """The pairs of a slot and a value index whose value was not restored, because no saved state contains the
+        index.
+        """
         slots = enumerate(self.values)
         return frozenset(
             (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
         )
 
     def compare(self, calls: Iterable[LoggedCall]) -> None:
-        """Repeat the recorded calls, and expand some states of the search again. Compare the results.
+        """Repeat the recorded calls, expand some states of the search again, and compare the results.
 
         Parameters:
             calls: the recorded calls.
@@ -292,7 +293,7 @@ class Resumption(Generic[S]):
             self._expand_sample()
 
     def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Return whether the value of every number in some rows was restored."""
+        """Return whether the value of every index in some rows was restored."""
         first = self._hashes.first_member
         numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
@@ -383,7 +384,7 @@ def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Raise an error if two values have the same hash, because a saved state could then contain either of them.
+    """Check that no two values have the same hash, because a saved state could then contain either of them.
 
     Parameters:
         values: the values.
@@ -405,7 +406,9 @@ def _check_type(node: Struct | Parts | Collection, value: object) -> None:
 
 @contextmanager
 def _changed() -> Iterator[None]:
-    """Raise `SpecChanged` in place of errors of the spec, because they did not occur before the search was saved."""
+    """Return a context manager that replaces an error of the spec with `SpecChanged`, because the saved search did not
+    have this error.
+    """
     try:
         yield
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""A breadth-first search over packed states. It finds the same verdicts, counts and trace lengths as the oracle."""
+"""A breadth-first search over packed states, with the same verdicts, counts and trace lengths as the oracle."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class HandOver(Exception):
 
 
 class CompiledSearch(Generic[S]):
-    """One attempt at a search. A search can take several attempts; use `explore` to run it.
+    """One attempt at a search. Use `explore` to run a search, which can take several attempts.
 
     Parameters:
         problem: the spec to search, with the limits and the resources.
         adjustments: the facts about the spec that earlier attempts have found.
         saved: the checkpoint from which the search continues, or None for a new search.
-        numbers: the saved numbers of the values if the Spark engine resumes a search, otherwise None.
+        numbers: the saved values in the order of their indices if the Spark engine resumes a search, otherwise None.
 
     Attributes:
         at: the position of the search.
@@ -183,7 +183,7 @@ class CompiledSearch(Generic[S]):
         return self._result(stop)
 
     def _out_of_memory(self) -> Stop:
-        """Free memory after a failed allocation, and return the reason to stop. Disable checkpoints from then on."""
+        """Free memory after a failed allocation, disable checkpoints, and return the reason to stop the search."""
         self._is_cut_short = True
         self.expander.free()
         return self.expander.no_room()
@@ -328,7 +328,9 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Record which states from `first` on do not satisfy `Spec.within`, and subtract them from the counts."""
+        """Record which states do not satisfy `Spec.within`, beginning with the state `first`, and subtract them from
+        the counts.
+        """
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):
@@ -337,7 +339,7 @@ class CompiledSearch(Generic[S]):
         at.outside[len(at.levels)] += int(outside.sum())
 
     def _cut_short(self) -> StopSearch:
-        """Return the exception that stops a search when it reaches the maximum number of states."""
+        """Return the exception that stops a search when the maximum number of states is reached."""
         self._is_cut_short = True
         return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
@@ -384,8 +386,8 @@ class CompiledSearch(Generic[S]):
     def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return the steps that lead to some states of a level from the previous level.
 
-        If the user wants a single trace, or if a limit stops this method, return only the step by which each state was
-        found.
+        If the user requested only one trace, or if a limit stops this method, return only the step by which each state
+        was found.
         """
         at, store, level = self.at, self.expander.store, self._level_of(places[0])
         if self.limits.traces > 1:
@@ -463,8 +465,8 @@ def explore(
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
 ) -> tuple[Checkpoint | None, Snapshot | None]:
-    """Open the checkpoint folder that the settings name. Return the folder, or None if no folder is named, and the
-    saved search, or None if the search is new.
+    """Open the checkpoint folder that the settings name. Return the folder (None if no folder is named) and the saved
+    search (None if the search is new).
     """
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
@@ -477,7 +479,7 @@ def _opened(
 
 
 def _search_once(spec: Spec[S]) -> None:
-    """Search a small spec in this thread, which causes every loop of the engine to be compiled."""
+    """Search a small spec in this thread, so that Numba compiles every loop of the engine."""
     limits, workers = Limits(traces=2, keep_going=True), Workers(1)
     try:
         search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))

@@ -1,4 +1,4 @@
-"""Snapshots of a search. They are taken between two blocks of states, and do not contain the states."""
+"""Snapshots of a search. A snapshot is taken between two blocks of states, and does not contain the states."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Snapshot:
             raise ValueError("the parts of the search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
-        """Return the snapshot as an object for `json.dumps`, without the values, the members and the log."""
+        """Return the snapshot as an object that `json.dumps` accepts, without the values, the members and the log."""
         at = self.progression
         return {
             "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
@@ -111,7 +111,8 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Return the snapshot that an object returned by `as_json` describes. It has no values, no members and no log.
+        """Return the snapshot from which `as_json` made the given object. The snapshot has no values, no members and no
+        log.
 
         Raises:
             ValueError, TypeError, KeyError: if the object was not returned by `as_json`.

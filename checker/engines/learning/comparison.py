@@ -1,9 +1,9 @@
-"""Compares results in decision trees with the results of calls on real states.
+"""Compares the results in decision trees with the results of calls on real states.
 
 A result that is learned from one state is used for all states that have the same values in the slots that the call
 read. This is correct if all reads have been recorded; see `leadline.checker.observing.recording`. As a safeguard, the
 results are compared with further calls. Each path of a tree is compared once, on a second state that has this path. In
-addition, all actions and properties are compared on some states.
+addition, the results of all actions and properties are compared on some states.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Comparison(Generic[S]):
-    """Compares results in decision trees with calls to actions and properties.
+    """Compares the results in decision trees with calls to actions and properties.
 
     Parameters:
         tables: the transition tables. Their attribute `compared` counts the comparisons.
@@ -39,8 +39,8 @@ class Comparison(Generic[S]):
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
         """Compare the learned results for some states with calls. Each path of a decision tree is compared once.
 
-        Call this method before the states are expanded. At that time, all known results for these states were learned
-        from other states.
+        Call this method before the states are expanded, when all known results for these states were learned from other
+        states.
 
         Parameters:
             states: the packed states; shape (states, words).
@@ -65,7 +65,7 @@ class Comparison(Generic[S]):
                 self._compare(tree, row, state)
 
     def state(self, row: Row) -> None:
-        """Compare all known results for a state and for the steps from the state with calls.
+        """Compare all known results for a state, and for the steps from it, with the results of calls.
 
         Parameters:
             row: the state, as the index of the value in each slot.
@@ -81,7 +81,7 @@ class Comparison(Generic[S]):
                     self.tables.compared += self.property(self.caller.first_step + number, rows, (state, successor))
 
     def _compare(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known result of an action instance or a state property for a state with a call.
+        """Compare the known result of an action instance or a state property for a state with the result of a call.
 
         Returns:
             The known steps of the action instance; see `action`. The list is empty for a property.
@@ -93,7 +93,7 @@ class Comparison(Generic[S]):
         return self.action(tree, row, state)
 
     def action(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known steps of an action instance from a state with the steps that a call returns.
+        """Compare the known steps of an action instance in a state with the steps that a call returns.
 
         Parameters:
             tree: the index of the action instance's decision tree.
@@ -122,11 +122,11 @@ class Comparison(Generic[S]):
         Parameters:
             tree: the index of the decision tree of the property's predicate.
             rows, states: the state, or the states before and after the step, as rows of value indices and as objects.
-            found: whether the search found that the state or step violates an invariant or satisfies a witness. None to
-                use the result in the tree.
+            found: the result that the search found: whether the state or step violates an invariant or satisfies a
+                witness. None to compare the result in the tree.
 
         Returns:
-            Whether there was a result to compare.
+            True if there was a result to compare.
 
         Raises:
             NotRecorded: if the call returned a different result.
@@ -163,10 +163,10 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Group indices by state. Each index is a flat index into an array of shape (states, trees).
+    """Group by state the flat indices of an array of shape (states, trees).
 
     Returns:
-        Pairs of the index of a state and the indices of the trees that are combined with it.
+        Pairs of the index of a state and the indices of its trees.
     """
     found: dict[int, list[int]] = {}
     for place in places.tolist():

@@ -1,6 +1,6 @@
 """Calls a spec's functions for a search, and stores the results in decision trees for reuse.
 
-All engines that learn results use this module. They differ in how they store their states; see `Holder`.
+All engines that learn results use this module. The engines differ in how they store their states; see `Holder`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Holder(Protocol):
         """The packing of the stored states."""
 
     def repack(self) -> None:
-        """Convert the stored states to a new packing with enough bits for all values that have been numbered.
+        """Convert the stored states to a new packing with enough bits for all values found so far.
 
         Raises:
             StopSearch: if there is not enough memory.
@@ -48,12 +48,12 @@ class Learner(Generic[S]):
     Parameters:
         tables: the transition tables.
         holder: contains the states of the search.
-        workers: contains the helper processes that make calls.
+        workers: contains the helper processes, which also call the spec's functions.
 
     Attributes:
         tables: the transition tables.
-        comparison: compares learned results with further calls.
-        verification: compares learned results with further calls, for a random sample of the states that use them.
+        comparison: compares learned results with the results of further calls.
+        verification: compares a random sample of the uses of learned results with calls.
     """
 
     def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
@@ -63,7 +63,7 @@ class Learner(Generic[S]):
         self._index: EnabledIndex | None = None
 
     def learn(self, asked: Sequence[tuple[Job, int]], states: int) -> int:
-        """Make those calls whose results are likely to be reused, and store the results in the tables.
+        """Make only the calls whose results are likely to be reused, and store these results in the tables.
 
         Parameters:
             asked: the calls, each with the number of states that need its result.
@@ -83,7 +83,7 @@ class Learner(Generic[S]):
         return len(asked) - len(jobs)
 
     def make(self, jobs: list[Job]) -> None:
-        """Make calls and store their results in the tables. For the exceptions, see `learn`."""
+        """Make calls and store their results in the tables. The exceptions are those of `learn`."""
         self.learn_from(self._workers.helpers(self.tables.caller).make(jobs))
 
     def learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
@@ -186,7 +186,7 @@ class Learner(Generic[S]):
             self._index = None
 
     def _fit(self) -> None:
-        """Pack the changes of newly learned steps. If a slot needs more bits, also pack all states again."""
+        """Pack the changes of newly learned steps. If a slot needs more bits, pack all states again."""
         if self._holder.packing.fits(self.tables.layout.sizes()):
             self.tables.pack(self._holder.packing)
             return

@@ -11,7 +11,7 @@ WORD = 64
 
 
 class Packing:
-    """The position of each slot in a packed state. A slot has enough bits to hold the numbers of its values.
+    """The position of each slot in a packed state. A slot has enough bits to hold the index of each of its values.
 
     Parameters:
         sizes: for each slot, the number of values. A slot with one value needs no bits.
@@ -50,7 +50,7 @@ class Packing:
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
-        """Return a packing with the saved attributes of a packing.
+        """Return the packing whose attributes were saved.
 
         Parameters:
             sizes, words, places: the attributes with these names.
@@ -78,13 +78,13 @@ class Packing:
         self.mask = np.array([mask for _, _, mask in self._places], np.uint64)
 
     def add(self, sizes: Sequence[int]) -> bool:
-        """Add new slots if there are enough unused bits. In packed states, a new slot has the number 0.
+        """Add new slots if there are enough unused bits. In existing packed states, a new slot contains 0.
 
         Parameters:
             sizes: for each existing and each new slot, the number of values.
 
         Returns:
-            Whether all new slots were added.
+            True if all new slots were added.
         """
         for size in sizes[len(self.sizes) :]:
             width = (size - 1).bit_length()
@@ -135,10 +135,10 @@ class Packing:
         return np.array(words, np.uint64)
 
     def change(self, changes: dict[int, int]) -> tuple[list[int], list[int]]:
-        """Return the masks that assign new numbers to some slots of a packed state: ``word & keep | put``.
+        """Return the masks that write new values to some slots of a packed state: ``word & keep | put``.
 
         Parameters:
-            changes: for each slot to be changed, the new number.
+            changes: for each slot to be changed, the index of the new value.
 
         Returns:
             For each word, the mask `keep` and the bits `put`.

@@ -8,7 +8,7 @@ the same meaning everywhere:
 - `node`: the position of a node in `pool`.
 - `number`: the number of a slot's value.
 - `states`: packed states; shape (states, words).
-- `values`: a state, as the index of the value in each slot.
+- `values`: a state, given as the index of the value in each slot.
 - `word`, `shift`, `mask`: the position of each slot's bits in a packed state; see `Packing`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
@@ -23,7 +23,7 @@ from leadline.checker.observing.step_slots import SECOND
 ensure_cache()  # before anything is compiled
 
 SLOT, ROOM, EDGES = 0, 1, 2
-"""The offsets of the entries of a node of a decision tree: the slot that it reads, its room, and its first edge.
+"""The offsets of the entries in a node of a decision tree: the slot that the node reads, its room, and its first edge.
 
 If the room is positive, the node has an array with an edge for each value index below the room. If the room is
 negative, the node has a hash table with -room pairs. Each pair consists of a value index plus one, or 0 if the pair is
@@ -127,7 +127,7 @@ def led_to(pool, node, number):
 
 @njit()
 def fill_index(pair, trees, first_values, pool, dead, words, table):
-    """Fill the table for one pair of slots; see `EnabledIndex`.
+    """Fill the table of a pair of slots; see `EnabledIndex`.
 
     Parameters:
         pair: the pair, as in `EnabledIndex.pairs`.
@@ -167,7 +167,7 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
 
 @njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
-    """For some states, find the last edges of their paths through the trees with the lowest indices.
+    """Find the last edge of the path of each of some states, in each of the first trees.
 
     Parameters:
         indices: the indices of the states in `states`.

@@ -1,7 +1,7 @@
-"""The compiled loop of a random search. It moves walkers and expands states, using the results in the decision trees.
+"""The compiled loop of a random search. It uses the results in the decision trees to move walkers and expand states.
 
 A walker is a position in the state space. Its state is not packed, because it changes with each step. The choice of the
-next step must not depend on the numbers of values or on the thread that moves the walker. Therefore steps are ordered
+next step must not depend on the indices of values or on the thread that moves the walker. Therefore steps are ordered
 by the index of the action instance and then by the hash of the content of the next state.
 
 For the parameters `plan`, `learned`, `answers`, `walkers`, `sample` and `scratch` of these functions, see
@@ -64,7 +64,7 @@ def _random(seed, walk, step, use):
     Parameters:
         seed: the seed of the search.
         walk: the index of the walk.
-        step: the number of the step.
+        step: the index of the step in the walk.
         use: distinguishes several random numbers for the same step.
     """
     of_walk = mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
@@ -199,7 +199,7 @@ def _shown(learned, answers, walkers, walker, tree, content, outcome, before, af
 
 @njit()
 def _begin(plan, walkers, walker, own):
-    """Begin the walk with the number `Walkers.walk`: place the walker on a random state at which walks may begin."""
+    """Begin the walk with the index `Walkers.walk`: place the walker on a random state where walks may begin."""
     numbers = plan.numbers
     if walkers.walk[walker] >= numbers[WALKS]:
         walkers.phase[walker] = FINISHED
@@ -231,14 +231,15 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Store evidence (a violation, or a state that satisfies a witness) for a property. Only the first evidence of a
-    walk is stored.
+    """Store a violation of a property, or a state or step that satisfies a witness. Only the first one of a walk is
+    stored.
 
-    If several next states of the same action instance are evidence, the state with the smallest hash is stored.
+    If there are several after the same number of steps and for the same action instance, the one with the smallest hash
+    is stored.
 
     Parameters:
         predicate: the position of the property in the arrays of `Walkers`.
-        step: the number of steps of the walk up to the evidence.
+        step: the number of steps of the walk up to the state or step.
         tree: the action instance of the last step if the walk only checks this step without taking it, and otherwise
             -1.
         content: the hash of the state after this step. It is ignored if `tree` is -1.
@@ -254,8 +255,8 @@ def _see(walkers, walker, predicate, step, tree, content):
 def _look(plan, learned, answers, walkers, walker, values, after, touched, outcome, tree_taken, content):
     """Evaluate predicates on a step and on the next state, or all state predicates on a single state.
 
-    Evidence is stored with `_see`. The predicates in `Walkers.calm` are skipped unless they have read a slot that the
-    step changes.
+    Violations and satisfied witnesses are stored with `_see`. A predicate in `Walkers.calm` is skipped unless it has
+    read a slot that the step changes.
 
     Parameters:
         values, after: the states before and after the step. They are the same if there is no step or if the step does
@@ -325,8 +326,8 @@ def _note(plan, walkers, walker, degree, own, sample):
 
 @njit()
 def _end(plan, walkers, walker, reason, own, sample):
-    """End a walk. If the walk has found evidence, the walker stops until the evidence is collected. Otherwise, it
-    begins a new walk.
+    """End a walk. If the walk has found a violation or satisfied a witness, the walker stops until this is collected.
+    Otherwise, it begins a new walk.
 
     Parameters:
         reason: the reason why the walk ended; see `DEAD_END`.

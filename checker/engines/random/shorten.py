@@ -1,4 +1,4 @@
-"""Shortens the counterexamples of a random search within the remaining time.
+"""Shortens the counterexamples that a random search found, within the remaining time.
 
 First, unnecessary steps are left out. Then an exhaustive search from the initial states looks for shorter
 counterexamples. If the state space is too large to be searched to the depth of a counterexample, further searches begin
@@ -44,9 +44,9 @@ IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
 """The settings of the exhaustive searches. With these settings, a search finds the same traces in every process."""
 
 FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
-"""The bounds of the maximum number of states that the exhaustive search from the initial states may find. Within them,
-the maximum is the number of steps of the random search, where each expanded state counts as a step. Unlike a time
-limit, a limit on the number of states makes results reproducible."""
+"""The bounds of the maximum number of states that the exhaustive search from the initial states may find. Within these
+bounds, the maximum is the number of steps of the random search, where each expanded state counts as a step. Unlike a
+time limit, a limit on the number of states makes the results reproducible."""
 
 MOST_ALONG = 50_000
 """The maximum number of states that all exhaustive searches from the states along counterexamples may find together."""
@@ -79,11 +79,11 @@ def shortened(
     Parameters:
         result: the result of the random search.
         limits: the limits of the random search. ``max_seconds`` applies to the search and the shortening together, but
-            leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to the search and
-            to the shortening separately.
-        progress: called regularly. `Statistics.activity` names the trace that is being shortened.
+            leaving out steps may always take `Tuning.shortening_seconds`. ``max_memory`` applies to the search and to
+            the shortening separately.
+        progress: a function that is called regularly. `Statistics.activity` names the trace that is being shortened.
         workers: the number of threads of the exhaustive searches. None uses one for each core.
-        tuning: sizes and times, except for the exhaustive searches.
+        tuning: internal sizes and times. The exhaustive searches use `IN_ORDER` instead.
 
     Raises:
         SpecError: if an action or a property raised an exception or is not a pure function.
@@ -98,7 +98,7 @@ def shortened(
 
 
 class _Shortening:
-    """The process of shortening the counterexamples of one result.
+    """Shortens the counterexamples of one result.
 
     Parameters:
         result, limits, progress, workers, tuning: see `shortened`.
@@ -192,7 +192,7 @@ class _Shortening:
 
         Raises:
             LimitReached: if the time limit is exceeded, or the spec caught a KeyboardInterrupt. In the second case, the
-                trace is not stored, because it may be wrong.
+                trace is not stored, because it may be incorrect.
         """
         if stop := budget.swallowed:
             raise LimitReached(stop)
@@ -241,8 +241,8 @@ class _Shortening:
         _check_finished(result)
 
     def _search_along(self, item: Property, most: int) -> None:
-        """Search exhaustively from the states along a counterexample. If this shortens the counterexample, leave out
-        steps again.
+        """Search exhaustively from the states along a counterexample. If a search finds a shorter counterexample, leave
+        out steps again.
 
         Parameters:
             item: the property that the counterexample violates.
@@ -293,7 +293,7 @@ def _check_followed(trace: Trace[S]) -> None:
 
 
 def _check_finished(result: Result) -> None:
-    """Raise StopSearch if an exhaustive search was interrupted or exceeded the time limit.
+    """Check that an exhaustive search was not interrupted and did not exceed the time limit.
 
     Raises:
         StopSearch: if the search was interrupted or exceeded the time limit.
@@ -313,7 +313,7 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
         trace: a counterexample.
         most: the maximum total number of states of these searches.
         search: runs an exhaustive search.
-        keep: called with each shorter counterexample.
+        keep: a function that is called with each shorter counterexample.
 
     Raises:
         StopSearch: if a search was interrupted or exceeded the time limit.
