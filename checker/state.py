@@ -10,7 +10,7 @@ every state of a run, for example the bounds. It is ignored when states are comp
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -61,7 +61,7 @@ def history(*, blank: Any) -> Any:
 
 def without_history(state: S) -> S:
     """Return a state whose fields that are declared with `history` have their blank values."""
-    kind: Hashable = type(state)  # mypy does not know that types are hashable
+    kind: Any = type(state)  # mypy does not take `type[S]` for hashable
     changes = {
         field.name: field.metadata[_HISTORY]
         for field in _history_fields(kind)
