@@ -61,14 +61,14 @@ class Tuning:
         verify: the fraction of applications of learned results that are compared with direct calls. None means that
             about 3 % of the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
         verify_seed: the seed of the random choice of the applications to compare.
-        progress_seconds: the seconds between two calls of the progress function.
-        progress_states: the number of expanded states between two calls of the progress function in the oracle engine.
+        progress_seconds: the seconds between two calls to the progress function.
+        progress_states: the number of expanded states between two calls to the progress function in the oracle engine.
         watch_seconds: the seconds between two checks of the limits by the thread that interrupts a search.
         grace_seconds: the seconds after the time limit at which a search that has not stopped is interrupted.
         again_seconds: the seconds after which a search is interrupted again if the spec caught the first interrupt.
         pure_states: the number of states at the start of a search that are all checked for functions that are not pure.
         pure_growth: after the first `pure_states` states, another state is checked each time that the number of states
-            has grown by this factor. These checks detect almost all functions that are not pure and take little time.
+            has grown by this factor. These checks take little time and find almost all functions that are not pure.
         interruptible: the number of states to add to a table, or to check, between two checks for Ctrl-C.
         field_values: the maximum number of distinct values of a field that are counted.
         frontier: the maximum number of states that a random search keeps for expansion. If there are more states, the

@@ -96,7 +96,7 @@ class Process(Generic[T]):
 
     Attributes:
         pipe: the connection from which the answer is read.
-        began: the time at which the process was started, as `time.monotonic` returns it.
+        began: the time when the process was started, as `time.monotonic` returns it.
     """
 
     def __init__(self, name: str, call: Call[T], worker: int) -> None:

@@ -176,8 +176,8 @@ def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Sp
         raise SpecError("the file does not name its spec: pass it with --spec")
     if names_a_file(recorded.spec):
         raise SpecError(
-            f"{recorded.spec} is a Python file, which is run only if you name it. To replay the trace, type: "
-            f"{_line(command, recorded.spec)}"
+            f"{recorded.spec} is a Python file, and leadline runs such a file only if you pass it with --spec. "
+            f"To replay the trace, type: {_line(command, recorded.spec)}"
         )
     try:
         shipped = shipped_spec(recorded.spec)

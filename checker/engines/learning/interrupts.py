@@ -1,6 +1,6 @@
 """Defers signals, such as the one that Ctrl-C sends, until a critical section has ended.
 
-A call of a compiled loop in the main thread is also a critical section, because the first call compiles the loop. If a
+A call to a compiled loop in the main thread is also a critical section, because the first call compiles the loop. If a
 signal handler raised an exception in Python code that the compiler calls, the exception would be lost.
 """
 

@@ -6,7 +6,7 @@ the same meaning everywhere:
 - `pool`: the array that contains all trees; see `Forest.pool`.
 - `tree`: the index of a tree.
 - `node`: the position of a node in `pool`.
-- `number`: the number of a slot's value.
+- `number`: the index of a slot's value.
 - `states`: packed states; shape (states, words).
 - `values`: a state, given as the index of the value in each slot.
 - `word`, `shift`, `mask`: the position of each slot's bits in a packed state; see `Packing`.

@@ -287,9 +287,7 @@ def _check_followed(trace: Trace[S]) -> None:
     item = trace.about
     assert item is not None
     if complaint_at_end(trace.spec, item, trace.states) is None:
-        raise SpecError(
-            f"the trace of {item.name} cannot be re-executed, because two different states have the same repr"
-        )
+        raise SpecError(f"the trace of {item.name} cannot be replayed, because two different states have the same repr")
 
 
 def _check_finished(result: Result) -> None:
