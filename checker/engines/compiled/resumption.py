@@ -163,7 +163,7 @@ class Resumption(Generic[S]):
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """Return, for each value index of each slot, the first state that contains it, or -1 if there is no such state."""
+        """Return, for each value index of each slot, the first state that contains it, or -1 if there is none."""
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
