@@ -165,7 +165,7 @@ def delete_replica(state: Partition, broker: int, epoch: int) -> Iterator[Partit
     broker that has restarted since finds its log to be a stray, which is not used again (KAFKA-14616, KAFKA-15605).
     """
     request, replica = state.requests[epoch], state.replicas[broker]
-    if request is None or not replica.up or replica.offline:
+    if not state.bounds.moves or request is None or not replica.up or replica.offline:
         return
     if replica.leader is None:
         is_stray = epoch == state.quorum.epoch and broker not in state.assignment.replicas

@@ -26,7 +26,7 @@ CONFORMS_TO = {
     "KAFKA-13141-2.8.2": ["2.8", "2.8.1", "3.0", "3.3-zk", "3.4.1-zk", "3.6-zk", "3.9-zk"],
     "KAFKA-14617-3.4.1": ["3.2-kraft", "3.3", "3.4.1"],
     "KAFKA-14617-3.5.0": ["3.5", "3.5.1"],
-    "KAFKA-15495-4.0.2": ["3.6", "3.7", "3.9", "4.0"],
+    "KAFKA-15495-4.0.2": ["3.6", "3.7", "3.8", "3.9", "4.0"],
 }
 """The releases whose specs each recording conforms to. All others with the same kind of controller reject it."""
 

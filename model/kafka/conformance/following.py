@@ -16,6 +16,7 @@ from leadline.checker.action import Action, ActionInstance
 from leadline.checker.conformance import HiddenStep
 from leadline.checker.state import without_history
 from leadline.model.kafka.actions import actions_of
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import Registration, Replica
 from leadline.model.kafka.messages import Diverging
@@ -83,6 +84,7 @@ class FollowedRelease:
             acked=(),
             spent=Spent(),
             quorum=Quorum(leader, 0, isr),
+            assignment=Assignment(tuple(range(self.bounds.brokers))),
             requests=(Request(leader, isr),),
             registrations=(Registration(),) * self.bounds.brokers,
             late=(None,) * self.bounds.brokers,
