@@ -21,7 +21,7 @@ class Unanswered(Exception):
 
 
 class Refused(Exception):
-    """A request that was answered with an error.
+    """Raised when the response to a request contains an error.
 
     Attributes:
         code: the error code of Kafka's protocol.
@@ -64,7 +64,7 @@ class Pending(Generic[T]):
         try:
             return self._read(frame)
         except Malformed as error:
-            raise Unanswered(f"{self._what} was answered by something else: {error}") from error
+            raise Unanswered(f"the response to {self._what} is invalid: {error}") from error
 
     def abandon(self) -> None:
         """Close the connection without waiting."""
