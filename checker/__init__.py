@@ -8,10 +8,10 @@ This package does not depend on Kafka. The modules are best read in this order:
 - `settings` and `result` are the inputs and outputs of the engines. `trace` and `coverage` are parts of results.
 - `values`, `canonical` and `content` compare values.
 - `engines` contains the engines, and `observing` analyses the code of a spec for them.
-- `traces` compares, shortens and reads traces.
-- `liveness` checks properties about infinite behaviours, on the graph of all states and steps.
+- `traces` saves, replays, reorders and compares traces.
+- `liveness` checks properties of infinite behaviours, on the graph of all states and steps.
 - `mutation` tests whether properties detect mistakes in the code.
-- `conformance` says whether what a system did is a behaviour of a spec.
+- `conformance` checks whether a recording of a system is a behaviour of a spec.
 - `stateful` runs specs with Hypothesis.
 """
 

@@ -50,17 +50,17 @@ def constant(*, default: Any = attrs.NOTHING) -> Any:
 def history(*, blank: Any) -> Any:
     """Return an attrs field for a part of a state that records what happened: actions write it, properties read it.
 
-    Whether an action is possible, and what it does to all other fields, must not depend on the field. It is left out
-    when a recording of a system is followed, since no observation can tell its value.
+    The field must not affect whether an action is enabled, or how an action changes other fields. The field is left out
+    when a recording of a system is checked against a spec, because no observation can determine its value.
 
     Parameters:
-        blank: the value of the field when it is left out.
+        blank: the value that replaces the field when it is left out.
     """
     return attrs.field(metadata={_HISTORY: blank})
 
 
 def without_history(state: S) -> S:
-    """Return a state whose fields that are declared with `history` have their blank values."""
+    """Return a copy of a state in which each field that is declared with `history` has its blank value."""
     kind: Any = type(state)  # mypy does not take `type[S]` for hashable
     changes = {
         field.name: field.metadata[_HISTORY]

@@ -20,12 +20,13 @@ class Trace(Generic[S]):
 
     Attributes:
         spec: the spec, with its bounds.
-        states: the states in order. There is at least one.
-        instances: the action instances between the states. Their number is one less than the number of states.
+        states: the states in order. There is at least one state.
+        instances: the action instances between the states. There is one fewer than there are states.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
-        loop: for a lasso, the index of the state to which the last state is equal, otherwise None. The steps from this
-            state on repeat for ever. If the index is that of the last state, nothing happens any more.
+        loop: for a lasso, the index of the state where the loop begins, otherwise None. The last state is equal to this
+            state, and the steps between them repeat for ever. If the index is that of the last state, no further steps
+            are taken.
 
     Raises:
         ValueError: if the number of action instances does not match the number of states, or if `loop` is not the index
@@ -62,12 +63,12 @@ class Trace(Generic[S]):
 
     @property
     def loop_steps(self) -> list[Step[S]]:
-        """The steps that repeat for ever. Empty if the trace is not a lasso, or if nothing happens at its end."""
+        """The steps that repeat for ever. Empty if the trace is not a lasso, or if its loop has no steps."""
         return [] if self.loop is None else list(self.steps)[self.loop :]
 
     @property
     def complaint(self) -> str:
-        """The reason why the last state or step violates the property. Empty if the property gives no reason."""
+        """The reason why the last state or step violates the property, or an empty string if there is no reason."""
         return next(iter(self.complaints), "")
 
     @property
@@ -88,8 +89,8 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
     Returns:
         The reason, or an empty string if the property does not give a reason. None if the property is not violated. For
-        a witness, an empty string if the witness is satisfied, and None if it is not. None for a liveness property,
-        which no last state violates.
+        a witness, an empty string if the witness is satisfied, and None if it is not. For a liveness property, None,
+        because a single state cannot violate it.
     """
     if item.kind.is_liveness:
         return None  # what comes after the last state decides
@@ -108,7 +109,7 @@ def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> lis
     """Return all reasons why the last state or step of a behaviour violates a property.
 
     Returns:
-        At most `MOST_COMPLAINTS` sentences. Empty if the property is not violated.
+        At most `MOST_COMPLAINTS` sentences. The list is empty if the property is not violated.
     """
     first = complaint_at_end(spec, item, states)
     if first is None or item.kind.is_witness or item.kind is Kind.DEADLOCK:

@@ -1,11 +1,11 @@
-"""Conformance: whether what was recorded of a system is a behaviour of a spec.
+"""Conformance checking: determines whether a recording of a system is a behaviour of a spec.
 
 The modules are best read in this order:
 
-- `observation` is what a recorder saw of a step, with the time in which the step was taken.
-- `following` says what is visible of each action of a spec, and makes observations of its steps.
-- `follow` is the search, with the argument why it is exact. `result` is what it finds.
-- `why` says why an action is not possible in a state.
+- `observation` defines an observation: what was recorded of a step, and the time window of the step.
+- `following` defines what is recorded of each action of a spec, and creates observations of steps.
+- `follow` contains the search, and explains why its answer is exact. `result` defines the result of the search.
+- `why` explains why an action is not enabled in a state.
 """
 
 from leadline.checker.conformance.follow import Limits, RecordingError, Undecided, follow

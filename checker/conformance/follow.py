@@ -1,37 +1,38 @@
-"""Following a recording through a spec: the set of possible states, observation by observation.
+"""Checks a recording against a spec: computes the set of possible states, observation by observation.
 
-A recording is a set of observations, each with a window of time. It is a behaviour of the spec if there is an initial
-state, a moment for each observation within its window, and hidden steps in between, so that the observations in the
-order of their moments, with the hidden steps, are steps of the spec one after another. Optional observations may be
-left out.
+A recording is a set of observations, each with a time window. The recording is a behaviour of the spec if each
+observation can be assigned a time within its window, and hidden steps can be inserted, so that the result is a sequence
+of steps of the spec from an initial state. Optional observations may be left out.
 
-The order of two observations is free if their windows overlap. An order of all observations has moments if and only if
-no observation precedes another whose window ends before its own begins. This is all that the windows say.
+Two observations may be in either order if their windows overlap. An order of all observations is *possible*, which
+means that suitable times exist, if and only if no observation precedes another whose window ends before its own window
+begins. The windows do not restrict the order in any other way.
 
-The search handles the observations in the order of the ends of their windows, their *deadlines*. It keeps nodes: pairs
-of a state and the *early* observations, which were taken although their deadlines have not come. At each deadline,
-every node is continued by sequences of observations with open windows and hidden steps that end with the observation
-that is due. A window is open if it begins no later than this deadline.
+The search handles the observations in the order of their *deadlines*, the ends of their windows. It stores nodes, which
+are pairs of a state and the *early* observations: those that were taken before their deadlines. At each deadline, one
+observation is due. Every node is extended by sequences of hidden steps and of observations with open windows, where the
+last one is the observation that is due. A window is open if it begins no later than the current deadline.
 
-**No explanation is missed, and none is invented.** In any order that has moments, consider the steps up to the last
-observation with one of the first `k` deadlines. An observation with a later deadline among them precedes one of the
-first `k`, so its window begins no later than their deadline: it is open, and the search takes it early. Conversely, the
-search takes an observation early only before observations whose deadlines are not before the beginning of its window,
-and after observations whose deadlines are not after its own. So every order that the search builds has moments.
+**The search finds exactly the possible orders.** In any possible order, consider the steps up to the last observation
+with one of the first `k` deadlines. If one of these steps is an observation with a later deadline, it precedes one of
+the first `k` observations, so its window begins no later than the deadline of that observation. Its window is open, and
+the search takes it early. Conversely, the search takes an observation early only before observations whose deadlines
+are not before the beginning of its window, and after observations whose deadlines are not after its own deadline.
+Therefore every order that the search builds is possible.
 
-**Nodes that another node reaches are dropped**, if it reaches them by open observations or hidden steps alone. This is
-exact: whatever explains the rest of the recording from the dropped node also explains it from the other node, after
-these steps, which may be taken before the next deadline too, because windows that are open now are open then. Of nodes
-that reach each other, the first is kept, so that at least one node remains for each dropped node.
+**A node is dropped if another node reaches it** by open observations or hidden steps alone. The answer remains exact:
+any steps that explain the rest of the recording from the dropped node also explain it from the other node, if the steps
+to the dropped node are taken first. These steps are still possible before the next deadline, because windows that are
+open now are open then. If nodes reach each other, the first one is kept.
 
-**Observations that have nothing to do with the one that is due are not taken early.** An observation or hidden step is
-connected with another if they touch a common component, or through a chain of open observations and hidden steps. In a
-sequence that ends with the observation that is due, steps that are not connected with it commute with all steps that
-are, so they can be moved behind it: their deadlines come later. So the search only takes connected ones. It needs
-`touches` to be complete, which tests of a mapping check.
+**An observation is not taken early if it is not connected with the observation that is due.** Two observations or
+hidden steps are connected if they touch a common component, directly or through a chain of open observations and hidden
+steps. In a sequence that ends with the observation that is due, steps that are not connected with it commute with all
+steps that are, so they can be moved behind it, because their deadlines are later. Therefore the search takes only
+connected observations. It requires that `touches` is complete, which the tests of a mapping check.
 
-Hidden steps between two deadlines are limited, and so are the nodes at one deadline. If no node remains and a limit was
-reached at this or an earlier deadline, the recording is undecided, not rejected.
+The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
+remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.
 """
 
 from __future__ import annotations
@@ -53,29 +54,29 @@ Hidden = Callable[[S], Iterable[HiddenStep[S]]]
 """A function that returns the hidden steps from a state."""
 
 SETTLE_EVERY = 64
-"""After this number of deadlines, the steps that all nodes share leave the memory, but for the last ones."""
+"""The number of deadlines after which the steps that all nodes share are removed from the nodes, to save memory."""
 MOST_CACHED = 20_000
 MOST_REASONS = 4
 
 
 class RecordingError(LeadlineError):
-    """Raised if observations cannot be followed, for example because they are not in order."""
+    """Raised if a recording cannot be checked, for example because its observations are not in order."""
 
 
 class Undecided(Exception):
-    """Raised by an observation that cannot tell what it would do in a state, because the state was cut too short.
+    """Raised by an observation if its effect on a state is unknown, because a part of the state was left out.
 
-    The argument is a clause that says what is missing.
+    The argument is a clause that says which part is missing.
     """
 
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """The limits within which a recording is followed.
+    """The limits of the search.
 
     Attributes:
-        hidden_steps: the largest number of hidden steps between two deadlines.
-        states: the largest number of states that are looked at for one observation.
+        hidden_steps: the maximum number of hidden steps between two deadlines.
+        states: the maximum number of states to visit for one observation.
     """
 
     hidden_steps: int = 12
@@ -83,12 +84,12 @@ class Limits:
 
 
 def no_hidden_steps(state: object) -> tuple[()]:
-    """Return no hidden steps: everything that the system does is observed."""
+    """Return no hidden steps. Use this function if everything that the system does is observed."""
     return ()
 
 
 def unchanged(state: S) -> S:
-    """Return the state as it is."""
+    """Return the given state."""
     return state
 
 
@@ -100,7 +101,7 @@ class _Path(Generic[S]):
         before: the steps before the last one, or None.
         step: the last step.
         length: the number of steps since the beginning of the recording.
-        settled: whether all nodes share these steps, so that they are not in the list any more.
+        settled: whether the steps were removed from the list, because all nodes share them.
     """
 
     before: _Path[S] | None
@@ -114,7 +115,7 @@ def _longer(path: _Path[S] | None, step: Taken[S]) -> _Path[S]:
 
 
 def _steps(path: _Path[S] | None) -> list[Taken[S]]:
-    """Return the steps of a path that are not settled, oldest first."""
+    """Return the steps of a path that are not settled, in order."""
     steps: list[Taken[S]] = []
     while path is not None and not path.settled:
         steps.append(path.step)
@@ -151,24 +152,28 @@ def follow(
     prunes: bool = True,
     settled: Callable[[Taken[S]], None] | None = None,
 ) -> Conformance[S]:
-    """Return whether a recording is a behaviour of a spec. See the module for the argument why the answer is exact.
+    """Determine whether a recording is a behaviour of a spec, and return the result.
 
-    Memory does not grow with the number of observations if they come from an iterator, `kept_steps` is set and the
-    states do not grow.
+    The docstring of the module explains why the answer is exact. The use of memory does not depend on the number of
+    observations if they come from an iterator, `kept_steps` is set, and the states do not grow.
 
     Parameters:
         initials: the possible states at the beginning of the recording.
         observations: the observations in the order of `Observation.earliest`.
-        hidden: returns the steps that leave no trace.
-        forget: returns a state without what no observation can tell, such as history. It is applied to every state.
-        touched_by_hidden: `HiddenStep.touches` of the hidden steps that are possible in any state.
+        hidden: a function that returns the hidden steps from a state.
+        forget: a function that removes from a state what no observation can determine, such as history. It is applied
+            to every state.
+        touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
         limits: the limits of the search.
-        kept_steps: the number of last steps to return as the behaviour, at least, or None for all.
-        prunes: whether nodes that another node reaches are dropped. False only serves to test that this is exact.
-        settled: called with each step of the behaviour, in order, once no other behaviour without it is possible.
+        kept_steps: the maximum number of steps of the behaviour to return, counted from the last step. None returns all
+            steps.
+        prunes: whether to drop nodes that another node reaches. False is used only to test that this does not change
+            the answer.
+        settled: a function that is called with each step of the behaviour, in order, as soon as every possible
+            behaviour contains the step.
 
     Raises:
-        RecordingError: there is no initial state, or the observations are not in the order of `earliest`.
+        RecordingError: if there is no initial state, or the observations are not in the order of `earliest`.
     """
     search = _Search(hidden, forget, tuple(touched_by_hidden), limits or Limits(), kept_steps, prunes, settled)
     return search.run(initials, observations)
@@ -221,7 +226,7 @@ class _Search(Generic[S]):
     # --- the order ------------------------------------------------------------------------------------------------
 
     def _by_deadline(self, observations: Iterable[Observation[S]]) -> Iterator[int]:
-        """Yield the observations by their deadlines, each once all observations with open windows are in `_open`."""
+        """Yield the observations in the order of their deadlines. Keep those with open windows in `_open`."""
         deadlines: list[tuple[float, float, int]] = []
         rest = iter(observations)
         following = next(rest, None)
@@ -242,7 +247,7 @@ class _Search(Generic[S]):
     # --- one deadline ---------------------------------------------------------------------------------------------
 
     def _advance(self, due: int) -> tuple[list[_Node[S]], list[_Node[S]]]:
-        """Return the nodes after an observation, and all nodes that were looked at for it."""
+        """Return the nodes after an observation, and all nodes that were visited for it."""
         observation = self._open[due]
         connected = self._connected(due)
         after: dict[tuple[frozenset[int], S], _Node[S]] = {}
@@ -282,7 +287,7 @@ class _Search(Generic[S]):
         return list(after.values()), reached
 
     def _connected(self, due: int) -> list[int]:
-        """Return the open observations that are connected with the one that is due, without itself."""
+        """Return the other open observations that are connected with the one that is due."""
         components = self._open[due].touches
         others = {number: self._open[number].touches for number in self._open if number != due}
         if components is None:
@@ -325,7 +330,7 @@ class _Search(Generic[S]):
     # --- pruning --------------------------------------------------------------------------------------------------
 
     def _pruned(self, nodes: list[_Node[S]], due: int) -> list[_Node[S]]:
-        """Return the nodes without those that another one reaches by open observations or hidden steps."""
+        """Return the nodes that no other node reaches by open observations or hidden steps."""
         if len(nodes) < 2:
             return nodes
         by_key = {node.key: node for node in nodes}
@@ -361,7 +366,7 @@ class _Search(Generic[S]):
         return _longer(node.path, Taken(step.label, None, step.action, node.state, step.after))
 
     def _settle(self) -> None:
-        """Take the steps that all nodes share out of the nodes' paths."""
+        """Remove the steps that all nodes share from the paths of the nodes."""
         paths = [node.path for node in self._nodes]
         while any(path is not paths[0] for path in paths):
             longest = max(0 if path is None else path.length for path in paths)

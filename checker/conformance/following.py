@@ -1,4 +1,4 @@
-"""Following a spec: what a recorder sees of each action, and how recordings are followed through the spec."""
+"""Defines what a recorder sees of each action of a spec, and checks recordings against the spec."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False, kw_only=True)
 class Visible(Generic[S]):
-    """What a recorder sees of an action.
+    """A description of what a recorder sees of an action.
 
     Attributes:
-        shows: returns what is seen of a step: a value that is compared with what was recorded. The arguments are the
-            states before and after the step and the values of the action's parameters. None if the action is hidden:
-            its steps leave no trace.
-        touches: returns the names of the components that a step reads or writes. The arguments are the values of the
-            parameters. None if it may read or write everything. See `Observation.touches`.
+        shows: a function that returns what a recorder sees of a step, to be compared with the recorded value. Its
+            arguments are the states before and after the step and the values of the action's parameters. None if the
+            action is hidden, so that its steps are not recorded.
+        touches: a function that returns the names of the components that a step reads or writes. Its arguments are the
+            values of the parameters. None if a step may read or write any component. See `Observation.touches`.
     """
 
     shows: Callable[..., object] | None
     touches: Callable[..., Iterable[str]] | None = None
 
     def touched(self, values: Iterable[object]) -> frozenset[str] | None:
-        """Return the components that an instance of the action touches, or None for all."""
+        """Return the components that an instance of the action reads or writes, or None for all components."""
         return None if self.touches is None else frozenset(self.touches(*values))
 
 
 HIDDEN: Visible[Any] = Visible(shows=None)
-"""An action that leaves no trace, and may touch every component."""
+"""A hidden action that may read or write any component."""
 
 
 def _all_instances(action: Action[S, ...], spec: Spec[S], state: S) -> Iterable[tuple[Any, ...]]:
@@ -49,16 +49,16 @@ def _all_instances(action: Action[S, ...], spec: Spec[S], state: S) -> Iterable[
 
 @attrs.frozen(eq=False, kw_only=True)
 class Following(Generic[S]):
-    """A spec with what a recorder sees of its actions.
+    """A spec, and what a recorder sees of its actions.
 
     Attributes:
         spec: the spec. Its properties are not used.
-        visible: what is seen of each action, by the name of the action.
-        instances: returns the values of the parameters of an action that can be possible in a state, if the bounds of
-            the spec do not limit them. By default, the instances within the bounds.
+        visible: for each action, what a recorder sees of it; a dict whose keys are the names of the actions.
+        instances: a function that returns the parameter values with which an action may be enabled in a state, if the
+            bounds of the spec do not limit them. By default, the values within the bounds are used.
 
     Raises:
-        SpecError: `visible` does not have exactly the actions of the spec.
+        SpecError: if the keys of `visible` are not exactly the names of the spec's actions.
     """
 
     spec: Spec[S]
@@ -102,11 +102,11 @@ class Following(Generic[S]):
 
         Parameters:
             instance: the action instance.
-            seen: what the recorder saw of it, see `Visible.shows`.
+            seen: what the recorder saw of the step; see `Visible.shows`.
             earliest, latest, optional, source: see `Observation`.
 
         Raises:
-            SpecError: the action is hidden.
+            SpecError: if the action is hidden.
         """
         visible = self.visible[instance.action.name]
         shows = visible.shows
@@ -139,12 +139,12 @@ class Following(Generic[S]):
     def follow(
         self, observations: Iterable[Observation[S]], *, initials: Iterable[S] | None = None, **options: Any
     ) -> Conformance[S]:
-        """Return whether observations are a behaviour of the spec.
+        """Determine whether some observations are a behaviour of the spec, and return the result.
 
         Parameters:
             observations: the observations in the order of `Observation.earliest`.
             initials: the states in which the recording can begin. By default, the initial states of the spec.
-            options: see `leadline.checker.conformance.follow.follow`.
+            options: the other arguments of `leadline.checker.conformance.follow.follow`.
         """
         touched: list[frozenset[str] | None] = []
         for action in self.spec.actions:

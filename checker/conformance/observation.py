@@ -1,4 +1,4 @@
-"""Observations: what a recorder saw of a step, and the window of time in which the step was taken."""
+"""Observations. An observation is what a recorder saw of a step, with the time window in which the step was taken."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def _not_nan(instance: object, attribute: attrs.Attribute[float], value: float) 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Observation(Generic[S]):
-    """Something that was seen of a system, as a relation between states: one step, several steps, or none.
+    """Something that a recorder saw of a system: one step, several steps, or no step. It is a relation between states.
 
-    Two observations are two objects, even if all their attributes are equal.
+    Observations are compared by identity, even if all their attributes are equal.
 
     Attributes:
-        earliest, latest: the window, in any unit: the step was taken at `earliest` or later, and at `latest` or
-            earlier. `latest` is infinite if nothing shows that the step was taken.
-        label: a sentence for reports.
-        apply: returns the states after the observation, with the result that was seen. There are none if the
-            observation is not possible in the given state. An observation that changes nothing returns the state.
-        why: returns why the observation is not possible in a state, and what is possible instead.
-        touches: the names of the components that `apply` reads or writes, or None if it may read or write everything.
-            Observations and hidden steps without a common component commute: the result is the same in both orders.
-        optional: whether the step may also never have been taken, because its effect was not seen.
-        source: where the observation comes from, for example a line of a recording. It is only shown.
-        exercises: the names of the actions of which the observation is an instance.
+        earliest, latest: the time window of the step, in any unit. Both ends are included. `latest` is infinite if
+            nothing shows that the step was taken.
+        label: a sentence that describes it in reports.
+        apply: a function that takes a state, and returns the possible states after the observation. It returns no state
+            if the observation is not possible in the given state. It returns the same state if nothing changes.
+        why: a function that explains why the observation is not possible in a state, and what is possible instead.
+        touches: the names of the components that `apply` reads or writes, or None if it may read or write any
+            component. Observations and hidden steps without a common component have the same result in either order.
+        optional: whether the step may never have been taken, because its effect was not seen.
+        source: the origin of the observation, for example a line of a recording. It is only used in reports.
+        exercises: the names of the actions that the observation covers.
     """
 
     earliest: float = attrs.field(validator=_not_nan)
@@ -57,13 +57,14 @@ class Observation(Generic[S]):
 
 @attrs.frozen(eq=False)
 class HiddenStep(Generic[S]):
-    """A step that leaves no trace in a recording.
+    """A step that is not recorded.
 
     Attributes:
-        label: a sentence for reports.
+        label: a sentence that describes it in reports.
         action: the name of the action.
         after: the state after the step.
-        touches: the names of the components that the step reads or writes, or None for all. See `Observation.touches`.
+        touches: the names of the components that the step reads or writes, or None if it may read or write any
+            component; see `Observation.touches`.
     """
 
     label: str

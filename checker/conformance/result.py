@@ -1,4 +1,4 @@
-"""The result of following a recording through a spec."""
+"""The result of checking a recording against a spec."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S")
 
 
 class Answer(enum.Enum):
-    """Whether a recording is a behaviour of a spec."""
+    """The answer to the question whether a recording is a behaviour of a spec."""
 
     CONFORMS = "conforms"
     REJECTED = "does not conform"
@@ -26,9 +26,9 @@ class Taken(Generic[S]):
     """A step of a behaviour that explains a recording.
 
     Attributes:
-        label: a sentence.
+        label: a sentence that describes the step.
         observation: the observation that the step explains, or None for a hidden step.
-        action: the name of a hidden step's action, or an empty string.
+        action: the name of the action if the step is hidden, otherwise an empty string.
         before, after: the states before and after the step.
     """
 
@@ -41,13 +41,13 @@ class Taken(Generic[S]):
 
 @attrs.frozen(eq=False)
 class Candidate(Generic[S]):
-    """A possible state at the moment at which an observation should be possible, and why it is not.
+    """A state in which an observation should be possible, and the reason why it is not possible.
 
     Attributes:
         state: the state.
-        path: the last steps that lead to it, oldest first.
-        why: the reason, from `Observation.why`.
-        early: the labels of the observations that were taken although their windows are still open.
+        path: the last steps on the path to the state, in order.
+        why: the reason, as `Observation.why` returns it.
+        early: the labels of the observations that were already taken although their windows are still open.
     """
 
     state: S
@@ -62,11 +62,11 @@ class Rejection(Generic[S]):
 
     Attributes:
         observation: the observation.
-        number: its number in the order of `Observation.latest`, from 1.
-        before: the possible states after all earlier observations, without hidden steps or open observations.
-        candidates: some of the states that are possible when the observation's window ends. Each has a different
+        number: its position in the order of `Observation.latest`, from 1.
+        before: the possible states after all earlier observations, before any further hidden steps or observations.
+        candidates: some of the states that are possible at the end of the observation's window, each with a different
             reason.
-        states: the number of states that are possible then.
+        states: the number of states that are possible at that time.
     """
 
     observation: Observation[S]
@@ -78,18 +78,18 @@ class Rejection(Generic[S]):
 
 @attrs.frozen(eq=False, kw_only=True)
 class Conformance(Generic[S]):
-    """The result of following a recording.
+    """The result of checking a recording.
 
     Attributes:
         answer: whether the recording is a behaviour of the spec.
         observations: the number of observations that were explained.
-        behaviour: the last steps of a behaviour that explains them, oldest first.
+        behaviour: the last steps of a behaviour that explains them, in order.
         hidden_steps: the number of hidden steps in this behaviour.
-        actions: how often each action is exercised in this behaviour, by name.
+        actions: for each action, how often it occurs in this behaviour; a dict whose keys are names.
         largest: the largest number of possible states after an observation.
-        explored: the number of states that were looked at.
-        rejection: what was not possible, if the recording was rejected or not decided at an observation.
-        reason: why the recording is not decided, or an empty string.
+        explored: the number of states that the search visited.
+        rejection: the observation that was not possible, or None if there is none.
+        reason: why the answer is undecided, or an empty string.
     """
 
     answer: Answer

@@ -1,4 +1,4 @@
-"""Why an action is not possible in a state: the guard that fails, with the values that it read."""
+"""Explains why an action is not enabled in a state: names the guard that fails, with the values that it read."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ LONGEST_VALUE = 80
 
 
 def why_not(instance: ActionInstance[S], state: S) -> str:
-    """Return why an action instance is not possible in a state.
+    """Return why an action instance is not enabled in a state.
 
-    The reason is the condition after which the action's function returned, with the values of the names, fields and
-    calls in it. Of conditions that are joined by ``or``, only the first true one is given. A reason that is written
-    beside the guard, as a comment on the line of its ``if``, comes first.
+    The reason is the condition that made the action's function return, with the values of the names and fields in it.
+    Of conditions that are joined by ``or``, only the first true one is given. If there is a comment on the line of the
+    ``if``, the reason begins with the comment.
 
     Parameters:
         instance: the action instance.
         state: the state.
 
     Returns:
-        A clause, or an empty string if the action is possible. If the action yields nothing although no guard made it
-        return, the clause says so.
+        A clause, or an empty string if the action instance is enabled. If it yields no state although no guard fails,
+        the clause says so.
     """
     watcher = _Watcher(instance.action.function.__code__)
     before = sys.gettrace()
@@ -46,7 +46,7 @@ def why_not(instance: ActionInstance[S], state: S) -> str:
 
 
 class _Watcher:
-    """Follows the lines of one function, and keeps the names and values at the last line."""
+    """Records the lines that a function executes, and the values of its variables at the last line."""
 
     def __init__(self, code: CodeType) -> None:
         self._code = code
@@ -63,7 +63,7 @@ class _Watcher:
         return self._line
 
     def reason(self, function: Callable[..., Any]) -> str:
-        """Return the last condition that decided, or an empty string if the source of the function is not known."""
+        """Return the last condition that made the function return, or an empty string if no such condition is found."""
         found = _guards(function)
         for line in reversed(self._lines):
             if line in found:
@@ -75,10 +75,10 @@ class _Watcher:
 
 @functools.cache
 def _guards(function: Callable[..., Any]) -> dict[int, tuple[ast.expr, bool, str]]:
-    """Return the conditions of a function by the lines at which they decide that the function ends.
+    """Return the conditions of a function that can make it return, as a dict whose keys are line numbers.
 
-    These are the lines of a ``return`` inside an ``if``, and of an ``if`` whose condition is false. For each, whether
-    the condition was false, and the comment on its line.
+    If the line of a ``return`` in an ``if`` is executed, the condition was true. If the line of the ``if`` is the last
+    one, the condition was false. Each value is the condition, whether it was false, and the comment on its line.
     """
     try:
         lines, first = inspect.getsourcelines(function)
@@ -99,7 +99,7 @@ def _guards(function: Callable[..., Any]) -> dict[int, tuple[ast.expr, bool, str
 
 
 def _told(condition: ast.expr, negated: bool, names: dict[str, Any]) -> str:
-    """Return the part of a condition that decided, with its values."""
+    """Return the part of a condition that determined its result, with its values, as text."""
     match condition:
         case ast.BoolOp(op=op, values=parts):
             decides = isinstance(op, ast.Or) != negated
@@ -118,7 +118,7 @@ def _told(condition: ast.expr, negated: bool, names: dict[str, Any]) -> str:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """Return the names, fields, items and calls of a condition, the outermost ones only."""
+    """Return the outermost names, fields and items in a condition."""
     match node:
         case ast.Compare(left=left, comparators=others):
             return [part for each in (left, *others) for part in _parts(each)]

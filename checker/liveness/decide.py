@@ -1,22 +1,22 @@
 """Checks liveness properties on a graph of states, in plain Python that is simple enough to be obviously correct.
 
-A property of behaviours is violated if some fair behaviour violates it. In a finite graph, a behaviour stays in a set
-of states from some time on: those that it visits infinitely often. These are strongly connected, because each of them
-is reached from each other again and again; a single state is such a set too, because nothing has to happen. Conversely,
-in a strongly connected set of states there is a behaviour that visits all its states and takes all its steps infinitely
-often. So the question is whether there is a strongly connected set of states that
+A property of behaviours is violated if some fair behaviour violates it. In a finite graph, every behaviour eventually
+stays in the set of states that it visits infinitely often. This set is strongly connected, because the behaviour
+reaches each of its states from each other state again and again. A single state is also such a set, because a behaviour
+may stop there. Conversely, in every strongly connected set, some behaviour visits all states and takes all steps
+infinitely often. Therefore a property is violated if there is a strongly connected set of states that
 
-- lies in the *region*, the states in which the violation goes on (for ``always_eventually(P)``, the states without P),
-- has a state in which the violation happens again, if that is needed (for ``eventually_always(P)``, a state without P),
+- lies in the *region*, the states in which the violation continues (for ``always_eventually(P)``, states without P),
+- contains a state in which the violation recurs, if this is required (for ``eventually_always(P)``, one without P),
 - satisfies each fairness condition, and
-- is reached from an initial state in a way that makes it a violation (for ``leads_to``, after the left side was true).
+- can be reached from an initial state so that the violation begins (for ``leads_to``, after the left side was true).
 
-Only the maximal sets have to be tried, except for strong fairness: if a strong condition is enabled somewhere in a set
-and no step in the set takes it, then no subset with such a state is fair either, but one without these states may be.
-These states are removed, and the rest is divided into strongly connected sets again. (This decides whether there is a
-run that satisfies a Streett condition.)
+Without strong fairness, only the maximal sets have to be checked. If a strong condition is enabled in some states of a
+set but no step in the set takes it, a subset that contains one of these states is not fair either, but a subset without
+them may be fair. Therefore these states are removed, and the remaining states are divided into strongly connected sets
+again. (This decides whether there is a run that satisfies a Streett condition.)
 
-A state that is open (see `Spec.is_open`) is never part of such a set, since its other steps are not known.
+An open state (see `Spec.is_open`) is never part of such a set, because some of its steps are not known.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 Ways = dict[tuple[int, bool], tuple[int, bool] | None]
-"""The predecessor of each state on a shortest way; see `_ways`."""
+"""The predecessor of each state on a shortest path; see `_ways`."""
 
 
 @attrs.frozen
 class Obligation:
-    """What makes a behaviour violate a property.
+    """The conditions under which a behaviour violates a property.
 
     Attributes:
         starts: the states in which a violation can begin.
-        region: the states in which it goes on. The behaviour does not leave them after its start.
-        again: states of which one must be visited infinitely often, or None.
+        region: the states in which it continues. After the violation has begun, the behaviour stays in these states.
+        again: a set of states, at least one of which must be visited infinitely often, or None if this is not required.
     """
 
     starts: set[int]
@@ -60,10 +60,10 @@ class Obligation:
 
 
 def obligation(graph: StateGraph[S], item: Property) -> Obligation:
-    """Return what makes a behaviour violate a property of behaviours.
+    """Return the conditions under which a behaviour violates a property of behaviours.
 
     Raises:
-        SpecError: the left side of a leads-to property is never true.
+        SpecError: if the left side of a leads-to property is never true.
     """
     spec, everything = graph.spec, set(range(len(graph.states)))
     false = graph.where(lambda state: spec.complaint(item, state) is not None)
@@ -83,21 +83,21 @@ def obligation(graph: StateGraph[S], item: Property) -> Obligation:
 
 
 def never_true(item: Property, premise: Property, bounds: str) -> str:
-    """Return the message about a leads-to property whose left side is never true."""
+    """Return the error message for a leads-to property whose left side is never true."""
     return (
         f"leads to {item.name} says nothing: its left side, {premise.name}, is true in no reachable state with {bounds}"
     )
 
 
 def counterexample(graph: StateGraph[S], item: Property) -> Trace[S] | None:
-    """Return a counterexample to a liveness property, or None if it holds in the states that are not open.
+    """Return a counterexample to a liveness property, or None if there is none. Open states are not searched.
 
     Parameters:
-        graph: all states and steps of the spec.
+        graph: the graph of all states and steps of the spec.
         item: the property.
 
     Raises:
-        SpecError: the left side of a leads-to property is never true.
+        SpecError: if the left side of a leads-to property is never true.
     """
     if item.kind is Kind.RECOVERABLE:
         return _beyond_recovery(graph, item)
@@ -131,10 +131,10 @@ def fair_components(
     """Yield the maximal strongly connected sets of states that satisfy every fairness condition.
 
     Parameters:
-        graph: all states and steps of the spec.
-        inside: the states that the sets consist of.
-        quiet: whether perturbing steps are left out.
-        again: states of which each set must contain one, or None.
+        graph: the graph of all states and steps of the spec.
+        inside: the states that the sets may contain.
+        quiet: whether to ignore perturbing steps.
+        again: a set of states, at least one of which each set must contain, or None if this is not required.
     """
     waiting = [inside]
     while waiting:
@@ -154,7 +154,7 @@ def fair_components(
 
 
 def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condition]:
-    """Return the fairness conditions that steps between states of a component take."""
+    """Return the fairness conditions that are taken by steps between states of a component."""
     taken = set()
     for index in component:
         for instance, target in graph.steps[index]:
@@ -164,7 +164,7 @@ def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condit
 
 
 def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[int] | None) -> list[Need]:
-    """Return what a loop in a component has to do; see `FairSet`."""
+    """Return the conditions that a loop in a component must satisfy; see `FairSet`."""
     needs = [] if again is None else [Need(component & again, ())]
     enabled = {condition for index in component for condition in graph.enabled[index]}
     for condition in sorted(enabled, key=lambda condition: condition.name):
@@ -182,13 +182,13 @@ def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[in
 
 
 def _after(graph: StateGraph[S], component: set[int], quiet: bool, index: int) -> list[int]:
-    """Return the states of a component to which the steps from a state of the component lead."""
+    """Return the next states of a state that are in the same component."""
     steps = graph.steps[index]
     return [target for instance, target in steps if target in component and not (quiet and disturbs(instance))]
 
 
 def _instance(graph: StateGraph[S], before: int, after: int, *, quiet: bool) -> ActionInstance[S]:
-    """Return the first action instance that leads from a state to another, preferably one whose action is fair."""
+    """Return the first action instance that leads from one state to another, preferably one whose action is fair."""
     found = [
         instance for instance, target in graph.steps[before] if target == after and not (quiet and disturbs(instance))
     ]
@@ -196,7 +196,7 @@ def _instance(graph: StateGraph[S], before: int, after: int, *, quiet: bool) -> 
 
 
 def _way(before: Ways, last: tuple[int, bool]) -> list[int]:
-    """Return the states on a shortest way; see `_ways`."""
+    """Return the states on a shortest path; see `_ways`."""
     way: list[int] = []
     at: tuple[int, bool] | None = last
     while at is not None:
@@ -207,7 +207,7 @@ def _way(before: Ways, last: tuple[int, bool]) -> list[int]:
 
 
 def strongly_connected(graph: StateGraph[S], inside: set[int], quiet: bool = False) -> list[set[int]]:
-    """Return the strongly connected components of a part of a graph, without perturbing steps if `quiet` is set."""
+    """Return the strongly connected components of the states `inside`. If `quiet` is set, ignore perturbing steps."""
     import networkx as nx  # it takes a tenth of a second to import
 
     drawn: nx.DiGraph[int] = nx.DiGraph()
@@ -220,11 +220,12 @@ def strongly_connected(graph: StateGraph[S], inside: set[int], quiet: bool = Fal
 
 
 def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
-    """Search for the shortest ways to the states in which a violation goes on.
+    """Find the shortest paths to the states in which a violation continues.
 
     Returns:
-        The predecessor of each state on a shortest way. A state occurs with False if the violation has not begun yet,
-        and with True if it has. Also the states in which it goes on, those with short ways first.
+        Two values. The first is a dict from each state on a shortest path to its predecessor. Each state is paired with
+        False if the violation has not begun yet, and with True if it has. The second is a list of the states in which
+        the violation continues, sorted by the length of the shortest path.
     """
     before: Ways = {(index, False): None for index in graph.initials}
     waiting, order = deque(before), []
@@ -243,7 +244,7 @@ def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
 
 
 def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
-    """Return a shortest trace to a state from which no state that satisfies a property can be reached."""
+    """Return a shortest trace to a state from which no state that satisfies a property can be reached, or None."""
     spec = graph.spec
     back: list[list[int]] = [[] for _ in graph.states]
     for index, steps in enumerate(graph.steps):
@@ -268,6 +269,6 @@ def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
 
 
 def counts(graph: StateGraph[S], seconds: float) -> LivenessCounts:
-    """Return the counts of the graph for the statistics of a run."""
+    """Return the numbers of components and open states of a graph, for the statistics of a run."""
     sizes = [len(component) for component in strongly_connected(graph, set(range(len(graph.states))))]
     return LivenessCounts(len(sizes), max(sizes, default=0), len(graph.open_states), seconds)

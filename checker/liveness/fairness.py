@@ -1,10 +1,10 @@
-"""Fairness conditions: what a fair behaviour must not neglect.
+"""Fairness conditions, which say which actions a fair behaviour must eventually take.
 
 A condition belongs to an action as a whole or to one instance of it. In a behaviour, a condition is *enabled* in a
 state if the action, or the instance, has a step from the state that changes the state. It is *taken* by such a step,
-and by any step between the same two states, as in TLA+: a step is what happens, whatever caused it. A weak condition is
-satisfied unless it is enabled in all states from some time on and taken only finitely often. A strong condition is
-satisfied unless it is enabled infinitely often and taken only finitely often.
+and by any other step between the same two states, as in TLA+, where a step is a pair of states. A weak condition is
+violated if, from some time on, it is enabled in every state but never taken. A strong condition is violated if it is
+enabled infinitely often, but taken only finitely often.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Condition:
     """A fairness condition.
 
     Attributes:
-        name: the action, or the instance, for example ``fetch(follower=1)``.
-        strong: whether the condition is strong. Otherwise, it is weak.
+        name: the name of the action, or the instance as text, for example ``fetch(follower=1)``.
+        strong: whether the condition is strong instead of weak.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Condition:
 
     @property
     def rule(self) -> str:
-        """What neglects the condition, for the end of a sentence that begins with its name."""
+        """How often a neglected condition is enabled, as the end of a sentence that begins with its name."""
         return "is enabled again and again" if self.strong else "is enabled in every state"
 
 
 def condition_of(spec: Spec[S], instance: ActionInstance[S]) -> Condition | None:
-    """Return the fairness condition of a step of an action instance, or None if its action is not fair."""
+    """Return the fairness condition of an action instance, or None if its action is not fair."""
     fair = spec.fair(instance.action)
     if not fair:
         return None
@@ -47,10 +47,10 @@ def condition_of(spec: Spec[S], instance: ActionInstance[S]) -> Condition | None
 
 
 def disturbs(instance: ActionInstance[S]) -> bool:
-    """Return whether a step of an action instance is a perturbation; see `Action.effect`."""
+    """Return whether an action instance perturbs the system; see `Action.effect`."""
     return instance.action.effect == "perturbing"
 
 
 def heals(instance: ActionInstance[S]) -> bool:
-    """Return whether a step of an action instance repairs something; see `Action.effect`."""
+    """Return whether an action instance repairs something; see `Action.effect`."""
     return instance.action.effect == "healing"

@@ -1,4 +1,4 @@
-"""The graph of all reachable states and steps of a spec, for the plain algorithms in `decide`."""
+"""The graph of all reachable states and steps of a spec, which `decide` searches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class StateGraph(Generic[S]):
-    """All reachable states of a spec, with the steps between them that change the state.
+    """The reachable states of a spec, and the steps between different states.
 
     Attributes:
         spec: the spec.
         states: the states, in the order in which a breadth-first search finds them.
         initials: the indices of the initial states.
-        steps: for each state, its steps in the order of the spec: the action instance and the index of the next state.
+        steps: for each state, its steps in the order of the spec's actions. A step is a pair of the action instance and
+            the index of the next state.
         open_states: the indices of the states whose steps are not all known; see `Spec.is_open`.
         enabled: for each state, the fairness conditions that are enabled in it.
     """
@@ -36,7 +37,7 @@ class StateGraph(Generic[S]):
 
     @classmethod
     def of(cls, spec: Spec[S], states: Iterable[S], visit: Callable[[], None] = lambda: None) -> StateGraph[S]:
-        """Build the graph by calling the actions.
+        """Build the state graph of a spec by calling the actions.
 
         Parameters:
             spec: the spec.

@@ -1,8 +1,9 @@
-"""Makes lassos: behaviours that reach a loop by a stem, and then repeat the loop for ever.
+"""Builds lassos. A lasso is a behaviour with a stem, followed by a loop that is repeated for ever.
 
-A lasso is built in a strongly connected set of states that satisfies every fairness condition, so that some loop in it
-does. The loop goes from its first state to the nearest state or step that satisfies a condition, from there to the
-nearest one for another condition, and so on, and then back. It is short, but not always as short as possible.
+The loop of a lasso lies in a strongly connected set of states that satisfies every fairness condition, so the set
+contains a loop that satisfies them too. The loop goes from its first state to the nearest state or step that satisfies
+a condition, then to the nearest one that satisfies another condition, and so on, and then back to its first state. It
+is short, but not always as short as possible.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 import attrs
 
 TRIED = 50
-"""The number of states of each set with which the loop is tried to begin."""
+"""The maximum number of first states of a loop that are tried in each set, in addition to one where it can stop."""
 
 
 @attrs.frozen(eq=False)
 class Need:
-    """What a loop has to do to satisfy a fairness condition, or to violate a property.
+    """A condition that a loop must satisfy: a fairness condition, or a condition for the violation of a property.
+
+    The loop satisfies the condition if it visits one of the states or takes one of the steps.
 
     Attributes:
-        states: the states of which the loop may visit one.
-        steps: the steps of which the loop may take one instead, as pairs of states.
+        states: the states.
+        steps: the steps, as pairs of states.
     """
 
     states: Container[int]
@@ -39,9 +42,9 @@ class FairSet:
     """A strongly connected set of states in which some loop satisfies every fairness condition.
 
     Attributes:
-        first: states of the set with which a loop may begin, those near an initial state first.
-        after: a function that returns the states of the set to which a step leads from a state of the set.
-        needs: what a loop has to do.
+        first: the states where a loop may begin, sorted by their distance from the initial states.
+        after: a function that takes a state of the set, and returns the next states that are also in the set.
+        needs: the conditions that a loop must satisfy.
     """
 
     first: Sequence[int]
@@ -50,15 +53,16 @@ class FairSet:
 
 
 def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> tuple[int, list[int]] | None:
-    """Return the shortest of some lassos.
+    """Return the shortest lasso that is found in some sets of states.
 
     Parameters:
-        sets: the sets of states in which the loops lie.
-        length_of_stem: a function that returns the number of steps from an initial state to the first state of a loop.
+        sets: the sets of states. The loop of the lasso lies in one of them.
+        length_of_stem: a function that takes the first state of a loop, and returns the number of steps to it from an
+            initial state.
 
     Returns:
-        The first state of the loop, and the states of the loop: it begins and ends with this state. If nothing happens
-        in the loop, it contains only this state. None if there are no sets.
+        The first state of the loop, and the list of its states, which begins and ends with this state. If the loop has
+        no steps, the list contains only this state. None if there are no sets.
     """
     best: tuple[int, list[int]] | None = None
     least = -1
@@ -74,14 +78,14 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
 
 
 def _starts(each: FairSet) -> Iterator[int]:
-    """Yield the states with which a loop is tried to begin: the first, and one in which nothing has to happen."""
+    """Yield the states where to try to begin a loop: the first `TRIED`, and one where a loop without steps suffices."""
     yield from itertools.islice(each.first, TRIED)
     rest = (index for index in each.first if all(index in need.states for need in each.needs))
     yield from itertools.islice(rest, 1)
 
 
 def loop_from(start: int, each: FairSet) -> list[int]:
-    """Return the states of a loop that begins and ends with a state, and that does all that is needed."""
+    """Return the states of a loop that begins and ends with the given state, and satisfies all conditions."""
     loop = [start]
     missing = [need for need in each.needs if start not in need.states]
     while missing:

@@ -16,18 +16,18 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 MOST_SEARCHED = 1_000
-"""The maximum number of states that are searched for a state that satisfies a recoverable property."""
+"""The maximum number of states to search for one that satisfies a recoverable property."""
 
 
 @attrs.frozen
 class Neglected:
-    """An action, or an instance of an action, that is enabled in a loop and never taken.
+    """An action, or an instance of an action, that is enabled but never taken in a loop.
 
     Attributes:
-        name: the action, or the instance.
+        name: the name of the action, or the instance as text.
         always: whether it is enabled in every state of the loop.
-        is_still: whether nothing happens in the loop, which is a single state.
-        unfair: whether its fairness does not allow this.
+        is_still: whether the loop consists of a single state.
+        unfair: whether this violates its fairness condition.
     """
 
     name: str
@@ -42,8 +42,10 @@ class Neglected:
 
 
 def neglected(trace: Trace[S]) -> list[Neglected]:
-    """Return what is enabled in the loop of a lasso and never taken in it: actions, or instances of actions of which
-    another instance is taken. Those that fairness does not allow to be neglected are first, and perturbing ones last.
+    """Return the actions and action instances that are enabled but never taken in the loop of a lasso.
+
+    Unless its fairness condition is violated, an instance is included only if another instance of its action is taken.
+    Violations of fairness conditions come first, and perturbing actions come last.
     """
     assert trace.loop is not None
     spec, states = trace.spec, trace.states[trace.loop :]
@@ -78,9 +80,9 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
 
 
 def fault(trace: Trace[S]) -> str | None:
-    """Return why a trace is not a counterexample to the liveness property that it is about, or None if it is one.
+    """Return why a trace is not a counterexample to its liveness property, or None if it is one.
 
-    The steps of the trace are not executed again.
+    The steps of the trace are not checked.
     """
     item = trace.about
     assert item is not None
@@ -118,9 +120,9 @@ def _is_violated(spec: Spec[S], item: Property, trace: Trace[S]) -> bool:
 
 
 def _recovers(spec: Spec[S], item: Property, state: S) -> str | None:
-    """Return a description of a way in which a state can recover, or None if there is none.
+    """Return a sentence that says that a property can be satisfied again after a state, or None.
 
-    The search for a way ends after `MOST_SEARCHED` states, without a way.
+    Return None if the search has found no such path after `MOST_SEARCHED` states.
     """
     found, waiting = {state}, [state]
     for before in waiting:

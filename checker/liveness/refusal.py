@@ -1,4 +1,4 @@
-"""The refusal of liveness properties by engines that do not check them."""
+"""Rejects liveness properties in engines that do not check them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def refuse_liveness(spec: Spec[S], engine: str, instead: str) -> None:
 
     Parameters:
         spec: the spec to search.
-        engine: what cannot check liveness properties.
-        instead: what checks them, for the end of a sentence.
+        engine: the name of the engine that does not check liveness properties.
+        instead: the end of the error message, which names an engine that checks them.
 
     Raises:
-        SpecError: the spec has a liveness property. The message names it.
+        SpecError: if the spec has a liveness property. The message names it.
     """
     for item in spec.liveness:
         raise SpecError(

@@ -108,8 +108,8 @@ def _report(measure: Any) -> dict[str, Any]:
 
 
 def _called(files: Mapping[str, Any], own: list[FunctionType]) -> Iterator[FunctionCoverage]:
-    """Yield the coverage of a spec's functions and of all functions that they called. Incompletely covered functions
-    come first.
+    """Yield the coverage of a spec's functions and of all functions that they called. Functions that are not
+    completely covered come first.
     """
     named = {(Path(f.__code__.co_filename).resolve(), f.__qualname__.replace(".<locals>", "")) for f in own}
     found = []

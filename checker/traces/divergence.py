@@ -24,7 +24,7 @@ class NoPartingYet(LeadlineError):
 
 @attrs.frozen(eq=False)
 class Parting:
-    """The behaviours of two specs under the same sequence of actions.
+    """The behaviours of two specs for the same sequence of actions.
 
     Attributes:
         first: the behaviour of the first spec.
@@ -39,7 +39,7 @@ class Parting:
 
     @property
     def shared(self) -> int:
-        """The length of the common prefix of the two behaviours, in states."""
+        """The number of states in the common prefix of the two behaviours."""
         pairs = zip(self.first.states, self.second.states, strict=False)
         return next((index for index, (one, other) in enumerate(pairs) if one != other), len(self.second))
 

@@ -8,7 +8,7 @@ Values are encoded as follows:
 - A tuple is a `#tup`, a frozenset is a `#set`, a mapping is a `#map`, and an integer is a `#bigint`.
 - Any other value is `#unserializable`.
 
-A lasso has the field ``loop``: the index of the state to which the last state is equal, from which on it repeats.
+A lasso has the field ``loop``, the index of the state where the loop begins. The last state is equal to this state.
 
 ``#meta`` contains the spec with its bounds, the property and, for each state, the action that led to it.
 """
@@ -72,12 +72,12 @@ class TraceFile:
 
     Attributes:
         spec: the name of the spec, or None if the file was not written by leadline.
-        bounds: the bounds of the spec, by name.
+        bounds: the bounds of the spec; a dict from names to values.
         about: the name of the property that the trace violates, or of the witness that it satisfies. None if the file
             does not name a property.
         sentence: the description of the property.
-        states: the states in order. There is at least one.
-        loop: the index of the state from which on a lasso repeats, or None.
+        states: the states in order. There is at least one state.
+        loop: for a lasso, the index of the state where the loop begins, otherwise None.
     """
 
     spec: str | None

@@ -88,7 +88,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """Yield the steps from a state that take an action instance that is not yet in the new trace.
+    """Yield the steps from a state with action instances that are not yet in the new trace.
 
     Parameters:
         spec: the spec.
@@ -111,12 +111,12 @@ def _ends_alike(trace: Trace[S], before: S, after: S) -> bool:
 
 
 def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
-    """Extend each of the given partial reorderings by one step, and return the best result.
+    """Extend each of the given partial reorderings by the same step, and return the best result.
 
     Parameters:
         ways: the partial reorderings to extend.
         part: the part to which the step belongs.
-        number: the index of the step's action instance.
+        number: the index of the action instance of the step.
         successor: the state after the step.
     """
     chosen = min(

@@ -27,9 +27,9 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
         The trace, with the states of the model.
 
     Raises:
-        TraceError: if a state of the model differs from the recorded state, or if the last state no longer violates or
-            satisfies the property. The message names the step and the variable. Also if a lasso's last state is not the
-            state with which its loop begins, or if its loop is not fair; the message then names the neglected action.
+        TraceError: if a state of the model differs from the recorded state, or if the trace no longer violates or
+            satisfies the property. The message names the step and the variable, or states another reason, for example
+            that the loop of a lasso is not fair.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]

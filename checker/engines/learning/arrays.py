@@ -33,7 +33,7 @@ class Part(NamedTuple):
             called.
         unknown: the unknown paths that the loop finds (an output); see `kernel.TREE`.
         rows: for each unknown path, a state with this path, given as the index of the value in each slot (an output).
-            For a step predicate, the states before and after a step.
+            If the path belongs to a step predicate, the states before and after a step.
     """
 
     cursor: Numbers

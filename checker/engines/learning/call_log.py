@@ -21,7 +21,9 @@ NUMBER = np.dtype(np.int32)
 """The type of the integers in the log."""
 
 _FALSE, _TRUE = -1, -2
-"""The integers for the results of a predicate. The result of an action instead begins with its number of steps."""
+"""The integers that encode the results of a predicate. The encoding of an action's result begins with its number of
+steps instead.
+"""
 
 _KEY_BYTES = 60
 """The approximate number of bytes that Python uses for the key of a logged call."""
@@ -34,7 +36,7 @@ class LoggedCall:
     Attributes:
         tree: the index of the decision tree of the action or predicate that was called.
         precision: the precision with which the reads of the call were recorded.
-        slots: the number of slots that states had at the end of the call.
+        slots: the number of slots of a state at the end of the call.
         rows: the state on which the function was called, or the states before and after a step. Each state is given as
             the index of the value in each slot.
         reads: the slots that the call read. The slots of the state after a step are numbered from `SECOND`.

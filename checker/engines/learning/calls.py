@@ -51,8 +51,8 @@ class NotRecorded(Exception):
 
     Attributes:
         tree: the index of the decision tree of the action instance, the predicate or the distance.
-        name: the name of the action instance, the predicate or the distance, for error messages. It is empty if the
-            next attempt at the search cannot fail in the same way.
+        name: the name of the action instance, the predicate or the distance, for error messages. It is empty if this
+            error cannot occur again in the next attempt at the search.
     """
 
     def __init__(self, tree: int, name: str = "") -> None:
@@ -68,7 +68,7 @@ class Call:
         reads: the slots that the call read, each with the index of its value, in the order in which they were read.
             The slots of the state after a step are numbered from `SECOND`.
         copied: the slots whose values the call copied to a next state without reading them.
-        enumerated: the paths of the sets and bags over which the call iterated. The call has read all of their members.
+        enumerated: the paths of the sets and bags over which the call iterated, so that it has read all members.
         constructs: code in loops over collections that the analysis does not support. Because of this code, members
             count as read even if the call did not need them.
         gave: the result. For an action, the changes that each step makes. For a predicate, whether the state or step
@@ -116,7 +116,7 @@ class Caller(Generic[S]):
             their trees. If the spec defines `Spec.within`, the last state predicate is true where `Spec.within` is
             false.
         precision: for each tree, the precision with which its calls are recorded.
-        lowered_by: for each tree, the code that lowers the precision, or None if the precision is not lowered.
+        lowered_by: for each tree, the code because of which the precision was lowered, or None if it was not lowered.
         told_apart: for each tree, the types whose equal values the function may distinguish by identity.
         purity: the purity checks.
         tuning: internal sizes and limits.
@@ -182,7 +182,7 @@ class Caller(Generic[S]):
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Store the objects in these states for reuse, if a function may distinguish objects by identity."""
+        """Store the objects in some states for reuse, if a function may distinguish objects by identity."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
@@ -317,7 +317,7 @@ class Caller(Generic[S]):
         return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Return the result of `_given_by`. Some calls are repeated to check that the function is pure."""
+        """Call `_given_by` and return its result. Some calls are repeated to check that the function is pure."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
             what = "values" if tree == self.distance_tree else "verdicts"
@@ -325,8 +325,7 @@ class Caller(Generic[S]):
         return gave
 
     def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
-        """Return a construct with a known location. If its location is unknown, use the location of the called
-        function.
+        """Return a construct. If its location in the code is unknown, use the location of the called function.
 
         Parameters:
             tree: the index of the decision tree of the called function.
@@ -361,7 +360,7 @@ class Caller(Generic[S]):
         return f"{item.kind.value} {item.name}"
 
     def _is_made_again(self, tree: int) -> bool:
-        """Count a call. Return whether to repeat the call on an equal state that consists of different objects."""
+        """Count a call. Return whether to repeat it on an equal state that consists of different objects."""
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1

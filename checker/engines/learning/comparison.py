@@ -163,7 +163,7 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Group by state the flat indices of an array of shape (states, trees).
+    """Group the flat indices of an array of shape (states, trees) by state.
 
     Returns:
         Pairs of the index of a state and the indices of its trees.

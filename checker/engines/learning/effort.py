@@ -11,7 +11,7 @@ from __future__ import annotations
 from leadline.checker.settings import Tuning
 
 SELDOM = 60
-"""The number of states that must be found before another call to the same function is recorded."""
+"""The number of further states that must be found before another call to the same function is recorded."""
 
 RETURN = 10
 """The number of calls that a function's decision tree must save before another call to this function is recorded."""

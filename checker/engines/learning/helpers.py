@@ -43,7 +43,7 @@ S = TypeVar("S")
 
 
 class Request(NamedTuple):
-    """A request that a helper process call some functions of the spec.
+    """A request to a helper process to call functions of the spec.
 
     Attributes:
         precision: for each decision tree, the precision with which to record calls; see `Caller`.
@@ -64,7 +64,7 @@ class Helper:
 
     Attributes:
         pipe: the search process's end of the pipe to the helper.
-        has_gone: whether the helper process has ended unexpectedly.
+        has_gone: whether the helper process has ended before it was told to.
     """
 
     def __init__(self, caller: Caller[Any], others: Sequence[Connection]) -> None:
@@ -85,7 +85,7 @@ class Helper:
         return self._process.pid or 0
 
     def ask(self, jobs: list[Job]) -> None:
-        """Send calls to the helper process, which makes them."""
+        """Send calls to the helper process. Receive their results with `answers`."""
         try:
             self.pipe.send(Request(self._caller.precision, jobs))
         except OSError:

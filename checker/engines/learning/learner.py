@@ -63,10 +63,10 @@ class Learner(Generic[S]):
         self._index: EnabledIndex | None = None
 
     def learn(self, asked: Sequence[tuple[Job, int]], states: int) -> int:
-        """Make only the calls whose results are likely to be reused, and store these results in the tables.
+        """Make the calls whose results are likely to be reused, and store their results in the tables.
 
         Parameters:
-            asked: the calls, each with the number of states that need its result.
+            asked: the possible calls, each with the number of states that need its result.
             states: the number of states found so far.
 
         Returns:

@@ -55,7 +55,7 @@ ALL_BITS = np.uint64(2**64 - 1)
 
 @attrs.frozen
 class Numbers:
-    """The values and members of a saved search, which determine the indices of values.
+    """The values and members of a saved search, in the order of their indices.
 
     `NO_VALUE` stands for a value or member that no saved state contains.
 
@@ -86,8 +86,8 @@ class TransitionTables(Generic[S]):
         spec: the spec.
         states: states to be converted to `rows`, such as the initial states.
         adjustments: the adjustments for this attempt at the search.
-        saved: the values of a saved search, in the order of their indices. None to assign indices in the order in which
-            values are found.
+        saved: the values of a saved search, in the order of their indices. If it is None, values get their indices in
+            the order in which they are found.
         purity: the purity checks that all attempts at the search share, or None for the first attempt.
         tuning: internal sizes and limits.
         with_distance: whether the spec's distance is called.
@@ -103,7 +103,7 @@ class TransitionTables(Generic[S]):
         leaf_start, leaf_count: for each leaf in the tree of an action instance, its first outcome and its number of
             outcomes.
         distances: for each leaf of the distance's tree, the distance.
-        keep, put: for each outcome and each word of a packed state, the bits to keep and the bits to set.
+        keep, put: for each outcome and each word of a packed state, the mask of the bits to keep, and the bits to set.
         slots_read: for each predicate, the slots that it has read in any call. The slots of the state after a step are
             numbered from `SECOND`.
         reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
@@ -182,7 +182,7 @@ class TransitionTables(Generic[S]):
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects + log
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
-        """Return the statistics on learning, which reports show.
+        """Return the statistics on learning, for reports.
 
         Parameters:
             expanded: the number of states expanded.

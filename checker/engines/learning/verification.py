@@ -224,7 +224,7 @@ class Verification(Generic[S]):
         self._spent += time.thread_time() - began
 
     def _due(self) -> int:
-        """Return the number of mandatory checks that are still to be made, or 0 if `Tuning.verify` is set."""
+        """Return the number of mandatory checks that have not been made yet, or 0 if `Tuning.verify` is set."""
         if self._share is not None:
             return 0
         wanted = self._uses if self._uses <= EVERY else EVERY * (1 + math.log(self._uses / EVERY))

@@ -1,6 +1,6 @@
 """The arrays that the compiled loop of a random search reads and writes, as named tuples.
 
-A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. Evidence
+A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. A finding
 for a property is a state or step that violates the property or, if the property is a witness, satisfies it. An action
 instance is identified by its index, which is also the index of its decision tree.
 
@@ -27,8 +27,8 @@ ARRIVED, AT_REST, ENDED, FINISHED = range(4)
 
 - `ARRIVED`: its state must be checked.
 - `AT_REST`: its state has been checked, and its next step must be chosen.
-- `ENDED`: its walk has ended, and the evidence that it found must be collected before it begins another walk.
-- `FINISHED`: it has no more walks to take, or it has expanded its state.
+- `ENDED`: its walk has ended, and its findings must be collected before it begins another walk.
+- `FINISHED`: there are no more walks for it to take, or it has expanded its state.
 """
 
 DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
@@ -40,7 +40,7 @@ WANTS = 64
 
 STEPS, BEGUN, EXPANDED, LOOKED, FILLED, COUNTERS = range(6)
 """The indices of the counters in `Sample.counters`. `STEPS` counts steps taken, `BEGUN` walks begun, `EXPANDED` states
-expanded, `LOOKED` next states checked, and `FILLED` states added to the sample. `COUNTERS` is the number of
+expanded, `LOOKED` next states checked, and `FILLED` visited states recorded. `COUNTERS` is the number of
 counters."""
 
 CHILDREN = 2**11
@@ -84,24 +84,22 @@ class Walkers(NamedTuple):
         values: the walker's state, given as the index of the value in each slot.
         after: the state after the step that is being checked, also given as the index of the value in each slot.
         hashes: the hash of the walker's state.
-        walk: the index of the current walk. For a walker that expands states, its index among the walkers that expand
-            states.
+        walk: the index of the current walk. For a walker that expands states, its own index among such walkers.
         step: the number of steps from an initial state to the walker's state.
         phase: see `ARRIVED`.
         left: the number of steps that the walker has yet to take in this round. Expanding a state counts as one step.
-        calm: the set of predicates that are not evaluated on a step unless it changes a slot that they have read.
+        calm: the set of predicates that are evaluated on a step only if it changes a slot that they have read.
         parked: whether the walker is waiting for the results of calls.
-        fresh: whether the entries of the walker in `Answers` belong to its current state.
-        wanted: the number of unknown paths for which the walker is waiting.
-        wants: for each of these paths, five numbers: the index of the decision tree; the last known node of the path;
-            the index of the value that the state has in the slot of this node; the index of the outcome whose result is
-            the predicate's argument, or -1 if the function is called on the walker's state; and the hash of the state
-            on which the function is called. If the function is called on a step, this is the hash of the state after
-            the step.
-        seen: for each predicate, the number of steps of the walk up to the first evidence for its property, or -1 if
-            the walk has not found any.
-        last_tree: for each predicate, the index of the action instance that leads to this evidence if the walk checked
-            the step without taking it, and otherwise -1.
+        fresh: whether the results of calls that are stored for the walker in `Answers` are for its current state.
+        wanted: the number of unknown paths of the walker. It waits until they are known.
+        wants: for each unknown path, five numbers: the index of the decision tree; the last known node of the path; the
+            index of the state's value in the slot of this node; the index of the outcome of the step that is being
+            checked, or -1 if the function is called on the walker's state; and the hash of the state on
+            which the function is called, or of the state after the step.
+        seen: for each predicate, the number of steps from an initial state to the first finding for its property, or -1
+            if there is none yet.
+        last_tree: for each predicate, the index of the action instance that leads to this finding if the walker checked
+            the step without taking it, otherwise -1.
         last_hash: for each predicate, the hash of the state after the step in `last_tree`.
         by: the index of the action instance that led to the walker's state, or -1 for an initial state.
         trees: the index of the action instance of each step of the walk. Walkers that expand states have no entry.
@@ -136,7 +134,7 @@ class Answers(NamedTuple):
     """The results of calls that are stored for a single walker instead of in the decision trees.
 
     Attributes:
-        begins: for each walker, the index of its first answer. The last entry is the number of answers.
+        begins: for each walker, the index of its first answer; followed by the number of all answers.
         trees: for each answer, the index of the called function's decision tree.
         contents: for each answer, the hash of the state on which the function was called. For a call on a step, this is
             the hash of the state after the step.
@@ -153,7 +151,7 @@ class Answers(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The counts of some walkers, and the states that they visited and that may be added to the `StateSample`.
+    """The counts of some walkers, and the states that they visited, from which a `StateSample` is built.
 
     Attributes:
         counters: see `STEPS`.
@@ -166,10 +164,10 @@ class Sample(NamedTuple):
             columns.
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
-        ends: the number of walks that ended, by reason and number of steps.
+        ends: for each reason and each number of steps, the number of walks that ended.
         seen: a hash table of the mixed hashes of recently sampled states.
-        seen_order: for each entry of `seen`, a number that combines the depth and the action instance of the state. A
-            state that is visited again is sampled again only if this number is smaller.
+        seen_order: for each entry of `seen`, a number that combines the depth and the action instance of the state. If
+            the state is visited again, it is recorded again only if this number is smaller.
     """
 
     counters: Numbers
@@ -217,7 +215,8 @@ class Scratch(NamedTuple):
     A candidate is a step from the current state of a walker that changes this state.
 
     Attributes:
-        left: the set of action instances that may be enabled in the current state.
+        left: the set of action instances that may be enabled in the current state. Those that turn out not to be
+            enabled are removed.
         touched: the set of predicates that have read a slot that the current step changes.
         outcomes: for each candidate, the index of its outcome.
         trees: for each candidate, the index of its action instance.

@@ -71,8 +71,8 @@ class StateSample:
 
     @property
     def scale(self) -> float:
-        """The estimated number of distinct states for each state in the sample; 1 if all distinct states are in the
-        sample.
+        """The estimated number of distinct states divided by the number of states in the sample. It is 1 if the sample
+        contains all distinct states.
         """
         return 1.0 if self.is_exact else 2**64 / self.limit
 
@@ -84,7 +84,7 @@ class StateSample:
         return self.scaled(len(self.hashes) - (not self.is_exact))
 
     def scaled(self, count: int) -> int:
-        """Scale the number of some states in the sample to all distinct states.
+        """Estimate a number of distinct states from the corresponding number of states in the sample.
 
         Parameters:
             count: a number of states in the sample, for example those to which one action leads.

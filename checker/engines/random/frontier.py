@@ -132,7 +132,7 @@ class Frontier:
         tuning: contains the sizes of the frontier and of the table of found states.
 
     Attributes:
-        given_up: the number of states that were dropped because the frontier was full.
+        given_up: the number of states that were removed without being expanded, because the frontier was full.
     """
 
     def __init__(self, seed: int, slots: int, tuning: Tuning = DEFAULT) -> None:

@@ -48,7 +48,7 @@ from leadline.checker.observing.step_slots import SECOND
 
 @njit(inline="always")
 def mixed(number):
-    """Return a pseudorandom number from 0 to 2 ** 64 - 1 that is determined by a given number.
+    """Return a pseudorandom number from 0 to 2 ** 64 - 1 that depends only on the given number.
 
     This is the finalizer of SplitMix64.
     """
@@ -147,7 +147,7 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
 
 @njit()
 def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
-    """Add an unknown path to the paths for which a walker is waiting. If there are already `WANTS` paths, do nothing.
+    """Add an unknown path to `wants`, unless there are already `WANTS` paths. The walker waits until they are known.
 
     Parameters:
         pool: see `Forest`.
@@ -176,7 +176,7 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
 def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
     """Return the result of a predicate on a state or step, or 0 if the result is unknown.
 
-    If the result is unknown, its path is added to the paths for which the walker is waiting.
+    If the result is unknown, its path is added to `Walkers.wants`.
 
     Parameters:
         tree, content, outcome, before, after: see `_want`.
@@ -199,7 +199,7 @@ def _shown(learned, answers, walkers, walker, tree, content, outcome, before, af
 
 @njit()
 def _begin(plan, walkers, walker, own):
-    """Begin the walk with the index `Walkers.walk`: place the walker on a random state where walks may begin."""
+    """Begin the walk with the index `Walkers.walk` at a randomly chosen initial state or state of the frontier."""
     numbers = plan.numbers
     if walkers.walk[walker] >= numbers[WALKS]:
         walkers.phase[walker] = FINISHED
@@ -231,15 +231,15 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Store a violation of a property, or a state or step that satisfies a witness. Only the first one of a walk is
-    stored.
+    """Store the violation of a property, or the state or step that satisfies a witness. Only the first one of each walk
+    is stored.
 
     If there are several after the same number of steps and for the same action instance, the one with the smallest hash
     is stored.
 
     Parameters:
         predicate: the position of the property in the arrays of `Walkers`.
-        step: the number of steps of the walk up to the state or step.
+        step: the number of steps from an initial state to the state or step.
         tree: the action instance of the last step if the walk only checks this step without taking it, and otherwise
             -1.
         content: the hash of the state after this step. It is ignored if `tree` is -1.
@@ -326,8 +326,8 @@ def _note(plan, walkers, walker, degree, own, sample):
 
 @njit()
 def _end(plan, walkers, walker, reason, own, sample):
-    """End a walk. If the walk has found a violation or satisfied a witness, the walker stops until this is collected.
-    Otherwise, it begins a new walk.
+    """End a walk. If the walk has found a violation or satisfied a witness, the walker stops until the finding is
+    collected. Otherwise, it begins a new walk.
 
     Parameters:
         reason: the reason why the walk ended; see `DEAD_END`.

@@ -44,9 +44,9 @@ IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
 """The settings of the exhaustive searches. With these settings, a search finds the same traces in every process."""
 
 FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
-"""The bounds of the maximum number of states that the exhaustive search from the initial states may find. Within these
-bounds, the maximum is the number of steps of the random search, where each expanded state counts as a step. Unlike a
-time limit, a limit on the number of states makes the results reproducible."""
+"""The lower and upper bound for the limit on the states that the exhaustive search from the initial states finds.
+Within these bounds, the limit is the number of steps of the random search, where each expanded state counts as a step.
+Unlike a time limit, a limit on the number of states makes the results reproducible."""
 
 MOST_ALONG = 50_000
 """The maximum number of states that all exhaustive searches from the states along counterexamples may find together."""
@@ -153,7 +153,7 @@ class _Shortening:
 
     @property
     def _left(self) -> float | None:
-        """The remaining time in seconds, or None if there is no time limit."""
+        """The time in seconds that remains for the shortening, or None if there is no time limit."""
         return None if self._seconds is None else self._seconds - (time.monotonic() - self._began)
 
     @property

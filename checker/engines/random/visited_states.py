@@ -20,7 +20,7 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Choice = tuple[ActionInstance[Any], int]
-"""An action instance, and the index of one of its next states. An index that is too large selects the last next
+"""An action instance, and the index of one of its next states. If the index is too large, it selects the last next
 state."""
 
 
@@ -30,7 +30,7 @@ class Steps(Generic[S]):
 
     Attributes:
         enabled: maps each enabled action instance to its next states.
-        moves: the same as `enabled` without the steps that lead back to the state itself.
+        moves: the same dict as `enabled`, without the steps that lead back to the state itself.
         idle: the action instances with a step that leads back to the state itself (a stuttering step).
     """
 

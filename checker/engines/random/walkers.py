@@ -7,8 +7,8 @@ states of each state that they visit.
 
 The search proceeds in rounds. In each round, the threads move the walkers independently of each other. At the end of
 the round, the search collects the counts of all walkers, the violations that they found, and the states and steps that
-satisfy a witness. Therefore the moves of a walker depend on the seed and on the state at the beginning of the round,
-but not on the number of threads.
+satisfy a witness. Therefore the moves of a walker depend on the seed and on the results of earlier rounds, but not on
+the number of threads.
 
 On each visited state and each step, the search evaluates every invariant that is not yet violated and every witness
 that is not yet satisfied. It confirms each counterexample by calling the spec's functions. The frontier determines only
@@ -54,7 +54,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 WALKERS = 512
-"""The maximum number of walkers that take random walks, while other walkers expand states."""
+"""The maximum number of walkers that take random walks if other walkers expand states."""
 
 PLACES = 2**22
 """The maximum number of steps that all current walks together store in memory. If walks are long, there are fewer
@@ -111,7 +111,7 @@ class Walks(Generic[S]):
         enabled: for each action instance, the number of visited states in which it was enabled.
         ends: the number of walks that ended, by reason (see `arrays.DEAD_END`) and number of steps.
         steps: the number of steps taken, plus the number of states expanded.
-        begun: the number of walks begun.
+        begun: the number of walks that have begun.
         expanded: the number of states expanded.
     """
 
@@ -356,8 +356,8 @@ class Walks(Generic[S]):
         self._look_at_sample()
 
     def _adjusting(self, do: Callable[[], T]) -> T:
-        """Call a function and return its result. If it raises one of `CHANGES`, change the adjustments and call it
-        again.
+        """Call a function and return its result. If the function raises one of `CHANGES`, change the adjustments and
+        call it again.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
