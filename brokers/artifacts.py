@@ -36,8 +36,8 @@ def class_path(release: BrokerRelease) -> tuple[Path, ...]:
     """Return the jars of a release, and download them if the cache does not have them.
 
     Raises:
-        BrokerError: the repository cannot be reached or does not have the release, the package `jgo` is not installed,
-            or the cache cannot be written.
+        BrokerError: if the repository cannot be reached or does not have the release, the package `jgo` is not
+            installed, or the cache cannot be written.
     """
     return _jars(f"Kafka {release.number}", release.number, partial(_of_release, release))
 
@@ -160,7 +160,7 @@ def _check(jar: Path) -> None:
     """Read a jar completely, and compare its checksums.
 
     Raises:
-        BrokerError: the jar is damaged.
+        BrokerError: if the jar is damaged.
     """
     try:
         with zipfile.ZipFile(jar) as archive:

@@ -72,7 +72,7 @@ class Cluster:
             All remaining features have the default level of the release.
 
     Raises:
-        BrokerError: the system is not Linux, or Java does not accept the name of the folder.
+        BrokerError: if the system is not Linux, or Java does not accept the name of the folder.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Cluster:
             nodes: the processes, all by default. ZooKeeper or the controller is started before the brokers.
 
         Raises:
-            BrokerError: a process does not start; the message says why.
+            BrokerError: if a process does not start; the message says why.
         """
         wanted = self.nodes if nodes is None else nodes
         for node in sorted(wanted, key=lambda node: isinstance(node, int)):
@@ -146,7 +146,7 @@ class Cluster:
             wait: whether to wait until it is ready.
 
         Raises:
-            BrokerError: the broker does not start; the message says why.
+            BrokerError: if the broker does not start; the message says why.
         """
         self._spawn(broker)
         if wait:
@@ -156,7 +156,7 @@ class Cluster:
         """Wait until a process that was started is ready.
 
         Raises:
-            BrokerError: it does not get ready; the message says why.
+            BrokerError: if it does not get ready; the message says why.
         """
         process, port = self._process(node), self.ports.real[node]
         ready = [] if node == "zookeeper" else [_STARTED]
@@ -172,7 +172,7 @@ class Cluster:
         """Shut down a process with SIGTERM. For a broker, this is a controlled shutdown.
 
         Raises:
-            BrokerError: the process still runs after the given number of seconds.
+            BrokerError: if the process still runs after the given number of seconds.
         """
         if not self._process(node).stop(seconds):
             raise BrokerError(f"{self._name(node)} did not shut down within {seconds:.0f} seconds")
@@ -183,7 +183,7 @@ class Cluster:
         The broker must be running. It is shut down, started again, and shut down again.
 
         Raises:
-            BrokerError: the broker does not start or shut down, or the archive was not written.
+            BrokerError: if the broker does not start or shut down, or the archive was not written.
         """
         java = java_for(self.release)
         archive = class_archive(self.release, java)
@@ -215,7 +215,7 @@ class Cluster:
         """Truncate a log of a killed broker, as a power loss does. See `leadline.brokers.power_loss.cut_log`.
 
         Raises:
-            BrokerError: the broker is running, or a power loss cannot truncate the log at this offset.
+            BrokerError: if the broker is running, or a power loss cannot truncate the log at this offset.
         """
         if self.pid(broker) is not None:
             raise BrokerError(f"{self._name(broker)} is running: kill it before truncating its log")
@@ -253,7 +253,7 @@ class Cluster:
         """Return the content of the metadata log on the KRaft controller's disk.
 
         Raises:
-            BrokerError: the release runs with ZooKeeper, or the log cannot be read.
+            BrokerError: if the release runs with ZooKeeper, or the log cannot be read.
         """
         if not self.release.kraft:
             raise BrokerError(f"Kafka {self.release.name} has no metadata log: its controller uses ZooKeeper")

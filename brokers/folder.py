@@ -18,7 +18,7 @@ def run_folder(keep: Path | None) -> Iterator[Path]:
         keep: the folder, which is created if it does not exist and is kept; or None for a temporary one.
 
     Raises:
-        BrokerError: the folder is not empty, or cannot be created.
+        BrokerError: if the folder is not empty, or cannot be created.
     """
     if keep is None:
         with private_folder() as temporary:

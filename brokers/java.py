@@ -34,7 +34,7 @@ def java_for(release: BrokerRelease) -> Java:
     """Return the first Java installation on this machine that supports a release. Nothing is downloaded.
 
     Raises:
-        BrokerError: there is no Java installation that supports the release.
+        BrokerError: if there is no Java installation that supports the release.
     """
     unsuitable = []
     for java in installed():

@@ -52,7 +52,7 @@ def free_ports(nodes: Iterable[Node]) -> dict[Node, int]:
     broker while the broker is down.
 
     Raises:
-        BrokerError: there are not enough free ports.
+        BrokerError: if there are not enough free ports.
     """
     highest = int(_EPHEMERAL.read_text().split()[0]) if _EPHEMERAL.exists() else 32_768
     chosen: dict[Node, int] = {}

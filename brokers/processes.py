@@ -37,7 +37,7 @@ class OwnedProcess:
         folder: the working directory.
 
     Raises:
-        BrokerError: the process cannot be started.
+        BrokerError: if the process cannot be started.
     """
 
     def __init__(self, name: str, command: Sequence[str], log: Path, folder: Path) -> None:
@@ -102,7 +102,7 @@ class OwnedProcess:
         """Wait until a condition is true.
 
         Raises:
-            BrokerError: the process ended first, or the condition was false for the given number of seconds.
+            BrokerError: if the process ended first, or the condition was false for the given number of seconds.
         """
         end = time.monotonic() + seconds
         while not is_done():

@@ -76,7 +76,7 @@ def broker_release(name: str) -> BrokerRelease:
             name of a spec such as ``kafka/3.6.2-zk``.
 
     Raises:
-        BrokerError: the release does not exist, or the name contains changed rules.
+        BrokerError: if the release does not exist, or the name contains changed rules.
     """
     short = name.removeprefix(_SPECS)
     column = column_of(_SPECS + short) if "+" not in short else None

@@ -322,7 +322,7 @@ def find(reference: str) -> Spec[Any] | None:
         The spec, or None if no spec has the name or alias.
 
     Raises:
-        SpecError: a rule or value does not exist, or the spec has no rules that can be changed.
+        SpecError: if a rule or value does not exist, or the spec has no rules that can be changed.
     """
     name = reference.partition("+")[0]
     transactional = txn_releases.column_of(reference)

@@ -338,7 +338,7 @@ def read_matrix(path: Path) -> Matrix:
         path: a file with ``specs``, ``[[configurations]]``, and optionally ``bounds``, ``properties``, ``max_states``.
 
     Raises:
-        LeadlineError: the file cannot be read or is invalid.
+        LeadlineError: if the file cannot be read or is invalid.
     """
     try:
         content = tomllib.loads(file_text(path))

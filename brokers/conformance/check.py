@@ -35,7 +35,7 @@ def check(read: PartitionRecording, column: Column, limits: Limits | None = None
     """Return whether a recording of a partition is a behaviour of the spec of a release.
 
     Raises:
-        NotFollowed: the recording has something that cannot be followed.
+        NotFollowed: if the recording has something that cannot be followed.
     """
     with expecting_the_format(read.path):
         events = Events(read, column)

@@ -96,7 +96,7 @@ class Events:
         column: the release whose rules are followed.
 
     Raises:
-        NotFollowed: the recording has something that cannot be followed.
+        NotFollowed: if the recording has something that cannot be followed.
     """
 
     def __init__(self, read: PartitionRecording, column: Column) -> None:

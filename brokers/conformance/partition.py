@@ -232,8 +232,8 @@ def read_partition(recording: Recording, topic: str, partition: int) -> Partitio
     """Return what a recording says of one partition.
 
     Raises:
-        NotFollowed: the recording does not have the creation of the partition.
-        RecordingError: the file is not a complete recording.
+        NotFollowed: if the recording does not have the creation of the partition.
+        RecordingError: if the file is not a complete recording.
     """
     frames: list[Seen] = []
     events: list[Body] = []

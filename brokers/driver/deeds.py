@@ -71,7 +71,7 @@ class Deeds:
             limit: how long each may take, in seconds.
 
         Raises:
-            NotMade: a deed had no effect in time.
+            NotMade: if a deed had no effect in time.
         """
         for deed in step.wire.does:
             self._deeds[deed](step, limit)
@@ -85,8 +85,8 @@ class Deeds:
         """Start a broker after the last step.
 
         Raises:
-            BrokerError: it does not start.
-            NotMade: the session of the killed broker cannot be ended.
+            BrokerError: if it does not start.
+            NotMade: if the session of the killed broker cannot be ended.
         """
         if broker in self._sessions.open:
             self._did.append(self._sessions.end(broker))

@@ -62,7 +62,7 @@ class Observer:
         """Return the last decision of the controller.
 
         Raises:
-            BrokerError: it cannot be read.
+            BrokerError: if it cannot be read.
         """
         if self._stage.release.kraft:
             state = self._stage.cluster.controller_state(TOPIC, PARTITION)

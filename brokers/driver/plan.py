@@ -147,7 +147,7 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
             that this spec does not allow.
 
     Raises:
-        Unmakeable: a step cannot be made from outside. The message names the step and the reason.
+        Unmakeable: if a step cannot be made from outside. The message names the step and the reason.
     """
     schedule = schedule_of(trace, controller)
     followed, refused, departs = schedule, None, None
@@ -191,7 +191,7 @@ def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ..
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: there is no such order. The message names the first election that differs in most orders.
+        Unmakeable: if there is no such order. The message names the first election that differs in most orders.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
     worst: PlannedStep | None = None

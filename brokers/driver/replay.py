@@ -169,7 +169,7 @@ def replay(
         recording: gets all frames, or None.
 
     Raises:
-        BrokerError: the brokers cannot be started.
+        BrokerError: if the brokers cannot be started.
     """
     began, listener = time.monotonic(), listener or Listener()
     listener.starting(release)

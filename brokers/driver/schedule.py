@@ -53,7 +53,7 @@ def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
         it ends with the same logs.
 
     Raises:
-        Unmakeable: real brokers cannot execute a step. The message names the step and the reason.
+        Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
     """
     left = _MOST_CHANGES
     while (conflict := next(_conflicts(trace, controller), None)) is not None:

@@ -42,7 +42,7 @@ class Sessions:
         asks for it, in the same way as one whose session has timed out (ReplicationControlManager.handleBrokerFenced).
 
         Raises:
-            NotMade: the broker has sent no heartbeat yet.
+            NotMade: if the broker has sent no heartbeat yet.
         """
         self.open.discard(broker)
         if self._stage.release.kraft:

@@ -123,7 +123,7 @@ class Stage:
         """Start the cluster, create the topic, and hold its replication in the first state of the model.
 
         Raises:
-            BrokerError: a process does not start, or the topic cannot be created or replicated.
+            BrokerError: if a process does not start, or the topic cannot be created or replicated.
         """
         if self.release.kraft:
             self.cluster.start()

@@ -24,7 +24,7 @@ def until(found: Callable[[], T | None], limit: float, what: str) -> T:
         what: why the step is not made otherwise.
 
     Raises:
-        NotMade: the function returned nothing in time.
+        NotMade: if the function returned nothing in time.
     """
     end = time.monotonic() + limit
     while True:

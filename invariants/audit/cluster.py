@@ -121,7 +121,7 @@ def audit(
         The result. If the audit is interrupted, this is an incomplete result with the findings so far.
 
     Raises:
-        LeadlineError: a path contains no data directory, or cannot be read.
+        LeadlineError: if a path contains no data directory, or cannot be read.
     """
     clusters = clusters_in(files, given, stopped=stopped)
     tasks = [task for cluster in clusters for task in tasks_of(cluster)]
@@ -146,7 +146,7 @@ def compare(
         parameters.
 
     Raises:
-        LeadlineError: a path contains no data directory, or cannot be read, or a copy contains several clusters.
+        LeadlineError: if a path contains no data directory, or cannot be read, or a copy contains several clusters.
     """
     earlier, later = (clusters_in(files, given, stopped=stopped) for given in (before, after))
     for given, clusters in ((before, earlier), (after, later)):

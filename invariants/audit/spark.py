@@ -75,7 +75,7 @@ def audit_on_spark(
         verbose: whether to show the log and progress bar of Spark.
 
     Raises:
-        LeadlineError: pyspark or Java is missing, URIs and paths are mixed, or a path contains no data directory.
+        LeadlineError: if pyspark or Java is missing, URIs and paths are mixed, or a path contains no data directory.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise LeadlineError("the spark engine needs pyspark: run pip install 'leadline[spark]'")

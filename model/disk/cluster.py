@@ -290,7 +290,7 @@ def survey(files: Files, path: str) -> Survey:
     """Read a data directory, and the data that shows to which cluster it belongs.
 
     Raises:
-        Unreadable: the directory cannot be listed.
+        Unreadable: if the directory cannot be listed.
     """
     directory = read_data_directory(files, path)
     return Survey(directory, _metadata_log(files, directory), _topic_ids(files, directory))

@@ -261,7 +261,7 @@ def snapshots(files: Files, directory: LogDirectory) -> list[tuple[int, str]]:
     """Return the end offset and the path of each snapshot of a metadata log, sorted by offset.
 
     Raises:
-        Unreadable: the directory cannot be listed.
+        Unreadable: if the directory cannot be listed.
     """
     return sorted(
         (int(found[1]), f"{directory.path}/{entry.name}")

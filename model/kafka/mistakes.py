@@ -622,6 +622,6 @@ def mistake(name: str) -> Mistake:
     """Return the mistake with the given name.
 
     Raises:
-        KeyError: no mistake has the name.
+        KeyError: if no mistake has the name.
     """
     return _BY_NAME[name]

@@ -54,7 +54,7 @@ class Rule:
         """Return the value with the given name.
 
         Raises:
-            SpecError: the rule has no such value. The message suggests the most similar name.
+            SpecError: if the rule has no such value. The message suggests the most similar name.
         """
         for value in self.values:
             if value.name == name:
@@ -686,7 +686,7 @@ def rule_of(name: str) -> Rule:
     """Return the rule with the given name.
 
     Raises:
-        SpecError: there is no rule with the name. The message suggests the most similar name.
+        SpecError: if there is no rule with the name. The message suggests the most similar name.
     """
     if name not in _BY_NAME:
         raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists all rules)")
@@ -726,7 +726,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
         values: the name of the value of each rule, by the name of the rule.
 
     Raises:
-        SpecError: a rule or value does not exist, or a rule has no value.
+        SpecError: if a rule or value does not exist, or a rule has no value.
     """
     sets: dict[str, Any] = dict(_SAME_IN_ALL)
     for given in values:

@@ -162,7 +162,7 @@ def on_the_wire(action: str, controller: str, protocol: Protocol) -> OnTheWire:
             controller.
 
     Raises:
-        KeyError: there is no such action.
+        KeyError: if there is no such action.
     """
     known = ON_THE_WIRE[action]
     found = known if isinstance(known, OnTheWire) else known[controller]

@@ -63,7 +63,7 @@ class Column:
         """Return a what-if, which is the column with different values for some rules. Its name lists these values.
 
         Raises:
-            SpecError: a rule or value does not exist.
+            SpecError: if a rule or value does not exist.
         """
         for rule, value in changes.items():
             rule_of(rule).value(value)
@@ -202,7 +202,7 @@ def column_of(reference: str) -> Column | None:
         The column under this name, or None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
+        SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
             exist.
     """
     name, *changes = reference.split("+")

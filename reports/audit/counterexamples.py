@@ -68,7 +68,7 @@ def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: No
         tell: called with the ticket of each bug before the search for it begins.
 
     Raises:
-        KeyboardInterrupt: a search was interrupted.
+        KeyboardInterrupt: if a search was interrupted.
     """
     archive = read_archive(SHIPPED)
     for bug in archive.bugs:

@@ -132,7 +132,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
         The exit code.
 
     Raises:
-        LeadlineError: the spec of the trace is not a release, or has a different kind of controller.
+        LeadlineError: if the spec of the trace is not a release, or has a different kind of controller.
     """
     release, column = broker_release(name), column_of(trace.spec.name.partition("+")[0])
     if column is None or not column.controller:

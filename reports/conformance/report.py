@@ -105,8 +105,8 @@ def conformance_report(
         progress: called with the name of each spec before it is followed.
 
     Raises:
-        LeadlineError: the file is not a recording, or has no such partition, or there is no such spec; or the recording
-            has something that cannot be followed.
+        LeadlineError: if the file is not a recording, or has no such partition, or there is no such spec; or the
+            recording has something that cannot be followed.
     """
     begun = time.monotonic()
     asked = None if spec is None else _column(spec)

@@ -31,7 +31,7 @@ def counterexample(run: BugSearch) -> Trace[Any]:
     """Return the counterexample of a search for a bug: the one in the file, or else the one that the search finds.
 
     Raises:
-        LeadlineError: the search finds none.
+        LeadlineError: if the search finds none.
     """
     return kept(run) or searched(run)
 
@@ -46,7 +46,7 @@ def searched(run: BugSearch) -> Trace[Any]:
     """Search for a counterexample, with a line about the progress.
 
     Raises:
-        LeadlineError: there is none.
+        LeadlineError: if there is none.
     """
     with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
         result = run.searched(progress).result

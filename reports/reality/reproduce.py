@@ -38,7 +38,7 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
         shown: a function that is called with each finished replay, and the result of auditing its disks.
 
     Raises:
-        BrokerError: the brokers cannot be started.
+        BrokerError: if the brokers cannot be started.
     """
 
     def judged(release: BrokerRelease, plan: Plan, part: str, judge: Judge) -> tuple[Judged, str]:

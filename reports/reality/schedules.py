@@ -49,7 +49,7 @@ def bug_of(archive: Archive, ticket: str) -> Bug:
     """Return the bug of a ticket. The main ticket of a bug takes precedence over further tickets of a bug.
 
     Raises:
-        LeadlineError: the bug is unknown, or no spec shows it.
+        LeadlineError: if the bug is unknown, or no spec shows it.
     """
     bugs, unreached = archive.about(ticket)
     own = [bug for bug in bugs if bug.ticket.upper() == ticket.upper()]
@@ -66,7 +66,7 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
         name: the name that the user gave, or None for the last affected release.
 
     Raises:
-        LeadlineError: the release is not affected by the bug.
+        LeadlineError: if the release is not affected by the bug.
     """
     if name is None:
         column = _column(bug.affected[-1].partition("+")[0])
@@ -87,7 +87,7 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
         name: the name that the user gave, or None for the first release with the fix.
 
     Raises:
-        LeadlineError: the named release is affected by the bug, or has a different kind of controller.
+        LeadlineError: if the named release is affected by the bug, or has a different kind of controller.
     """
     if name is None:
         columns = [_column(each) for each in bug.fixed]
@@ -114,8 +114,8 @@ def schedules_of(
         search: a function that returns a counterexample.
 
     Raises:
-        Unmakeable: real brokers cannot execute a step.
-        LeadlineError: the steps of the counterexample do not violate the property in the spec of the release.
+        Unmakeable: if real brokers cannot execute a step.
+        LeadlineError: if the steps of the counterexample do not violate the property in the spec of the release.
     """
     runs = archive.runs(bug)
     found = search(next(run for run in runs if run.part == "affected" and _is_of(run, affected)))
@@ -157,7 +157,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
         A description of the event, and the trace, which keeps as many steps as possible.
 
     Raises:
-        LeadlineError: all these traces still violate the property.
+        LeadlineError: if all these traces still violate the property.
     """
     tried = (
         (instance.sentence, _without(trace, at))
