@@ -247,7 +247,7 @@ def state_machine(spec: Spec[S]) -> type[SpecMachine]:
         that pytest runs.
 
     Raises:
-        SpecError: the spec has a liveness property.
+        SpecError: if the spec has a liveness property.
     """
     refuse_liveness(spec, "Hypothesis", "`assert_holds`")
     name = "".join(part.capitalize() for part in spec.name.replace("/", " ").replace("-", " ").split())

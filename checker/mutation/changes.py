@@ -61,7 +61,7 @@ class Mutation:
         replace: a function that takes the original spec and returns the mutated spec, or None.
         bounds: the bounds with which the mutated spec is searched, if they differ from those of the spec: a dict from
             names to values.
-        harmless: the reason why the mutation need not be detected, or an empty string if a property should detect it.
+        harmless: the reason why no property has to detect the mutation, or an empty string if one should detect it.
     """
 
     name: str

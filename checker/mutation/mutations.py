@@ -46,8 +46,8 @@ class Change:
         new: the replacement.
         is_expression: whether `old` and `new` are expressions. If so, parentheses are added around the replacement.
         line: the line number of the replaced text, from 1. If the text has several lines, the number of its first line.
-        begins: the numbers of the first lines, including decorators, of the functions around the replaced text, from
-            the outermost function to `function`.
+        begins: the line numbers where the functions around the replaced text begin, including decorators, from the
+            outermost function to `function`.
         number: a number from 1 that distinguishes changes with the same function and the same texts.
     """
 
@@ -122,7 +122,7 @@ class _Inside:
 
     Attributes:
         function: the qualified name of the function.
-        begins: the numbers of the first lines of the functions around the change, from the outermost to the innermost.
+        begins: the line numbers where the functions around the change begin, from the outermost to the innermost.
     """
 
     function: str = ""

@@ -41,7 +41,7 @@ class Answer(Generic[T]):
             or if the process ended without a result, a sentence that describes the failure.
         seconds: the duration of the call in seconds.
         is_late: whether the process was killed because it exceeded the time limit.
-        worker: the index of the worker, with which the function was called.
+        worker: the index of the worker that made the call.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Process(Generic[T]):
     Parameters:
         name: the name of the call.
         call: the function to call.
-        worker: the argument of the function.
+        worker: the index of the worker, which is the argument of the function.
 
     Attributes:
         pipe: the connection from which the answer is read.

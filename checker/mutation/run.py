@@ -97,11 +97,7 @@ class Counts:
     original spec.
 
     Attributes:
-        distinct: see `Statistics`.
-        generated: see `Statistics`.
-        outside: see `Statistics`.
-        deadlocks: see `Statistics`.
-        levels: see `Statistics`.
+        distinct, generated, outside, deadlocks, levels: the attributes of `Statistics` with these names.
         actions: pairs of the name of an action and the number of its steps.
     """
 
@@ -135,7 +131,7 @@ class Original:
         vacuous: the names of the properties that hold only because their premise is never true. Only a mutant in which
             the premise becomes true can violate them.
         counts: the counts of the search.
-        steps: a digest of each step, or None if there are more than `EXACT` states.
+        steps: a digest of each reachable step, or None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
     """
 

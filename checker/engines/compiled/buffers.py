@@ -71,11 +71,13 @@ class UnlearnedSteps:
         packing: the packing of the states.
 
     Attributes:
-        arrays: the arrays for `kernel.expand`. Each call has an entry in three of them. `trees` contains the action
-            instance. `start` contains the position of its first step in `keep` and `put`. `count` contains the number
-            of its steps. `begins` contains the position of each state's first entry, followed by the number of entries.
-            `keep` and `put` contain, for each step and each word of a packed state, the bits to keep and the bits to
-            set.
+        arrays: the arrays for `kernel.expand`:
+
+            - `trees`, `start`, `count`: for each call, the action instance, the position of its first step in `keep`
+              and `put`, and the number of its steps.
+            - `begins`: for each state, the position of its first call; followed by the number of all calls.
+            - `keep`, `put`: for each step and each word of a packed state, the mask of the bits to keep, and the bits
+              to set.
     """
 
     def __init__(self, answers: Sequence[Sequence[tuple[int, Steps]]], packing: Packing) -> None:

@@ -55,10 +55,10 @@ class _Written:
 
     Attributes:
         states: the number of states.
-        packings: see `Snapshot`. It is -1 if no states are stored.
+        packings: the number of times that the states were packed again, or -1 if no states are stored.
         checksums: maps the name of each array file to the CRC-32 of its valid entries.
         hashes: the hashes of the values and members.
-        unused: see `Resumption.unused`. Empty if the search was not resumed.
+        unused: the value indices that were not restored; see `Resumption.unused`. Empty if the search was not resumed.
     """
 
     states: int = 0

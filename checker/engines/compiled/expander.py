@@ -51,7 +51,7 @@ class NextStates:
         parts: the parts of the block.
         buffers: the next states of each part.
         new: the number of new states found in each part.
-        steps_wanted: see `Expander.find`.
+        steps_wanted: for each predicate on steps, the maximum number of steps to collect; see `Expander.find`.
     """
 
     parts: BlockParts
@@ -263,11 +263,11 @@ class Expander(Generic[S]):
         return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
-        """Return the number of states in a range (without `last`) that satisfy the constraint `Spec.within`."""
+        """Return the number of states from `first` to before `last` that satisfy the constraint `Spec.within`."""
         return last - first - int(np.count_nonzero(self.store.outside[first:last]))
 
     def indices_within(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return the indices of the states in a range (without `last`) that satisfy the constraint `Spec.within`."""
+        """Return the indices of the states from `first` to before `last` that satisfy the constraint `Spec.within`."""
         outside = self.store.outside[first:last]  # empty if the spec has no constraint
         return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
 
@@ -342,7 +342,7 @@ class Expander(Generic[S]):
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
-        """Divide a range of states (without `last`) into parts for the threads."""
+        """Divide the states from `first` to before `last` into parts for the threads."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
         count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that no part is empty

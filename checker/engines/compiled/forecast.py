@@ -16,19 +16,19 @@ from leadline.checker.result import Statistics
 from leadline.checker.settings import DEFAULT, Tuning
 
 LAST_LOOK = 4.0
-"""The number of seconds after which a search with transition tables is no longer stopped in favor of direct calls."""
+"""The number of seconds after which a search with transition tables is no longer stopped to use direct calls."""
 
 HOPELESS = 0.5
-"""If a search that learns makes more than this fraction of the oracle's calls, it is not much faster than the
-oracle."""
+"""If a search with transition tables makes more than this fraction of the calls that the oracle makes, it is not much
+faster than the oracle."""
 
 SHARE, FEWEST = 0.4, 3
 """The fraction of the known levels that a forecast uses, counted from the last level, and the minimum number of ratios
 between levels."""
 
 SHRINKING = -1.0
-"""If the natural logarithm of the ratio of the last level's size to the first level's size is at most this number, one
-ratio is enough."""
+"""The limit for forecasts from fewer than `FEWEST` ratios. They are made if the natural logarithm of the ratio of the
+last level's size to the first level's size is at most this number."""
 
 LEAST_FALL = 0.06
 """The minimum decrease, from level to level, of the logarithm of the ratio. A smaller decrease is replaced by this

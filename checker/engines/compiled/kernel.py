@@ -36,26 +36,37 @@ from leadline.checker.observing.step_slots import SECOND
 INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
 """The entries of a cursor, which is the position of a loop in a part of a block.
 
-`INDEX` is the index of the first state that has not been visited. `WAITING` is the number of earlier states that are
-deferred because of unknown paths. `ASKED` is the number of recorded unknown paths. `FILLED` is the number of filled
-entries of the buffer. `PATIENT` is 1 if the loop continues when there is no room to record further paths, otherwise 0.
+- `INDEX`: the index of the first state that has not been visited.
+- `WAITING`: the number of earlier states that are deferred because of unknown paths.
+- `ASKED`: the number of recorded unknown paths.
+- `FILLED`: the number of filled entries of the buffer.
+- `PATIENT`: 1 if the loop continues when there is no room to record further paths, otherwise 0.
+
 `PLACES` is the number of entries.
 """
 
 TREE, NODE, NUMBER, WANTED, FIELDS = range(5)
 """The fields of an unknown path.
 
-`TREE` is the index of the tree. `NODE` is the last known node. `NUMBER` is the index of the value that the state has in
-the slot of this node. `WANTED` is the number of states that need the path. `FIELDS` is the number of fields.
+- `TREE`: the index of the tree.
+- `NODE`: the last known node of the path.
+- `NUMBER`: the index of the state's value in the slot of this node.
+- `WANTED`: the number of states that need the path.
+
+`FIELDS` is the number of fields.
 """
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
 """The counters that `append` sets.
 
-`STATES` is the number of stored states. `EXPANDED` is the number of expanded states. `DEGREE` is the number of steps
-from the state at which a limit stopped the loop. `DEADLOCKS` is the number of states without a next state. `FEWEST` and
-`MOST` are the minimum and the maximum number of steps from a state; they are -1 and 0 if no state satisfies
-`Spec.within`. `COUNTERS` is the number of counters.
+- `STATES`: the number of stored states.
+- `EXPANDED`: the number of expanded states.
+- `DEGREE`: the number of steps from the state at which a limit stopped the loop.
+- `DEADLOCKS`: the number of states without a next state.
+- `FEWEST`, `MOST`: the minimum and the maximum number of steps from a state; -1 and 0 if no state satisfies
+  `Spec.within`.
+
+`COUNTERS` is the number of counters.
 """
 
 SHOWN_BY_STEP, NOT_KNOWN = 1, 2
@@ -77,7 +88,7 @@ RECENT = np.uint64(2**14)
 
 @njit(inline="always")
 def _differ(states, index, others, other, bits, which):
-    """Whether two packed states differ in one of the bits that are set in row `which` of `bits`."""
+    """Return whether two packed states differ in one of the bits that are set in row `which` of `bits`."""
     for cell in range(states.shape[1]):  # noqa: SIM110
         if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
             return True

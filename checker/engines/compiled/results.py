@@ -98,8 +98,8 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
 
     Parameters:
         expander: contains the states and the transition tables.
-        last: the end of the range of states to count, which is excluded. All of these states must have been expanded.
-            States that do not satisfy `Spec.within` are not counted.
+        last: the index after the last state to count. All states before it must have been expanded. States that do not
+            satisfy `Spec.within` are not counted.
     """
     tables = expander.tables
     found = np.zeros(tables.instances, np.int64)
@@ -118,8 +118,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
     Parameters:
         expander: contains the states.
-        last: the end of the range of states to inspect, which is excluded. States that do not satisfy `Spec.within` are
-            skipped.
+        last: the index after the last state to inspect. States that do not satisfy `Spec.within` are skipped.
     """
     store, layout = expander.store, expander.layout
     most, packing = expander.tuning.field_values, store.packing

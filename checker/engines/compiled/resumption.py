@@ -163,7 +163,7 @@ class Resumption(Generic[S]):
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """Return, for each value index of each slot, the first state that contains it, or -1 if there is none."""
+        """Return the first state that contains each value index of each slot, or -1 if no state contains it."""
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
@@ -210,7 +210,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """Return some states and all states on the paths to them, except initial states, in the order of discovery."""
+        """Return the states on the paths to some states, without initial states, in the order of discovery."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -298,7 +298,7 @@ class Resumption(Generic[S]):
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
 
     def _expand_sample(self) -> None:
-        """Expand some states again. Raise SpecChanged if a next state is not among the saved states."""
+        """Expand a sample of the states again. Raise SpecChanged if a next state is not among the saved states."""
         wanted: dict[int, str] = {}
         for index in self._sample():
             for instance in self.spec.instances:
@@ -355,8 +355,8 @@ class _Calls(Generic[S]):
         return call.gave == logged.gave
 
     def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
-        """Return the slots that a step writes, each with the hash of the written value. A slot that was read before and
-        keeps its value is left out.
+        """Return the slots that a step writes, each with the hash of the written value. Slots that the call has
+        read and whose value stays the same are left out.
         """
         (row,) = logged.rows
         written = []

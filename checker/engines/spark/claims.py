@@ -30,7 +30,7 @@ _log = logging.getLogger("leadline")
 
 
 class Claim:
-    """The right to use a work directory, as `claimed` returns it.
+    """The right to use a work directory. Call `claimed` to obtain it.
 
     Attributes:
         note: the reason why the directory could not be locked. Empty if the directory is locked or does not need a

@@ -55,7 +55,7 @@ def explore(
 
     Raises:
         SpecError: if an action or a property raised an exception or is not a pure function.
-        LeadlineError: Spark does not start or fails, or the work directory cannot be written, belongs to another
+        LeadlineError: if Spark does not start or fails, or the work directory cannot be written, belongs to another
             search, or is damaged.
     """
     limits, settings = limits or Limits(), settings or SparkSettings()

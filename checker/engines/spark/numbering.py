@@ -42,8 +42,8 @@ def sizes_for(sizes: list[int], packing: Packing) -> list[int]:
 
     Parameters:
         sizes: the number of values of each slot.
-        packing: the current packing, whose sizes are returned if the values fit. Otherwise, the returned sizes have
-            room for twice as many values, unless that takes more words.
+        packing: the current packing. If the values fit, its sizes are returned. Otherwise, the returned sizes have room
+            for twice as many values, unless the states would then need more words.
     """
     if packing.fits(sizes):
         return packing.sizes

@@ -69,7 +69,7 @@ class SparkSearch(Generic[S]):
         storage: the work directory.
         claim: the right to use the work directory.
         shards: the number of shards, or None for one shard per core.
-        spark: a function that returns the session. The first call starts Spark.
+        spark: a function that returns the Spark session. Its first call starts Spark.
         tuning: the sizes of levels and tasks.
         saved: the saved search to resume, or None to start a new search.
     """

@@ -36,7 +36,7 @@ PATIENCE = 30
 """The maximum number of seconds to wait for Java to exit."""
 
 LAST_SECONDS = 1
-"""The maximum number of seconds from the end of a Java process's connections to the end of the process."""
+"""The maximum number of seconds to wait for the end of a Java process whose connections have failed."""
 
 TICK = 0.25
 """The number of seconds between two checks of a running job."""

@@ -39,13 +39,14 @@ def level_file(level: int) -> str:
 
 @attrs.frozen
 class ExpandTask:
-    """A request that a worker expand some states of a level.
+    """A request to a worker to expand some states of a level.
 
     Attributes:
         run: the data shared by all tasks of the run.
         revision: the revision of the numbering of values that the result must use.
         parts: the states to expand.
-        level: the level to which the next states belong. samples, steps_wanted: see `Worker.expand`.
+        level: the level to which the next states belong.
+        samples, steps_wanted: the parameters of `Worker.expand` with these names.
     """
 
     run: Run
@@ -62,7 +63,7 @@ class ExpandDone:
 
     Attributes:
         blocks: for each shard, a block of next states.
-        logs: see `Worker.publish_calls`.
+        logs: the locations of the recorded calls, as `Worker.publish_calls` returns them.
         generated, counters, steps_seen, dead: see `Expansion`.
         calls: the number of calls to the spec's functions that were recorded and added to the transition tables.
         compared: the number of calls whose result was compared with the transition tables.
@@ -84,13 +85,13 @@ class ExpandDone:
 
 @attrs.frozen
 class KeepTask:
-    """A request that a worker find the new states of one shard among the next states of a level.
+    """A request to a worker to find the new states of one shard among the next states of a level.
 
     Attributes:
         run, revision: see `ExpandTask`.
         shard: the index of the shard.
-        level: the level to which the next states belong. blocks: for each part of the previous level, a block of next
-            states in this shard.
+        level: the level to which the next states belong.
+        blocks: for each part of the previous level, a block of next states in this shard.
         wanted: for each predicate on states, the maximum number of states to report that violate its property or
             satisfy its witness.
     """
@@ -109,7 +110,7 @@ class KeepDone:
 
     Attributes:
         blocks: for each part of the previous level, a block of new states.
-        logs: see `Worker.publish_calls`.
+        logs: the locations of the recorded calls, as `Worker.publish_calls` returns them.
         distinct: for each action instance, the number of its new states that satisfy `Spec.within`.
         outside: the number of new states that do not satisfy `Spec.within`.
         seen: for each predicate on states, the new states that violate its property or satisfy its witness. Each state
@@ -133,7 +134,7 @@ class KeepDone:
 
 @attrs.frozen
 class BackTask:
-    """A request that a worker find the steps from given states of one level to given states of the next level.
+    """A request to a worker to find the steps from given states of one level to given states of the next level.
 
     Attributes:
         run, revision: see `ExpandTask`.

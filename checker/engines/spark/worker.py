@@ -155,7 +155,7 @@ class Worker(Generic[S]):
         store.counters[kernel.STATES] = len(states)
 
     def expand(self, level: dict[str, NDArray[Any]], samples: int, steps_wanted: list[int]) -> Expansion:
-        """Return the next states of some states of a level, with the counts of the steps.
+        """Expand some states of a level. Return their next states and the counts of the steps.
 
         Parameters:
             level: the columns of the states. ``state`` contains the packed states. If the spec has a constraint,
