@@ -28,7 +28,7 @@ class Kind(enum.Enum):
     CONSTRAINT = "constraint"
     """The predicate is true in the states whose next states are searched. See `Spec.within`."""
     CUT = "cut"
-    """The predicate is true in the states in which a bound of the search alone blocks a step. See `Spec.cut`."""
+    """The predicate is true in the states in which only a bound of the search blocks a step. See `Spec.cut`."""
     PREMISE = "premise"
     """The predicate must be true in at least one reachable state. Otherwise, properties with this premise are
     vacuous.
@@ -38,8 +38,8 @@ class Kind(enum.Enum):
     EVENTUALLY = "eventually"
     """In every fair behaviour, the predicate is true in at least one state."""
     LEADS_TO = "leads to"
-    """In every fair behaviour, each state that satisfies `Property.premise` is followed by a state in which the
-    predicate is true, or satisfies the predicate itself.
+    """In every fair behaviour, if a state satisfies `Property.premise`, the predicate is true in this state or in a
+    later state.
     """
     ALWAYS_EVENTUALLY = "always eventually"
     """In every fair behaviour, the predicate is true again and again."""
@@ -60,8 +60,8 @@ class Kind(enum.Enum):
 
     @property
     def is_liveness(self) -> bool:
-        """Whether the property is about the future of states. It is checked after a search, on the graph of all states
-        and steps.
+        """Whether the property is a liveness property. It is checked after a search, on the graph of all states and
+        steps.
         """
         return self in LIVENESS
 
@@ -78,7 +78,7 @@ LIVENESS = (
     Kind.EVENTUALLY_ALWAYS,
     Kind.RECOVERABLE,
 )
-"""The kinds of properties about the future of states."""
+"""The kinds of liveness properties."""
 
 
 OF_STATES = (Kind.INVARIANT, Kind.WITNESS, *LIVENESS, Kind.PREMISE, Kind.CUT, Kind.CONSTRAINT)
@@ -105,8 +105,9 @@ class Property:
         premise: a predicate of a state, or None. The property applies only to states in which the premise is true. A
             step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
             property is vacuous. For a property of kind `Kind.LEADS_TO`, the predicate on the left side.
-        quiet: whether a property of behaviours applies only to behaviours that take perturbing steps finitely often.
-        by_healing: whether a property of kind `Kind.RECOVERABLE` requires that healing actions alone reach the state.
+        quiet: whether a property of behaviours applies only to behaviours with finitely many perturbing steps.
+        by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach such a
+            state.
     """
 
     name: str
@@ -250,8 +251,7 @@ def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Calla
     Parameters:
         sentence: a one-sentence description of the property.
         source: the source of the rule, such as an article, a KIP or a ticket.
-        quiet: whether the property applies only to behaviours in which perturbing steps end at some time; see
-            `Action.effect`.
+        quiet: whether the property applies only to behaviours with finitely many perturbing steps; see `Action.effect`.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
@@ -276,12 +276,12 @@ def eventually_always(sentence: str, *, source: str = "", quiet: bool = False) -
 def leads_to(
     sentence: str, *, after: Premise, source: str = "", quiet: bool = False
 ) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, each
-    state in which `after` is true is followed by a state in which the decorated predicate is true, or satisfies it.
+    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, if
+    `after` is true in a state, the decorated predicate is true in this state or in a later state.
 
     Parameters:
         sentence, source, quiet: see `eventually`.
-        after: the left side, a predicate of a state or a witness. A search refuses a spec in which it is never true.
+        after: the left side, a predicate of a state or a witness. If it is never true, a search raises an error.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
@@ -290,13 +290,13 @@ def leads_to(
 
 
 def recoverable(sentence: str, *, source: str = "", by_healing: bool = False) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a property from a predicate of a state: from every reachable state, some
-    continuation leads to a state in which the predicate is true.
+    """Return a decorator that makes a property from a predicate of a state: from every reachable state, a
+    state in which the predicate is true can be reached.
 
     Parameters:
         sentence: a one-sentence description of the property.
         source: the source of the rule, such as an article, a KIP or a ticket.
-        by_healing: whether steps of healing actions alone must lead to such a state; see `Action.effect`.
+        by_healing: whether steps of healing actions alone must be able to reach such a state; see `Action.effect`.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly one parameter.

@@ -277,8 +277,8 @@ class LivenessCounts:
     Attributes:
         components: the number of strongly connected components of the graph of all states and steps.
         largest: the number of states of the largest component.
-        open: the number of states whose steps are not all known, so that no verdict is about behaviours that stay in
-            them; see `Spec.is_open`.
+        open: the number of states whose steps are not all known; see `Spec.is_open`. Behaviours that stay in such
+            states are not checked.
         seconds: the duration in seconds of wall-clock time.
     """
 

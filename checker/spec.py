@@ -62,8 +62,8 @@ class Spec(Generic[S]):
         optional: further properties, which are checked only if they are named; see `with_properties`.
         fairness: the fairness of actions, by name, where it differs from `Action.fair`. An empty string means that the
             action is not fair.
-        cut: a predicate of a state, or None. It is true if a bound of the search alone, which the modelled system does
-            not have, blocks a step of a healing or fair action. Such a state is open; see `is_open`.
+        cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
+            bound of the search, which the modelled system does not have. Such a state is open; see `is_open`.
 
     Raises:
         SpecError: if an attribute is invalid. The message names the attribute.
@@ -151,7 +151,7 @@ class Spec(Generic[S]):
 
     @property
     def liveness(self) -> tuple[Property, ...]:
-        """The properties about the future of states, which are checked after a search; see `Kind.is_liveness`."""
+        """The liveness properties, which are checked after a search; see `Kind.is_liveness`."""
         return tuple(item for item in self.properties if item.kind.is_liveness)
 
     @functools.cached_property
@@ -163,11 +163,10 @@ class Spec(Generic[S]):
         return Property(name=name, kind=Kind.CUT, sentence="", function=self.cut, source="")
 
     def is_open(self, state: S) -> bool:
-        """Return whether the search does not know all steps from a state that matter for liveness: `within` is false
-        for the state, or `cut` is true.
+        """Return whether the search may not know all steps from a state, because `within` is false or `cut` is true.
 
-        No violation of a liveness property rests on such a state: it is not part of a loop, and a state from which it
-        can be reached counts as recoverable.
+        An open state is never used as evidence that a liveness property is violated: it is not part of the loop of a
+        counterexample, and a state from which it can be reached counts as recoverable.
 
         Raises:
             SpecError: if `within` or `cut` raised an exception or did not return a bool.

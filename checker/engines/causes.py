@@ -49,7 +49,7 @@ def causes(trace: Trace[S]) -> list[Cause]:
 
     Returns:
         The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, if the
-        property is about the future, or if the reads of the spec cannot be recorded.
+        property is a liveness property, or if the reads of the spec cannot be recorded.
 
     Raises:
         LeadlineError: if an action or the property raised an exception.

@@ -155,7 +155,7 @@ class OracleSearch(Generic[S]):
         return None
 
     def _pause(self) -> None:
-        """Raise an exception if the check of liveness properties must stop."""
+        """Check the limits during the check of liveness properties. Raise an exception if one is exceeded."""
         waited = self.budget.seconds - self._published_at
         if waited > self.tuning.progress_seconds:
             self.statistics.activity = "checking liveness"
