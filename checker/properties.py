@@ -106,8 +106,8 @@ class Property:
             step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
             property is vacuous. For a property of kind `Kind.LEADS_TO`, the predicate on the left side.
         quiet: whether a property of behaviours applies only to behaviours with finitely many perturbing steps.
-        by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach such a
-            state.
+        by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach such
+            a state.
     """
 
     name: str

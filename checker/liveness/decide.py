@@ -90,7 +90,7 @@ def never_true(item: Property, premise: Property, bounds: str) -> str:
 
 
 def counterexample(graph: StateGraph[S], item: Property) -> Trace[S] | None:
-    """Return a counterexample to a liveness property, or None if there is none. Open states are not searched.
+    """Return a counterexample to a liveness property, or None if there is none. Its loop contains no open state.
 
     Parameters:
         graph: the graph of all states and steps of the spec.
