@@ -49,7 +49,7 @@ def single_jar(coordinates: str) -> Path:
         coordinates: the Maven coordinates, group:artifact:version.
 
     Raises:
-        BrokerError: see `class_path`.
+        BrokerError: as for `class_path`.
     """
     _, artifact, version = coordinates.split(":")
     (jar,) = _jars(f"{artifact} {version}", f"{artifact}-{version}", partial(_single, coordinates))

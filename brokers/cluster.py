@@ -243,7 +243,7 @@ class Cluster:
         """Return the last state of a partition in the KRaft controller's log, or None if there is no such partition.
 
         Raises:
-            BrokerError: see `controller_metadata`.
+            BrokerError: as for `controller_metadata`.
         """
         metadata = self.controller_metadata()
         topic_id = metadata.topic_id(topic)

@@ -1,4 +1,4 @@
-"""Properties of reassignment: it leads to the replicas that an operator has asked for."""
+"""Properties of reassignment: a partition ends with the replicas that an operator has requested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leadline.model.quorum import drawn_isr
     source="KIP-455: a reassignment can be changed while it is in progress",
 )
 def reassignment_as_asked(state: Partition) -> Iterator[str]:
-    """Checks the controller's assignment. It is violated only with the bound `reassignments`.
+    """Checks the controller's assignment. This property can be violated only if the bound `reassignments` is above 0.
 
     This property is kept because no other property is about reassignments that are ignored or never end.
     """

@@ -35,12 +35,12 @@ def leader_candidates_complete(state: Partition) -> Iterator[str]:
 
 
 def outside_of_isr(state: Partition) -> bool:
-    """Return whether a broker is outside the ISR, so that it could join the ISR."""
+    """Return whether any broker is outside the ISR and could therefore join it."""
     return len(state.quorum.isr) < state.bounds.brokers
 
 
 def elr_has_members(state: Partition) -> bool:
-    """Return whether a broker is in the ELR."""
+    """Return whether the ELR has any members."""
     return bool(state.quorum.elr)
 
 
@@ -72,7 +72,7 @@ def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
     source="KIP-497; Vanlightly's TLA+ specification of KIP-966, ReplicationQuorumSuperset",
 )
 def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
-    """Checks the true leader only, because the maximal ISR of other brokers does no harm.
+    """Checks only the true leader, because the maximal ISR of any other broker has no effect.
 
     This property is kept because it is violated as soon as the leader stops waiting for a candidate, before a record is
     lost. Its shortest counterexample has 5 states, and that of `leader_candidates_complete` has 8.
@@ -93,7 +93,7 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
 
 @invariant("all members of the ISR and the ELR are replicas of the partition", source="KIP-497, KIP-966; KAFKA-9672")
 def isr_within_replicas(state: Partition) -> bool:
-    """Checks that the members of the ISR and the ELR are replicas, and the leader too.
+    """Checks that the leader and all members of the ISR and the ELR are replicas.
 
     This property is kept because its violation names the fault. If a broker in the ISR does not exist, other properties
     and actions raise an error when they read the broker's log. With the bound `reassignments`, releases violate it: a

@@ -147,7 +147,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
 
 
 def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition]:
-    """Return the spec of a release or design with the given rules, which may differ from its rules in the table.
+    """Return the spec of a release or design with the given rules, which may differ from those in the table of rules.
 
     Parameters:
         protocol: the rules.
@@ -173,7 +173,7 @@ def of_column(column: Column) -> Spec[kafka_state.Partition]:
 
 
 def txn(protocol: TxnProtocol, column: txn_releases.Column) -> Spec[txn_state.Transactions]:
-    """Return the spec of transactions with the given rules, which may differ from its rules in the table.
+    """Return the spec of transactions with the given rules, which may differ from those in the table of rules.
 
     Parameters:
         protocol: the rules.
@@ -193,18 +193,18 @@ def txn(protocol: TxnProtocol, column: txn_releases.Column) -> Spec[txn_state.Tr
 
 
 def txn_of_column(column: txn_releases.Column) -> Spec[txn_state.Transactions]:
-    """Return the spec of the releases or design in a column of the table of rules of transactions."""
+    """Return the spec of the releases or design in a column of the table of rules for transactions."""
     return txn(column.protocol(), column)
 
 
 def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
-    """Return the spec of a release or design with a wrong rule."""
+    """Return the spec of a release or design in which one rule is wrong."""
     spec = kafka(mistake.made_in(column.protocol()), column)
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
 
 def atomic_with_mistake(mistake: Mistake, protocol: Protocol = KIP_320) -> Spec[Partition]:
-    """Return the spec of a protocol of the `atomic` family with a wrong rule."""
+    """Return the spec of a protocol of the `atomic` family in which one rule is wrong."""
     spec = atomic(mistake.made_in(protocol))
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
@@ -255,7 +255,7 @@ def mutations(reference: str) -> list[Mutation]:
 
 
 def txn_with_mistake(mistake: Mistake, column: txn_releases.Column) -> Spec[txn_state.Transactions]:
-    """Return the spec of transactions of releases or of a design, with a wrong rule."""
+    """Return a spec of transactions in which one rule is wrong."""
     spec = txn(mistake.made_in(column.protocol()), column)
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
@@ -298,7 +298,7 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
-    """Return a spec that has the initial states and actions of the spec that `make` returns."""
+    """Return a copy of a spec with the initial states and actions of the spec that `make` returns."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 

@@ -23,7 +23,7 @@ from leadline.model.log import Record
     fails_in=RPC,
 )
 def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
-    """Compares each leader with its followers in the same leader epoch.
+    """Compares each leader with the followers that are in its leader epoch.
 
     This property is kept because it finds a wrong remote log end offset in the step that sets it, with a trace of 3
     states instead of 4. The other properties are violated only after the wrong offset has caused the high watermark to
@@ -41,7 +41,7 @@ def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
 
 
 def a_follower_serves(state: Partition) -> bool:
-    """Return whether consumers may read a record from a follower in this state."""
+    """Return whether consumers can read any record from a follower in this state."""
     return state.protocol.followers_serve and any(
         replica.up
         and replica.leader is not None
@@ -83,7 +83,7 @@ def _shown_by_a_leader(state: Partition, offset: int, record: Record) -> bool:
     fails_in=releases("kafka/0.10.2", "kafka/2.0.0"),
 )
 def brokers_keep_running(before: Partition, after: Partition) -> Iterator[str]:
-    """Checks followers that handle an OFFSET_OUT_OF_RANGE error. Crashes and shutdowns do not violate it.
+    """Checks followers that handle an OFFSET_OUT_OF_RANGE error. Crashes and shutdowns do not violate this property.
 
     It stays because no other property is about brokers that exit. No mutant of 4.1 needs it: since 2.8, a follower
     truncates by a diverging response before its fetch offset can be beyond its leader's log.

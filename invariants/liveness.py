@@ -1,8 +1,9 @@
-"""Liveness: what happens again and again, or at last, in every fair behaviour of the `atomic` family.
+"""Liveness properties: events that happen eventually, or again and again, in every fair behaviour of the `atomic`
+family.
 
 These are the temporal properties of the public TLA+ specification of Kafka's replication
-(hachikuji/kafka-specification), and some that can be said of the same states. Which of them hold depends on the
-fairness of the actions, which `leadline.model.atomic.actions` declares as that specification does.
+(hachikuji/kafka-specification), and further properties of the same states. Which of them hold depends on the fairness
+of the actions, which `leadline.model.atomic.actions` declares as that specification does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ SOURCE = "hachikuji/kafka-specification"
 
 
 def someone_leads(state: Partition) -> bool:
-    """Return whether some broker believes that it leads."""
+    """Return whether any broker believes that it leads."""
     return any(state.believes_to_lead(broker) for broker in range(state.bounds.brokers))
 
 

@@ -22,12 +22,12 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than the epoch in which consumers could read a record."""
+    """Return whether a broker leads in a later epoch than one in which consumers could read a record."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than the epoch in which a record was acknowledged."""
+    """Return whether a broker leads in a later epoch than one in which a record was acknowledged."""
     return _led_after(state, state.acked)
 
 
@@ -37,8 +37,8 @@ def something_exposed(state: Partition) -> bool:
 
 
 def led_after_durable(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than the epoch in which a record was acknowledged that KIP-966
-    protects.
+    """Return whether KIP-966 protects acknowledged records, and a broker leads in a later epoch than one in which a
+    record was acknowledged.
     """
     return _promises_durability(state) and led_after_acked(state)
 
@@ -54,7 +54,7 @@ def _promises_durability(state: Partition) -> bool:
 
 
 def _lost_logs(state: Partition) -> int:
-    """Return how many brokers have lost their log or its end."""
+    """Return the number of brokers that have lost their log or the end of it."""
     return state.spent.lossy_crashes + state.spent.lost_directories
 
 
@@ -103,7 +103,7 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     premise=something_exposed,
 )
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
-    """Checks every record that consumers can read from any leader, even from a deposed leader.
+    """Checks every record that consumers can read from any leader, including deposed leaders.
 
     This property is kept because it answers a question of the articles' readers, and because it includes the records
     that consumers read from deposed leaders. In mutants, `leader_candidates_complete` is violated earlier.
@@ -161,8 +161,8 @@ PROMISES = tuple(
 def promised(spec: Spec[Any]) -> tuple[str, ...]:
     """Return the names of the properties of a spec that its configuration promises to users.
 
-    With ``acks=0`` and ``acks=1``, `acked_never_lost` is left out. A record that consumers could read counts for
-    `committed_never_lost`, and the loss of any other record is by design; see `why_not_promised`.
+    With ``acks=0`` and ``acks=1``, the result does not contain `acked_never_lost`. `committed_never_lost` covers the
+    records that consumers could read, and the loss of any other record is by design; see `why_not_promised`.
 
     Parameters:
         spec: the spec. If it is not of the `kafka` family, the result is empty.
@@ -174,14 +174,16 @@ def promised(spec: Spec[Any]) -> tuple[str, ...]:
 
 
 def by_design(item: PropertyResult) -> str:
-    """Return why the configuration does not promise a property in its counterexamples; empty if it does in one."""
+    """Return why the configuration does not promise a property in any counterexample to it, or "" if it does in one of
+    them.
+    """
     violated = item.traces if item.verdict is Verdict.VIOLATED else ()
     reasons = [why_not_promised(item.property.name, trace) for trace in violated]
     return reasons[0] if reasons and all(reasons) else ""
 
 
 def violations(result: Result) -> list[PropertyResult]:
-    """Return the properties of a result that have counterexamples. Those that are violated by design come last."""
+    """Return the properties of a result that have counterexamples. Properties that are violated by design come last."""
     found = [item for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
     return sorted(found, key=lambda item: bool(by_design(item)))
 
@@ -223,10 +225,10 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
 
 
 def not_promised(bounds: Bounds) -> list[str]:
-    """Return what the settings of a cluster do not promise, in sentences. See `why_not_promised`.
+    """Return a sentence for each promise that the settings of a cluster do not make. See `why_not_promised`.
 
     Parameters:
-        bounds: the settings; the other bounds do not matter.
+        bounds: the bounds that stand for settings of the cluster. Other bounds are ignored.
     """
     said = [_acks_not_promised(bounds)] if bounds.acks != "all" else []
     if bounds.unclean_leader_election:

@@ -1,7 +1,7 @@
-"""Properties of transactions: what a read_committed consumer sees, and what a producer may rely on.
+"""Properties of transactions: guarantees to read_committed consumers and to producers.
 
-The records of the model know for which transaction their producer wrote them, and states record what producers asked
-for and what they were told. Kafka's records and brokers do not know this: only properties read it.
+Each record of the model stores the transaction for which its producer wrote it, and states store the requests of
+producers and the responses to them. Kafka's records and brokers do not store this. Only properties read it.
 """
 
 from __future__ import annotations
@@ -81,9 +81,10 @@ def no_torn_transaction(state: Transactions) -> Iterator[str]:
     source="KIP-664, KIP-890, KAFKA-14053: hanging transactions",
 )
 def no_hanging_transaction(state: Transactions) -> Iterator[str]:
-    """A hanging transaction is open on a partition, but the partition is not part of the coordinator's transaction, or
-    has got its marker already. `kafka-transactions.sh find-hanging` looks for such transactions. Nothing ends it unless
-    the same transactional id writes to the partition again, and until then the last stable offset does not advance.
+    """A hanging transaction is open on a partition, but the coordinator's transaction does not include the partition,
+    or the partition has already received its marker. `kafka-transactions.sh find-hanging` looks for such transactions.
+    A hanging transaction ends only when the same transactional id writes to the partition again. Until then, the last
+    stable offset does not advance.
     """
     for number, partition in enumerate(state.partitions):
         if partition.is_open and number not in state.coordinator.unclosed:
@@ -219,7 +220,9 @@ def two_partitions_committed(before: Transactions, after: Transactions) -> bool:
 
 
 def distance_to_hanging(state: Transactions) -> float:
-    """Return 0 if a transaction hangs, 1 if one is open, and otherwise 2. It guides random searches."""
+    """Return 0 if a transaction hangs, 1 if a transaction is open, and otherwise 2. Random searches use this
+    distance.
+    """
     opened = [number for number, each in enumerate(state.partitions) if each.is_open]
     if any(number not in state.coordinator.unclosed for number in opened):
         return 0.0

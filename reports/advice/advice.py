@@ -39,7 +39,7 @@ class Finding:
     Attributes:
         bug: the bug.
         group: the effect of the upgrade on the bug.
-        before, after: whether the bug can occur before and after the upgrade.
+        before, after: the decisions whether the bug can occur before and after the upgrade.
         harm: the consequence of a violation of the bug's property.
         feature: the feature that fixes the bug after the upgrade if it is enabled, or an empty string.
     """
@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def is_to_users(self) -> bool:
-        """True if users notice a violation of the bug's property, false if the property is internal."""
+        """True if a violation of the bug's property affects users, false if the property is internal."""
         return self.bug.property in TO_USERS
 
     @property
@@ -97,12 +97,12 @@ class Advice:
     interrupted: bool
 
     def of(self, group: Group, *, to_users: bool) -> list[Finding]:
-        """Return the findings of a group that users notice, or those of internal properties."""
+        """Return the findings of a group: those that affect users, or those about internal properties."""
         return [each for each in self.findings if each.group is group and each.is_to_users == to_users]
 
     @property
     def nothing(self) -> str:
-        """The sentence for an upgrade without known bugs."""
+        """The sentence to show if the upgrade has no known bugs."""
         spec = load_spec(self.after.column.name).with_bounds(self.after.bounds)
         return (
             f"The archive has {self.searched} bugs that a search can show, and {len(self.unmodelled)} that none can "
@@ -134,7 +134,7 @@ def _of(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decis
 
 
 def _before(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:
-    """Decide about a cluster that may use the protocol of an older release in part."""
+    """Decide whether a bug can occur before the upgrade. The cluster may still use the protocol of an older release."""
     decision = _of(bug, cluster, archive, decider)
     if decision == ABSENT and cluster.older is not None and archive.affects(bug, cluster.older):
         return Decision(Status.UNDECIDED, _reason_of_older(cluster.older), f"leadline bugs {bug.ticket}")
@@ -142,7 +142,7 @@ def _before(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> D
 
 
 def _reason_of_older(older: Column) -> str:
-    """Return why it is not decided whether a cluster has the bugs of an older release whose protocol it uses."""
+    """Return the reason why a bug is undecided if the cluster uses the protocol of an older release."""
     return (
         f"a bug of {older.name}, whose protocol the cluster uses in part because of inter.broker.protocol.version; "
         "leadline has no spec of this"

@@ -62,7 +62,7 @@ class Cluster:
 
     @property
     def rules(self) -> dict[str, str]:
-        """The rules that the settings change: reads from followers, if no follower serves consumers."""
+        """The rules that the settings change, by name. Only reads from followers can change."""
         reads = self.column.values["follower_reads"] == "yes" and not self.follower_reads
         return {"follower_reads": "no"} if reads else {}
 
@@ -73,7 +73,7 @@ class Cluster:
 
     @property
     def not_promised(self) -> list[str]:
-        """A sentence for each promise that the settings do not make."""
+        """A sentence for each guarantee that the settings do not give."""
         return not_promised(change_bounds(Bounds(), self.bounds))
 
 
@@ -99,7 +99,7 @@ def clusters(before: str, after: str, settings: Settings) -> tuple[Cluster, Clus
 
 
 def _releases(option: str, text: str) -> list[Column]:
-    """Return the release with this name: two if it exists with ZooKeeper and with KRaft."""
+    """Return the releases with this name. There are two if the release exists with ZooKeeper and with KRaft."""
     name, plus, rules = text.removeprefix("kafka/").partition("+")
     found = [column_of(f"kafka/{name}{suffix}{plus}{rules}") for suffix in SUFFIXES]
     columns = [column for column in found if column is not None]
@@ -112,7 +112,7 @@ def _releases(option: str, text: str) -> list[Column]:
 
 
 def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) -> Column:
-    """Return the release with the kind of controller that the settings name."""
+    """Choose the release whose kind of controller is the one that the settings name."""
     fitting = [column for column in columns if column.controller in controllers]
     version = columns[0].name.removeprefix("kafka/")
     if len(columns) == 1 and (fitting or not controllers):
@@ -131,7 +131,7 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
 
 
 def _number(text: str) -> tuple[int, ...]:
-    """Return the number of a published version, that of the first release for a minor version."""
+    """Convert a published version to a tuple of integers. For a minor version, use its first release."""
     (name,) = re.findall(r"^(?:kafka/)?([\d.]+)", text)
     return (
         tuple(map(int, known_like(name)[0].split("."))) if name not in PUBLISHED else tuple(map(int, name.split(".")))
@@ -177,7 +177,7 @@ def _replicas(settings: Settings) -> int | None:
 
 
 def _older(text: str, column: Column, settings: Settings) -> Column | None:
-    """Return the release that ``inter.broker.protocol.version`` names, if its rules are those of an older release."""
+    """Return the release that ``inter.broker.protocol.version`` names, if its rules differ from those of `column`."""
     given = settings.given.get("inter.broker.protocol.version")
     if given is None or column.controller != ZOOKEEPER:
         return None
@@ -228,7 +228,7 @@ def _notes(text: str, column: Column, with_features: Column, settings: Settings)
 
 
 def _alike(version: str, column: Column) -> list[Column]:
-    """Return the different releases with the same minor version and the same kind of controller."""
+    """Return the releases that have the same minor version and kind of controller, but different rules."""
     found: list[Column] = []
     for name in (f"kafka/{known}{suffix}" for known in known_like(version) for suffix in SUFFIXES):
         other = column_of(name)

@@ -1,4 +1,4 @@
-"""Files of Java properties, such as Kafka's ``server.properties``."""
+"""Java properties files, such as Kafka's ``server.properties``."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class KnownSettings:
 
     Attributes:
         broker, topic, producer: the names of the settings of brokers, topics and producers.
-        prefixes: the prefixes of further names of brokers' settings.
-        abstract: the settings of replication whose values the model does not need, with the reasons.
+        prefixes: the prefixes that also mark a name as a broker setting.
+        abstract: the replication settings whose values the model does not need, each with the reason.
     """
 
     broker: list[str]
@@ -106,7 +106,7 @@ class Settings:
         given: the values of ``acks``, ``min.insync.replicas``, ``unclean.leader.election.enable``,
             ``replica.selector.class``, ``inter.broker.protocol.version``, ``log.flush.interval.messages`` and
             ``replication.factor``, by name.
-        controllers: the kinds of controllers that the brokers' settings name, with their places.
+        controllers: the kinds of controllers that the broker settings name, each with its place in the files.
         remarks: a remark on each setting in the files.
     """
 
@@ -150,7 +150,7 @@ def read_settings(
 
 
 def _controllers(entries: Mapping[str, Entry]) -> dict[str, str]:
-    """Return the kinds of controllers that the settings of a broker name, with the places."""
+    """Return the kinds of controllers that the settings of a broker name, each with its place in the file."""
     named = {KRAFT: "process.roles", ZOOKEEPER: "zookeeper.connect"}
     return {kind: entries[name].place for kind, name in named.items() if name in entries and entries[name].value}
 

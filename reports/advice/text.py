@@ -17,7 +17,7 @@ class Section:
 
     Attributes:
         title: the heading.
-        to_users, internal: the bugs that users notice, and the bugs of internal properties.
+        to_users, internal: the bugs that affect users, and the bugs that violate only internal properties.
         nothing: the sentence to show if there are no bugs.
     """
 
@@ -32,7 +32,7 @@ INTERNAL = "internal properties, whose violation can lead to a loss later"
 
 
 def sections(advice: Advice) -> Iterator[Section]:
-    """Yield the groups of findings in the order of display, without most groups that have no findings."""
+    """Yield the groups of findings in the order in which they are shown. Most groups without findings are left out."""
     before, after = advice.before.version, advice.after.version
     none = f"nothing is known: none of the {advice.searched} bugs of the archive, which proves nothing (see the end)"
     titles = {
@@ -78,7 +78,7 @@ def notes(advice: Advice) -> list[str]:
 
 
 def _unclean(advice: Advice) -> Iterator[str]:
-    """Yield a note if the upgrade lets ``unclean.leader.election.enable`` take effect."""
+    """Yield a note if ``unclean.leader.election.enable`` takes effect only after the upgrade."""
     before, after = (cluster.settings["unclean_leader_election"] for cluster in (advice.before, advice.after))
     if after.value and not before.value:
         yield (
@@ -97,7 +97,7 @@ def _flush(advice: Advice) -> Iterator[str]:
 
 
 def not_promised(advice: Advice) -> list[str]:
-    """Return a sentence for each promise that the settings do not make before or after the upgrade."""
+    """Return a sentence for each guarantee that the settings do not give before or after the upgrade."""
     before, after = advice.before.not_promised, advice.after.not_promised
     said = [each if each in after else f"before: {each}" for each in before]
     return said + [f"after: {each}" for each in after if each not in before]
@@ -114,7 +114,7 @@ KINDS: dict[Kind, str] = {
 
 
 def remarks(advice: Advice) -> Iterator[tuple[str, list[Remark]]]:
-    """Yield sentences about settings in the files, each with the names of the settings."""
+    """Yield sentences about the settings in the files, each with the remarks on these settings."""
     for kind, words in KINDS.items():
         if own := [remark for remark in advice.settings.remarks if remark.kind == kind]:
             yield f"{counted(len(own), 'setting')}: {words}", own

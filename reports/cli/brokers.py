@@ -1,4 +1,6 @@
-"""The command `leadline brokers`, which lists the releases whose brokers can be started, and tries one."""
+"""The command `leadline brokers`, which lists the releases whose brokers can be started, and starts brokers of one
+release.
+"""
 
 from __future__ import annotations
 

@@ -80,9 +80,10 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
 
 
 def _by_counterexample(first: Spec[Any], second: Spec[Any]) -> Difference | None:
-    """Return, for each spec, a counterexample whose steps do not violate the property in the other spec.
+    """Find, for each spec, a counterexample whose steps do not violate the property in the other spec.
 
-    Once the first spec has one, the search of the second is limited, since it may never end.
+    Once a counterexample of the first spec is found, the search of the second spec is limited, because it may never
+    end.
     """
     parting, _ = _parting_of(first, second, Limits())
     other, result = _parting_of(second, first, Limits(max_states=MOST_STATES) if parting else Limits())

@@ -1,4 +1,4 @@
-"""The command `leadline fuzz`, which searches behaviours of a spec at random."""
+"""The command `leadline fuzz`, which searches a spec at random."""
 
 from __future__ import annotations
 

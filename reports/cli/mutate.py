@@ -208,8 +208,8 @@ def mutate(
 
 
 def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
-    """Return the explanations that the user gave, by mutant. Raise LeadlineError if a mutant in the file does not
-    exist.
+    """Return the user's explanations of mutants, by the mutant's name. Raise LeadlineError if the file names an unknown
+    mutant.
     """
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]
@@ -263,7 +263,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
 
 
 def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutation]:
-    """Return the mutations of the requested kinds and names. Raise LeadlineError if there are none."""
+    """Return the mutations of the requested kinds and names. Raise LeadlineError if no mutation matches."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
         raise LeadlineError("no mutant matches: run `leadline mutate SPEC --list` to list all mutants")

@@ -1,4 +1,4 @@
-"""The commands `leadline trace` and `leadline replay`, which show and re-execute saved counterexamples.
+"""The commands `leadline trace` and `leadline replay`, which show and replay saved counterexamples.
 
 A trace file is untrusted data. It may select a shipped spec with which it is compared. A Python file that it names is
 run only if the user names the same file on the command line.
@@ -72,12 +72,13 @@ def trace(file: Path, spec: str | None, form: str) -> int:
 
 @attrs.frozen
 class TraceView:
-    """The contents of a trace file, re-executed if possible.
+    """The contents of a trace file, replayed if possible.
 
     Attributes:
         story: the trace in the form that views show.
-        trace: the re-executed trace, or None if the trace was not re-executed.
-        reason: why the trace was not re-executed, in `visible` characters. Empty if it was re-executed.
+        trace: the replayed trace, or None if the trace was not replayed.
+        reason: why the trace was not replayed, with hidden characters escaped by `visible`. Empty if the trace was
+            replayed.
         code: the exit code. It is `VIOLATED` if the trace is stale, which means that the spec no longer allows the
             trace.
     """
@@ -89,7 +90,7 @@ class TraceView:
 
     @property
     def note(self) -> str:
-        """A sentence to show with a trace that was not re-executed. Empty for other traces."""
+        """A sentence to show with a trace that was not replayed. Empty for other traces."""
         if not self.reason:
             return ""
         if self.code == VIOLATED:
@@ -98,7 +99,7 @@ class TraceView:
 
 
 def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
-    """Return the view of a trace file. The trace is re-executed if its spec may be run.
+    """Return the view of a trace file. The trace is replayed if its spec may be run.
 
     Parameters:
         recorded: the contents of the file.

@@ -18,10 +18,11 @@ def conformance_object(report: ConformanceReport) -> dict[str, Any]:
     """Return a report as an object for `json.dumps`.
 
     Returns:
-        An object with the partition, the release, and ``specs``: for each spec its ``answer`` (``conforms``, ``does not
-        conform`` or ``undecided``), the number of observations that were explained and in all, the number of hidden
-        steps, the largest number of possible states, the actions that were exercised, and ``rejection``: the first
-        observation that no possible state explains, with the reasons, or null. Times are in seconds.
+        An object with the partition, the release, and a list ``specs``. For each spec, the list has the ``answer``
+        (``conforms``, ``does not conform`` or ``undecided``), the number of explained observations and of all
+        observations, the number of hidden steps, the largest number of possible states, and the exercised actions.
+        ``rejection`` is the first observation that no possible state explains, with the reasons, or null. Times are in
+        seconds.
     """
     return {
         "recording": str(report.path),
@@ -74,7 +75,9 @@ def _rejection(rejection: Rejection[Partition]) -> dict[str, Any]:
 
 
 def conformance_findings(report: ConformanceReport) -> list[Finding]:
-    """Return the result for the release of the recording, or for the spec that was asked for, or for all specs."""
+    """Return findings for the requested spec or the recording's own release. If there is neither, return findings for
+    all specs.
+    """
     found = [report.own] if report.own is not None else list(report.checked)
     return [
         Finding(

@@ -25,12 +25,14 @@ MOST_STEPS = 400
 
 
 def _no_steps(state: Partition) -> Iterator[Partition]:
-    """Yield nothing: the steps of a recording are not searched for."""
+    """Yield no initial states, because the steps of a recording come from observations and not from a search."""
     yield from ()
 
 
 def conformance_page(report: ConformanceReport) -> str:
-    """Return the page of a report: a trace for the spec of its release, or else for each spec."""
+    """Return the page of a report, with a trace for the spec of its own release, or for each spec if there is no such
+    spec.
+    """
     shown = [report.own] if report.own is not None else list(report.checked)
     chapters = []
     for number, checked in enumerate(shown, start=1):
@@ -42,7 +44,7 @@ def conformance_page(report: ConformanceReport) -> str:
 
 
 def _story(checked: Checked) -> Story | None:
-    """Return the steps that explain the recording, or those before the observation that nothing explains."""
+    """Return the steps that explain the recording, up to the first observation that no possible state explains."""
     result = checked.conformance
     steps: Sequence[Taken[Partition]] = result.behaviour
     if result.rejection is not None and result.rejection.candidates:
@@ -57,7 +59,7 @@ def _story(checked: Checked) -> Story | None:
 
 
 def _instance(step: Taken[Partition]) -> ActionInstance[Partition]:
-    """Return a step as an instance of an action without parameters, whose sentence is the observation."""
+    """Convert a step to an instance of an action without parameters. The sentence of the action is the observation."""
     name = "not seen" if step.observation is None else "seen"
     sentence = step.label.replace("{", "{{").replace("}", "}}")
     return ActionInstance(Action(name, _no_steps, {}, sentence), ())

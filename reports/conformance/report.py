@@ -29,12 +29,12 @@ EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UN
 
 @attrs.frozen
 class RuleShown:
-    """A rule with the value that a release has, and what the recording says of each other value.
+    """A rule of a release, and the result of following the recording with each other value of the rule.
 
     Attributes:
         rule: the name of the rule.
         value: the name of the release's value.
-        answers: the answer with each other value instead, by its name.
+        answers: whether the recording conforms to the spec with each other value, by the name of the value.
     """
 
     rule: str
@@ -49,16 +49,16 @@ class RuleShown:
 
 @attrs.frozen(eq=False, kw_only=True)
 class ConformanceReport:
-    """What a recording of one partition shows.
+    """The results of following the recording of one partition.
 
     Attributes:
-        path: the recording.
-        read: the partition.
+        path: the path of the recording.
+        read: the recorded partition.
         checked: the results, for each spec.
-        own: the result for the release of the recording or for the spec that was asked for, or None if the recording
-            does not name a release that the model has.
-        rules: the rules that the recording confirms or not, if that was asked for.
-        seconds: how long it took.
+        own: the result for the requested spec or for the release of the recording. None if no spec was requested and
+            the model does not have the release.
+        rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
+        seconds: the duration in seconds.
     """
 
     path: Path
@@ -75,8 +75,8 @@ class ConformanceReport:
 
     @property
     def exit_code(self) -> int:
-        """0 if the recording conforms to the spec that was asked for or to its own release, or to any if it names none;
-        1 if it does not; 3 if this is undecided.
+        """0 if the recording conforms to the requested spec or to its own release, or to any release if it names none;
+        1 if it does not conform; 3 if this is undecided.
         """
         if self.own is not None:
             return EXIT_CODES[self.own.conformance.answer]
@@ -97,16 +97,17 @@ def conformance_report(
     """Follow a recording through specs.
 
     Parameters:
-        path: the recording.
+        path: the path of the recording.
         spec: the name of a spec, or None for all releases with the kind of controller of the recording.
         partition: the partition, such as ``t-0``, or None if the recording has only one.
-        rules: whether to find out which rules the recording confirms. It needs the release or a spec.
+        rules: whether to determine which rules the recording confirms. This requires a spec, or a recording that names
+            its release.
         limits: the limits of the search.
         progress: called with the name of each spec before it is followed.
 
     Raises:
-        LeadlineError: if the file is not a recording, or has no such partition, or there is no such spec; or the
-            recording has something that cannot be followed.
+        LeadlineError: if the file is not a recording, if the partition or the spec does not exist, or if the recording
+            contains an event that cannot be followed.
     """
     begun = time.monotonic()
     asked = None if spec is None else _column(spec)
@@ -159,7 +160,7 @@ def _column(spec: str) -> Column:
 
 
 def _release_of(read: PartitionRecording) -> Column | None:
-    """Return the release that a recording names, or None if it names none that the model has."""
+    """Return the release that a recording names, or None if the model does not have this release."""
     release = read.about.get("release")
     kind = KRAFT if read.kraft else ZOOKEEPER
     for name in (f"kafka/{release}", f"kafka/{release}{'-kraft' if read.kraft else '-zk'}"):

@@ -1,4 +1,4 @@
-"""The result of following a recording, as an explanation."""
+"""The result of following a recording, explained in lines of text."""
 
 from __future__ import annotations
 
@@ -133,7 +133,9 @@ def _frame(frame: Seen) -> str:
 
 
 def rule_lines(rules: tuple[RuleShown, ...]) -> Iterator[str]:
-    """Yield which rules a recording confirms: with every other value it does not conform."""
+    """Yield lines that name the confirmed rules. A rule is confirmed if the recording conforms with no other value of
+    the rule.
+    """
     confirmed = [rule for rule in rules if rule.confirmed]
     yield f"rules that the recording confirms: {len(confirmed)} of {len(rules)}"
     for rule in rules:
