@@ -340,7 +340,7 @@ def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
 
 
 def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the final step of each history in which a broker that never had a given record is elected as leader."""
+    """Yield the steps in which a broker that never had a committed record is elected."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if not any(_holds(replica.log, commit) for earlier in steps[:state] for replica in earlier.before.replicas):
             return  # the record has not been written yet

@@ -1,4 +1,4 @@
-"""The actions of the `atomic` family of specs, which all five protocols share.
+"""The actions of the `atomic` family of specs. All five protocols have the same actions.
 
 Their fairness is that of the public TLA+ specification (hachikuji/kafka-specification): strong for raising the high
 watermark, expanding the ISR and writing, and weak for becoming leader and follower.
@@ -25,7 +25,7 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("the controller believes that broker {broker} failed and removes it from the ISR", broker=brokers)
 def controller_shrinks_isr(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller removes a broker that it believes to have failed, even if the broker is running.
+    """The controller removes a broker that it considers failed from the ISR, even if the broker is running.
 
     If the broker was the leader, the partition has no leader afterwards. The last member of the ISR is not removed.
     """
@@ -45,7 +45,9 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs, fair="weak")
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it as leader. Its high watermark may be lower than the previous leader's."""
+    """A broker obeys a request that names it as leader. Its high watermark may be lower than that of the previous
+    leader.
+    """
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader == broker and epoch > replica.epoch:
@@ -157,7 +159,7 @@ def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a broker follows a given broker that believes it leads and accepts it by the rule of the
+    """Return whether a broker follows the given leader, and the leader accepts this follower by the rule of the
     protocol.
     """
     return (

@@ -58,7 +58,7 @@ class Protocol:
 
     @property
     def asks_the_leader(self) -> bool:
-        """Whether a new follower reads its leader's log to determine the offset to which it truncates."""
+        """Whether a new follower reads its leader's log to find the offset to which the follower truncates."""
         return self.truncates_to not in (own_high_watermark, own_end)
 
 

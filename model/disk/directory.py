@@ -173,7 +173,7 @@ class LogDirectory:
         topic_id: the topic id, or None if `partition.metadata` does not contain it.
         snapshots: the offsets of the producer snapshots.
         swapping: whether compaction was interrupted while it was replacing segments.
-        is_one: whether this is a partition directory, which means that it contains a file of a partition.
+        is_one: whether this is a partition directory, that is, whether it contains a file of a partition.
         problems: errors from reading the files, one line each.
     """
 

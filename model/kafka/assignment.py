@@ -20,8 +20,8 @@ class Assignment:
             leader.
         adding: the replicas that are being added. They become replicas for good when the reassignment completes.
         removing: the replicas that are being removed. They are replicas until the reassignment completes.
-        wanted: the brokers that an operator has asked for, until they are the replicas; otherwise None. Only properties
-            read it.
+        wanted: the replicas that an operator has requested, or None once the partition has these replicas. Only
+            properties read this field.
     """
 
     replicas: tuple[int, ...]
@@ -46,12 +46,12 @@ replicas that are being removed."""
 
 
 def when_the_added_are_in_sync(assignment: Assignment, rest: frozenset[int]) -> bool:
-    """3.0 to 3.7: all replicas that are being added are in the ISR."""
+    """3.0 to 3.7: return whether all replicas that are being added are in the ISR."""
     return assignment.adding <= rest
 
 
 def when_all_are_in_sync(assignment: Assignment, rest: frozenset[int]) -> bool:
-    """3.8 to 4.2: all replicas that remain are in the ISR (KAFKA-15665)."""
+    """3.8 to 4.2: return whether all replicas that remain are in the ISR (KAFKA-15665)."""
     return assignment.final <= rest
 
 
@@ -65,7 +65,7 @@ def when_the_added_are_in_sync_or_all(assignment: Assignment, rest: frozenset[in
 
 
 def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: bool) -> Assignment:
-    """Return the assignment after an operator has asked for other replicas.
+    """Return the assignment after an operator has requested different replicas.
 
     If a reassignment is in progress, its replicas count as the current ones. The controller writes the brokers that are
     added and removed only if there are any (`changePartitionReassignment`), so that a set of the reassignment in
@@ -73,7 +73,7 @@ def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: boo
 
     Parameters:
         assignment: the assignment before.
-        target: the brokers asked for, in order.
+        target: the requested replicas, in order.
         replaces: whether an empty set replaces that of the reassignment in progress too.
     """
     adding = frozenset(target) - frozenset(assignment.replicas)
@@ -87,7 +87,7 @@ def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: boo
 
 
 def completed(assignment: Assignment, isr: frozenset[int], completes: Completes) -> tuple[Assignment, frozenset[int]]:
-    """Return the assignment and the ISR after the controller has completed a reassignment, if it can.
+    """Return the assignment and the ISR after the controller has completed a reassignment, if it can be completed.
 
     `min.insync.replicas` is not part of the rule in any release.
 

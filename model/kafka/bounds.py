@@ -69,7 +69,9 @@ class Bounds:
 
     @property
     def moves(self) -> bool:
-        """Whether the replicas can be other brokers than all of the cluster. If not, states do not record replicas."""
+        """Whether some brokers may have no replica. If every broker always has a replica, states do not record the
+        replicas.
+        """
         return self.reassignments > 0 or 0 < self.replicas < self.brokers
 
 

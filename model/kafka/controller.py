@@ -1,4 +1,4 @@
-"""The controller, which elects leaders and changes the ISR and the replicas. It notices failures late.
+"""The controller, which elects leaders and changes the ISR and the replicas. It detects failures with a delay.
 
 Its decisions can be based on outdated information. The controller considers a running broker dead if the broker's
 session has expired. The controller can elect a leader before it notices that other brokers are down.
@@ -85,8 +85,8 @@ def build(
 
     Parameters:
         state: the state before.
-        isr: the ISR that is asked for.
-        assignment: the new replicas, or None if they stay.
+        isr: the requested ISR.
+        assignment: the new replicas, or None if the replicas do not change.
         deposed: whether the leader may not lead on, even if it is in the ISR.
         bumps: whether a leader epoch begins if the ISR loses a member.
 
@@ -174,7 +174,9 @@ def _may_lead_again(state: Partition, broker: int) -> bool:
 
 
 def led_again(state: Partition) -> Iterator[Partition]:
-    """Yield the states after an election in the same step. If no broker is elected, yield the given state."""
+    """Yield the states after an election that belongs to the same step. If no broker is elected, yield the given
+    state.
+    """
     elected = []
     if state.quorum.leader is None and state.protocol.elects_at_once:
         in_order = state.protocol.elects_in_order

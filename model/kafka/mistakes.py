@@ -230,7 +230,7 @@ def keep_the_elr(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
-    """Add a broker to the ISR that is not a replica of the partition."""
+    """Add a broker that is not a replica of the partition to the ISR."""
     for handled in handle_alter_partition(state, leader):
         quorum = handled.quorum
         yield attrs.evolve(handled, quorum=attrs.evolve(quorum, isr=quorum.isr | {state.bounds.brokers}))
@@ -599,7 +599,7 @@ _LATER_AND_WRONG = {("elr", "on-unchecked")}
 
 
 def why_harmless(rule: Rule, own: str, other: str) -> str:
-    """Return the reason why a different value of a rule does no harm to a release, or an empty string if it should.
+    """Return the reason why a different value of a rule is harmless in a release, or an empty string if it may do harm.
 
     Values are in the order of releases and become stricter: a later value keeps the guarantees of an earlier value.
 

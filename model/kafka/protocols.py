@@ -181,12 +181,12 @@ def own_high_watermark(follower: Replica) -> int:
 
 
 def own_log_end(follower: Replica) -> int:
-    """Do not truncate until the leader has responded with an offset."""
+    """Return the log end offset: a follower keeps its whole log until the leader has responded with an offset."""
     return follower.log.end_offset
 
 
 def nothing(log: Log) -> int | None:
-    """Return None: the follower does not ask about an epoch, or does not send an epoch."""
+    """Return None, because the follower does not ask about an epoch or does not send an epoch."""
     return None
 
 

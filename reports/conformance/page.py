@@ -25,7 +25,7 @@ MOST_STEPS = 400
 
 
 def _no_steps(state: Partition) -> Iterator[Partition]:
-    """Yield no initial states, because the steps of a recording come from observations and not from a search."""
+    """Yield no next states, because the steps of a recording come from observations and not from a search."""
     yield from ()
 
 

@@ -1,4 +1,4 @@
-"""Following recordings of real brokers through the specs of releases.
+"""Checks whether the specs of releases allow the behaviour in recordings of real brokers.
 
 - `following` prepares a spec: bounds are lifted, and it says which steps leave no trace.
 - `observations` says what each kind of frame and event is in the model.

@@ -1,4 +1,4 @@
-"""A release whose brokers are followed: no bounds, the state in which a recording begins, and the hidden steps.
+"""A release without bounds, for following recordings: the initial state of a recording, and the hidden steps.
 
 Searches need bounds and history; recordings have neither. Perturbations have no limit here, except those that can be
 seen: a late fetch request is seen as its frames, and an operator's request for an unclean election as well.
@@ -94,7 +94,7 @@ class FollowedRelease:
         )
 
     def hidden(self, state: Partition) -> Iterator[HiddenStep[Partition]]:
-        """Yield the steps from a state that leave no frame."""
+        """Yield the possible next steps that leave no frame in a recording."""
         for broker, replica in enumerate(state.replicas):
             if not replica.up:
                 continue
@@ -118,7 +118,7 @@ class FollowedRelease:
 
 
 def followed_release(column: Column, brokers: int, **configuration: Any) -> FollowedRelease:
-    """Return a release whose brokers are followed.
+    """Return a release without bounds, for following recordings.
 
     Parameters:
         column: the release.

@@ -1,4 +1,4 @@
-"""What was seen between brokers, as observations of the model.
+"""Converts recorded frames and events to observations of the model.
 
 Each method returns the observation for one kind of frame or event, in the model's terms: brokers are replicas from 0,
 leader epochs are numbered in the order in which leaders were chosen, and records have numbers as values. The list of
@@ -64,10 +64,10 @@ ERRORS = {
 
 @attrs.frozen
 class SeenFetch:
-    """A fetch request as it was seen.
+    """A fetch request in a recording.
 
     Attributes:
-        leader, follower: the ends.
+        leader, follower: the receiver and the sender of the request.
         epoch: the follower's leader epoch, or `UNKNOWN` before KIP-320.
         offset: the fetch offset.
         last_epoch: the epoch of the follower's last record, or None if it named none.
@@ -107,7 +107,9 @@ class SeenRecords:
 
 @attrs.frozen
 class SeenDiverging:
-    """A fetch response that the logs differ (KIP-595). Only some releases use its high watermark (KAFKA-14704)."""
+    """A fetch response that says that the logs differ (KIP-595). Only some releases use its high watermark
+    (KAFKA-14704).
+    """
 
     epoch: int | None
     end_offset: int
@@ -119,7 +121,7 @@ class SeenDiverging:
 
 @attrs.frozen
 class SeenOutOfRange:
-    """A fetch response that the offset is out of range."""
+    """A fetch response that says that the fetch offset is out of range."""
 
     def __str__(self) -> str:
         return "the fetch offset is out of range"
@@ -150,7 +152,7 @@ def _are(seen: Iterable[tuple[int | None, int | None]], records: tuple[Record, .
 
 @attrs.frozen
 class Window:
-    """When something happened, and the numbers of the frames that show it."""
+    """The period in which an event happened, and the positions of the frames that show the event."""
 
     earliest: float
     latest: float
@@ -159,7 +161,7 @@ class Window:
 
 @attrs.frozen(eq=False)
 class Observations:
-    """Makes observations of one partition.
+    """Creates the observations of one partition.
 
     Attributes:
         release: the release whose rules are followed.
@@ -450,7 +452,7 @@ class Observations:
     def learned(
         self, window: Window, broker: int, leader: int, epoch: int, isr: frozenset[int], *, optional: bool
     ) -> Observation[Partition]:
-        """A broker is told of a leader epoch."""
+        """A broker learns of a leader epoch."""
         name = "become_leader" if broker == leader else "become_follower"
 
         def apply(state: Partition) -> list[Partition]:
@@ -665,9 +667,9 @@ class Observations:
         """A broker is killed.
 
         Parameters:
-            window: when.
-            broker: the broker.
-            cut_to: the offset from which on its log is lost, or None.
+            window: the period in which the broker was killed.
+            broker: the broker that was killed.
+            cut_to: the offset from which the log was lost, or None if the whole log was kept.
             checkpoint: the high watermark that was set on its disk, or None if it is not known.
         """
 
@@ -693,7 +695,7 @@ class Observations:
         return [after for after in crashed if cut_to is None or after.replicas[broker].log.end_offset <= cut_to]
 
     def stopped(self, window: Window, broker: int) -> Observation[Partition]:
-        """A broker ends after a controlled shutdown."""
+        """A broker stops after a controlled shutdown."""
 
         def apply(state: Partition) -> Iterator[Partition]:
             for begun in (state, *self.release.take("begin_shutdown", state, broker)):

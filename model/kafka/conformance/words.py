@@ -8,14 +8,16 @@ from leadline.model.quorum import Quorum, drawn_isr
 
 
 def quorum_in_words(quorum: Quorum) -> str:
-    """Return the last decision of the controller."""
+    """Describe the last decision of the controller."""
     leader = "no broker leads" if quorum.leader is None else f"broker {quorum.leader} leads in epoch {quorum.epoch}"
     elr = f", ELR {drawn_isr(quorum.elr)}" if quorum.elr else ""
     return f"{leader}, ISR {drawn_isr(quorum.isr)}{elr}"
 
 
 def broker_in_words(state: Partition, broker: int) -> str:
-    """Return what a broker believes and holds, and what it knows as a leader."""
+    """Describe the state of a broker: its leader, epoch and log and, if it leads, what it stores about its
+    followers.
+    """
     replica = state.replicas[broker]
     if not replica.up:
         return (
@@ -42,5 +44,5 @@ def _watermark(replica: object) -> int:
 
 
 def message_in_words(message: Message | None) -> str:
-    """Return a message in flight."""
+    """Describe a message in flight."""
     return "nothing" if message is None else f"{type(message).__name__} ({message})"
