@@ -89,7 +89,7 @@ def end_of_agreement(follower: Replica, leader_log: Log) -> int:
 
 
 def own_end(follower: Replica, leader_log: Log) -> int:
-    """Do not truncate when a broker becomes a follower."""
+    """Return the log end offset: a broker keeps its whole log when it becomes a follower."""
     return follower.log.end_offset
 
 

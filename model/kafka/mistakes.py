@@ -599,7 +599,8 @@ _LATER_AND_WRONG = {("elr", "on-unchecked")}
 
 
 def why_harmless(rule: Rule, own: str, other: str) -> str:
-    """Return the reason why a different value of a rule is harmless in a release, or an empty string if it may do harm.
+    """Return the reason why a different value of a rule is harmless in a release, or an empty string if it is not known
+    to be.
 
     Values are in the order of releases and become stricter: a later value keeps the guarantees of an earlier value.
 
