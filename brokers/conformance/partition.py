@@ -232,7 +232,7 @@ def read_partition(recording: Recording, topic: str, partition: int) -> Partitio
     """Return what a recording says of one partition.
 
     Raises:
-        NotFollowed: if the recording does not have the creation of the partition.
+        NotFollowed: if the recording does not include the creation of the partition.
         RecordingError: if the file is not a complete recording.
     """
     frames: list[Seen] = []
@@ -275,8 +275,8 @@ def _find_topic(read: PartitionRecording) -> None:
         read.topic_ids = frozenset(ids)
     if not read.assignment:
         raise NotFollowed(
-            f"the recording does not have the creation of {read.topic}-{read.partition}: begin it before the topic is "
-            f"created, or choose another partition"
+            f"the recording does not include the creation of {read.topic}-{read.partition}: start recording before the "
+            f"topic is created, or choose another partition"
         )
 
 

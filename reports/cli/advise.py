@@ -36,7 +36,8 @@ FILE = click.Path(path_type=Path)
     "--replication-factor",
     type=click.IntRange(1, MOST),
     metavar="N",
-    help="The replication factor of the topic. The default is default.replication.factor, or any number if not set.",
+    help="The replication factor of the topic. Defaults to default.replication.factor. If that is not set either, any "
+    "number of replicas is searched.",
 )
 @click.option(
     "--max-seconds",
@@ -57,7 +58,7 @@ def advise(
     max_seconds: float,
     **wanted: Path | None,
 ) -> int:
-    """Show the known bugs of Kafka's replication that an upgrade fixes, introduces, or leaves unchanged.
+    """Show the known bugs in Kafka's replication that an upgrade fixes, introduces, or leaves unchanged.
 
     If the settings differ from those in the archive of known bugs, leadline searches for each bug with the settings.
     Each bug is shown with the command that repeats its search. The releases are those of `leadline specs`, with or
@@ -69,8 +70,9 @@ def advise(
     leadline advise --from 3.6-zk --to 3.9-zk --config server.properties --topic-config orders.properties
     leadline advise --from 3.5 --to 4.1 --config server.properties --producer-config producer.properties
 
-    Exit code 0: all bugs are decided; 2: usage error, such as a value that is not allowed; 3: a bug is not decided,
-    because of a time limit, an interrupt, or an older inter.broker.protocol.version.
+    Exit code 0: every bug has a result; 2: usage error, such as a value that is not allowed; 3: there is no result for
+    at least one bug, because of a time limit, an interrupt, or an inter.broker.protocol.version older than the
+    release.
     """
     settings = read_settings(config, topic_config, producer_config, replication_factor)
     old, new = clusters(before, after, settings)

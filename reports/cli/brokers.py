@@ -27,7 +27,12 @@ _BROKERS = 3
 
 @click.command()
 @click.argument("release", required=False)
-@click.option("--try", "is_tried", is_flag=True, help=f"Start {_BROKERS} brokers of RELEASE, and stop them.")
+@click.option(
+    "--try",
+    "is_tried",
+    is_flag=True,
+    help=f"Start {_BROKERS} brokers of RELEASE, show how long this takes, and stop them.",
+)
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the files of --try in DIR.")
 def brokers(release: str | None, is_tried: bool, keep: Path | None) -> None:
     """List the releases of Kafka that can be started on this machine, each with its spec, the supported versions of

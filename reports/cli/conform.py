@@ -47,9 +47,9 @@ def conform(
     """Say whether what brokers did is a behaviour of the model.
 
     RECORDING is a file as brokers/recording.md describes it, for example one that leadline reproduce --keep wrote. It
-    must have the creation of the topic. Each frame is an observation, and the model is followed through all states that
-    are possible after it. Without --spec, the recording is followed through the specs of all releases with its kind of
-    controller, and the exit code is that of its own release.
+    must include the creation of the topic. Each frame is an observation, and the model is followed through all states
+    that are possible after it. Without --spec, the recording is followed through the specs of all releases with its
+    kind of controller, and the exit code is that of its own release.
 
     \b
     leadline conform DIR/2.8.0-affected/recording.jsonl

@@ -165,5 +165,5 @@ def test_partitions_are_found() -> None:
 
 def test_a_recording_without_the_topic_is_refused() -> None:
     recording = read_recording(RECORDINGS / "KAFKA-13141-2.8.0.jsonl")
-    with pytest.raises(NotFollowed, match="does not have the creation of other-0"):
+    with pytest.raises(NotFollowed, match="does not include the creation of other-0"):
         read_partition(recording, "other", 0)
