@@ -28,25 +28,32 @@ FILE = Path(__file__).with_name("counterexamples.jsonl")
 
 
 def counterexample(run: BugSearch) -> Trace[Any]:
-    """Return the counterexample of a search for a bug: the one in the file, or else the one that the search finds.
+    """Return a counterexample for a bug: the one saved in the file, or if there is none, the one that a search finds.
+
+    Parameters:
+        run: the search for the bug.
 
     Raises:
-        LeadlineError: if the search finds none.
+        LeadlineError: if the search finds no counterexample.
     """
     return kept(run) or searched(run)
 
 
 def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:
-    """Return the counterexample of a search that the file has, or None if the model does not have it."""
+    """Return the counterexample that the file contains for a search.
+
+    Returns:
+        The counterexample, or None if the file does not contain one, or if the model no longer allows its steps.
+    """
     steps = _read(file).get(_key(run))
     return None if steps is None else executed(run.spec, steps)
 
 
 def searched(run: BugSearch) -> Trace[Any]:
-    """Search for a counterexample, with a line about the progress.
+    """Search for a counterexample, and show the progress of the search.
 
     Raises:
-        LeadlineError: if there is none.
+        LeadlineError: if there is no counterexample.
     """
     with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
         result = run.searched(progress).result
@@ -56,11 +63,14 @@ def searched(run: BugSearch) -> Trace[Any]:
 
 
 def executed(spec: Spec[Any], steps: Sequence[str]) -> Trace[Any] | None:
-    """Return a behaviour of a spec with the given steps that violates its property, or None if there is none.
+    """Execute steps in a spec, and return a behaviour with these steps that violates the property of the spec.
 
     Parameters:
         spec: the spec, with one property.
         steps: the action instances, as `repr` writes them.
+
+    Returns:
+        The behaviour, or None if no behaviour with these steps violates the property.
     """
     known = {repr(instance): instance for instance in spec.instances}
     if not {*steps} <= {*known}:
@@ -89,7 +99,7 @@ def _read(file: Path) -> dict[tuple[str, str], list[str]]:
 
 
 def _written(run: BugSearch) -> Trace[Any]:
-    """Return the counterexample of a search. If the file does not have it, add it."""
+    """Return the counterexample for a search, and add it to the file if the file does not contain it."""
     found = kept(run)
     if found is None:
         found = searched(run)
@@ -100,7 +110,7 @@ def _written(run: BugSearch) -> Trace[Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Search for the counterexamples that the file lacks, for the releases that `leadline reproduce` takes."""
+    """Search for missing counterexamples in the releases that `leadline reproduce` uses, and add them to the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tickets", nargs="*", help="the bugs; by default all")
     archive = read_archive()

@@ -1,4 +1,4 @@
-"""Reproductions and replays as objects for `json.dumps`."""
+"""Convert reproductions and replays to objects for `json.dumps`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from leadline.reports.reality.live import evidence
 
 @attrs.frozen
 class ReproductionReport:
-    """A reproduction, with the result of auditing the disks of each replay."""
+    """A reproduction with its audits.
+
+    Attributes:
+        reproduction: the reproduction.
+        audits: the results of auditing the disks, first after the replay of the bug, then after the control.
+    """
 
     reproduction: Reproduction
     audits: tuple[str, str]

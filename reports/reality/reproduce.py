@@ -1,4 +1,4 @@
-"""Reproduce a known bug on real brokers: replay its schedules, and judge the result."""
+"""Reproduce a known bug on real brokers: replay its two schedules, and judge whether each replay shows the bug."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
 
     Parameters:
         schedules: the schedules, with the releases.
-        folder: an empty folder, in which a folder is created for the logs, disks and recording of each replay.
-        listening: a function that returns the listener for the replay of a plan.
-        shown: a function that is called with each finished replay, and the result of auditing its disks.
+        folder: an empty folder. Each replay writes its logs, disks and recording to its own folder in it.
+        listening: a function that takes a plan and returns the listener for its replay.
+        shown: a function that is called after each replay, with the judged replay and the result of auditing the disks.
 
     Raises:
         BrokerError: if the brokers cannot be started.
@@ -56,7 +56,14 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
 
 
 def run(plan: Plan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:
-    """Replay a plan, and record all frames to a file in the folder."""
+    """Replay a plan on real brokers, and record all frames in the file ``recording.jsonl``.
+
+    Parameters:
+        plan: the plan.
+        release: the release of the brokers.
+        folder: the folder to create, which will contain the logs, disks and recording.
+        listener: the object to notify of each step.
+    """
     folder.mkdir(parents=True)
     about: dict[str, Any] = {"release": release.name, "spec": plan.trace.spec.name}
     about["bounds"] = attrs.asdict(plan.start.bounds)

@@ -1,4 +1,4 @@
-"""Convert a replay to a story, with a column for the observations on real brokers."""
+"""Show a replay as a story, with a column for what was observed on real brokers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from leadline.reports.traces.rows import Rows
 from leadline.reports.traces.story import Frame, Story, story_of
 
 COLUMN = "on brokers"
-"""The column with what was seen on real brokers."""
+"""The name of the column that shows the state of the real brokers."""
 
 DEEDS = "real brokers"
-"""The row with what was done and seen in a step."""
+"""The name of the row that shows what was done on real brokers in a step, and how they differ from the model."""
 
 
 def real_story(replay: Replay) -> Story:
-    """Return the story of the replayed steps, with the observations on brokers beside those of the model."""
+    """Return the story of a replay, with the state of the brokers beside the state of the model."""
     story = story_of(replay.plan.trace)
     frames = [story.frames[0]]
     for report, frame in zip(replay.steps, story.frames[1:], strict=False):
@@ -40,7 +40,7 @@ def _with_reality(report: StepReport, frame: Frame, before: Frame) -> Frame:
 
 
 def _row(name: str, row: Row, sight: Sight) -> Row:
-    """Return a row with what was seen of its broker, or of the controller."""
+    """Return a row with the observed state of its broker or of the controller. Other rows are returned unchanged."""
     seen = {f"broker {broker}": str(replica) for broker, replica in enumerate(sight.replicas)}
     seen["controller"] = str(sight.quorum)
     return attrs.evolve(row, columns={**row.columns, COLUMN: seen[name]}) if name in seen else row
@@ -52,7 +52,7 @@ def _changed(rows: Rows, before: Rows) -> frozenset[tuple[str, str]]:
 
 
 def reproduction_page(report: ReproductionReport) -> str:
-    """Return the HTML page of a reproduction: the trace of each replay, with a column for the brokers."""
+    """Return the HTML page of a reproduction: the trace of each replay, with a column for the real brokers."""
     chapters, notes = [], []
     for number, (judged, audit) in enumerate(report.judged, start=1):
         release = f"Kafka {judged.replay.release.name}"

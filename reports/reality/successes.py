@@ -55,10 +55,10 @@ class Try:
     Attributes:
         ticket: the ticket.
         release: the release of the brokers.
-        judgement: the conclusion, a value of `Judgement`.
+        judgement: the conclusion, which is the value of a `Judgement`.
         reason: the reason for the conclusion.
-        seconds: the duration in seconds.
-        date: the date in ISO 8601 format.
+        seconds: the duration of the replay in seconds.
+        date: the date of the replay in ISO 8601 format.
     """
 
     ticket: str
@@ -70,7 +70,7 @@ class Try:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reproduce bugs, and write the page."""
+    """Reproduce bugs as often as the command line requests, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=0, help="the number of reproductions of each bug")
     parser.add_argument("tickets", nargs="*", help="the tickets of the bugs; by default, all that can be reproduced")
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tried(ticket: str) -> Iterator[Try]:
-    """Reproduce a bug in a process of its own, and yield what its replays showed."""
+    """Reproduce a bug in a separate process, and yield the result of each replay."""
     command = [sys.executable, "-m", "leadline", "reproduce", ticket, "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TRY_SECONDS, check=False)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -102,13 +102,13 @@ def _tried(ticket: str) -> Iterator[Try]:
 
 
 def read_tries(path: Path = RESULTS) -> list[Try]:
-    """Return all results so far, oldest first."""
+    """Read the results of all replays so far from a file, oldest first. The file need not exist."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Try(**json.loads(line)) for line in lines]
 
 
 def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
-    """Yield the bugs whose counterexample cannot be made from outside, each with the reason."""
+    """Yield the ticket of each bug that cannot be reproduced on real brokers, with the reason."""
     for bug in archive.bugs:
         try:
             affected = affected_release(bug, None)
@@ -131,9 +131,9 @@ def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
     """Return the page as Markdown, with a row for each bug of the archive.
 
     Parameters:
-        archive: the archive.
-        unmade: the bugs whose counterexample real brokers cannot execute, with the reasons.
-        tries: the results, oldest first.
+        archive: the archive of known bugs.
+        unmade: the reasons why bugs cannot be reproduced on real brokers, by ticket.
+        tries: the results of the replays, oldest first.
     """
     lines = [
         _INTRODUCTION,
