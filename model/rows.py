@@ -1,5 +1,5 @@
-"""Parts of the rows that show a partition in diagrams and tables. All families use them. See
-`leadline.checker.drawing`.
+"""Parts of the rows that show a partition in diagrams and tables. All families use them. The
+classes are in `leadline.checker.drawing`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def announcement(broker: int, epoch: int, request: Request, name: str = "LeaderA
     Parameters:
         broker: the broker.
         epoch, request: the leader epoch, and its leader and ISR.
-        name: the name of the request; with KRaft, of the record in the metadata log.
+        name: the name of the request or, with KRaft, the name of the record in the metadata log.
     """
     detail = f"leader {'none' if request.leader is None else request.leader}, ISR {drawn_isr(request.isr)}"
     return Message(CONTROLLER, broker_row(broker), f"{name}, epoch {epoch}", detail)

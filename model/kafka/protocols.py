@@ -47,7 +47,7 @@ class Protocol:
         end_of_epoch: looks up an epoch in a leader epoch cache. See `leadline.model.kafka.epochs`.
         answers: returns a leader's response to an `OffsetsForLeaderEpoch` request. The arguments are the leader's
             replica, the requested epoch, and `end_of_epoch`.
-        truncates_to: returns a follower's decision after this response. The arguments are the follower's replica, the
+        truncates_to: returns what a follower does after this response. The arguments are the follower's replica, the
             response, and `end_of_epoch`.
         sends_last_epoch: returns the epoch that a follower sends in a fetch request, or None if it sends no epoch. The
             argument is the follower's log.
@@ -59,8 +59,8 @@ class Protocol:
             the request shows that the logs differ.
         learns_before_truncating: whether a follower adopts the high watermark of a diverging response before it
             truncates.
-        truncates_late: whether a broker truncates by a diverging response that it is still handling after it has become
-            leader or has begun to follow another leader.
+        truncates_late: whether a broker that is still handling a diverging response truncates its log even if it now
+            leads or follows another leader.
         forgets_last_epoch: whether a follower whose first response in a leader epoch is empty stops sending the epoch
             of its last record until it has fetched another record.
         follows_on: returns whether a follower of the same leader continues to fetch in a new epoch without truncating.
@@ -90,7 +90,7 @@ class Protocol:
         lists_offsets: returns whether a leader answers ListOffsets requests. The argument is the leader's replica.
         followers_serve: whether consumers also read from followers.
         notices_bounces: which restarts the controller always notices: "none", only restarts of "leaders", or "all".
-        obeys_late_requests: whether a broker obeys a request from before its restart.
+        obeys_late_requests: whether a broker obeys a request that the controller sent before the broker's restart.
         elects_at_once: whether an election is part of the step that makes it necessary or possible.
         elects_uncleanly: whether the controller follows `unclean.leader.election.enable`.
         in_flight: whether a leader changes the ISR with an `AlterPartition` request instead of compare-and-set.
@@ -108,14 +108,14 @@ class Protocol:
             it alive).
         has_elr: whether there are eligible leader replicas, so that the ISR can become empty (KIP-966).
         elects_in_order: whether the first possible replica in the order of the assignment is elected.
-        reassigns: whether the model has reassignments, and metadata that leaders apply late: with KRaft.
+        reassigns: whether the model has reassignments, and leaders that apply metadata late (with KRaft).
         completes: returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
             replicas that are being removed.
         replaces_empty: whether an operator's new reassignment also replaces the sets of added and removed replicas that
             it leaves empty.
-        cuts_elr: whether the controller takes brokers that have no replica out of the ELR.
-        forgets_newer_proposals: whether a leader that applies the record of a change that it knows already forgets an
-            ISR that it has proposed since.
+        cuts_elr: whether the controller removes brokers that have no replica from the ELR.
+        forgets_newer_proposals: whether a leader discards its newer proposed ISR when it applies the record of a change
+            that it already knows.
         has_directories: whether a log directory can be lost without the broker's other directories.
         loses_directory_cleanly: whether a broker counts as stopped cleanly although a log directory is gone.
     """
@@ -215,8 +215,8 @@ def nothing_to_answer(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -
 
 
 def the_answer_or_own_high_watermark(follower: Replica, answer: EpochResponse, _: EpochLookup) -> Truncation:
-    """KIP-101: truncate to the offset in the response. If the response has no offset, truncate to the own high
-    watermark.
+    """KIP-101: truncate to the offset in the response. If the response has no offset, truncate to the
+    follower's own high watermark.
     """
     if answer.end_offset is None:
         return Truncation(follower.high_watermark)

@@ -1,4 +1,4 @@
-"""Reassignment: an operator asks the KRaft controller for other replicas, changes that, or cancels it (KIP-455)."""
+"""Reassignment: an operator moves a partition to other replicas, changes this request, or cancels it (KIP-455)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from leadline.model.quorum import brokers
 def targets(bounds: Bounds) -> list[tuple[int, ...]]:
     """Return the brokers that an operator can ask for: a preferred leader, and the other replicas in ascending order.
 
-    The order of the other replicas is left out, because it decides only which of them is elected first. Empty by
-    default.
+    The model leaves out the order of the other replicas, because it decides only which of them is elected first. The
+    list is empty by default.
     """
     if not bounds.reassignments:
         return []
@@ -45,16 +45,16 @@ def reassign(state: Partition, target: tuple[int, ...]) -> Iterator[Partition]:
 
 
 def only_if_reassigned(bounds: Bounds) -> range:
-    """Return one value if reassignments and cancellations are within the bounds. Empty by default."""
+    """Return a range with one value if the bounds allow reassignments and cancellations, otherwise an empty range."""
     return range(1 if bounds.reassignments and bounds.cancellations else 0)
 
 
 @action("an operator cancels the reassignment", request=only_if_reassigned)
 def cancel_reassignment(state: Partition, request: int) -> Iterator[Partition]:
-    """The controller takes back a reassignment in progress (`PartitionReassignmentRevert`).
+    """The controller cancels a reassignment in progress (`PartitionReassignmentRevert`).
 
     Brokers that were being added leave the replicas and the ISR. If no other broker is in the ISR, the controller
-    refuses unless unclean leader election is enabled; that case is left out.
+    refuses unless unclean leader election is enabled. The model leaves out this exception.
     """
     assignment = state.assignment
     if not assignment.in_progress or not state.may("cancellations"):

@@ -129,8 +129,8 @@ class Partition(Leadership[Replica]):
         return self.is_current(epoch) or (self.protocol.obeys_late_requests and self.may("late_requests"))
 
     def is_current(self, epoch: int) -> bool:
-        """Return whether an epoch is the current leader epoch and has a leader. The controller announces only such
-        epochs.
+        """Return whether an epoch is the current leader epoch and has a leader. The controller announces only epochs
+        that have a leader.
         """
         return epoch == self.quorum.epoch and self.quorum.leader is not None
 
@@ -154,9 +154,9 @@ class Partition(Leadership[Replica]):
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """Return the state in which a perturbation is counted. The argument is the name of its bound.
+        """Return the state with one more perturbation of a kind. The argument is the name of its bound.
 
-        A perturbation without a limit is not counted.
+        The state does not count perturbations without a limit.
         """
         if getattr(self.bounds, perturbation) == NO_LIMIT:
             return self
@@ -169,7 +169,7 @@ class Partition(Leadership[Replica]):
         return attrs.evolve(self, registrations=(*known[:broker], Registration(status), *known[broker + 1 :]))
 
     def with_late(self, broker: int, late: LateFetch | None) -> Partition:
-        """Return a state in which a broker has the given late fetch request, or has no late fetch request."""
+        """Return a state in which `late` is the late fetch request of a broker. None stands for no late request."""
         return attrs.evolve(self, late=(*self.late[:broker], late, *self.late[broker + 1 :]))
 
 

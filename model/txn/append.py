@@ -9,12 +9,12 @@ from leadline.model.txn.state import FENCED, Transactions
 
 
 def needs_verification(state: Transactions, request: Produce) -> bool:
-    """Return whether the leader asks the coordinator before it appends a record: if no transaction is open."""
+    """Return whether the leader must ask the coordinator before it appends a record, because no transaction is open."""
     return state.protocol.verifies and not request.verified and not _has_open(state, request)
 
 
 def _has_open(state: Transactions, request: Produce) -> bool:
-    """Return whether the leader takes a record for one of an open transaction (hasOngoingTransaction)."""
+    """Return whether the leader considers a record part of an open transaction (hasOngoingTransaction)."""
     partition = state.partitions[request.partition]
     is_own = not state.protocol.compares_open_epoch or partition.producer_epoch == request.epoch
     return partition.is_open and is_own

@@ -11,7 +11,7 @@ from leadline.checker.bounds import bound
 
 @attrs.frozen
 class Bounds:
-    """The limits that make the state space finite. The number of perturbations is limited, recovery is not."""
+    """The limits that make the state space finite. They limit perturbations, but not recovery."""
 
     partitions: int = bound(2, "partitions that transactions write to", at_least=1, at_most=4)
     transactions: int = bound(2, "transactions that producers begin in all", at_least=1, at_most=9)
@@ -39,10 +39,10 @@ class Spent:
 
 
 def partitions(bounds: Bounds) -> Sequence[int]:
-    """Return the numbers of the partitions."""
+    """Return the partitions, numbered from 0."""
     return range(bounds.partitions)
 
 
 def producers(bounds: Bounds) -> Sequence[int]:
-    """Return the numbers of the producers."""
+    """Return the producers, numbered from 0."""
     return range(bounds.producers)

@@ -46,7 +46,7 @@ def stable(state: Transactions, partition: int) -> int:
 def read_committed(state: Transactions, partition: int) -> Iterator[Data]:
     """Yield the records of a partition that a read_committed consumer reads.
 
-    These are below the last stable offset, and the next marker is a commit marker.
+    These records are below the last stable offset, and the next marker after them is a commit marker.
     """
     end = stable(state, partition)
     for records, marker, _ in state.partitions[partition].spans():

@@ -32,7 +32,7 @@ Handlers return None if nothing changes and the producer repeats the request (CO
 
 
 def initialised(state: Transactions, request: InitProducerId) -> Handled | None:
-    """Handle `InitProducerId`. An ongoing transaction is aborted with a higher epoch, which no producer gets."""
+    """Handle `InitProducerId`. It aborts an ongoing transaction with a higher epoch, which no producer receives."""
     own = state.coordinator
     if own.is_prepared:
         return None
@@ -62,7 +62,7 @@ def added(state: Transactions, request: AddPartitions | Produce) -> Handled | No
 
 
 def verified(state: Transactions, request: Produce) -> Handled | None:
-    """Handle the question of a partition's leader whether the partition is part of the transaction (KIP-890)."""
+    """Handle a request from a partition's leader, which asks whether the transaction has the partition (KIP-890)."""
     own = state.coordinator
     if state.protocol.bumps:
         return added(state, request)
@@ -116,7 +116,7 @@ def _abandoned(state: Transactions) -> bool:
 
 
 def marker_of(state: Transactions, partition: int) -> WriteMarker:
-    """Return the request with which the coordinator writes its marker to a partition."""
+    """Return the `WriteTxnMarkers` request that the coordinator sends to the leader of a partition."""
     own = state.coordinator
     is_old = state.protocol.bumps and not state.protocol.marker_epoch_bumped and own.last_epoch != NO_EPOCH
     epoch = own.last_epoch if is_old else own.epoch
@@ -124,7 +124,7 @@ def marker_of(state: Transactions, partition: int) -> WriteMarker:
 
 
 def expired(state: Transactions) -> Transactions | None:
-    """Return the state after the coordinator aborts the transaction because of its time-out, or None."""
+    """Return the state after the coordinator aborts an expired transaction, or None if no transaction is ongoing."""
     own = state.coordinator
     if own.state != ONGOING:
         return None
@@ -135,8 +135,8 @@ def expired(state: Transactions) -> Transactions | None:
 def failed_over(state: Transactions) -> Transactions | None:
     """Return the state after another broker takes over as coordinator and reads the coordinator's log.
 
-    Markers are written again to all partitions of a prepared transaction. The result is None if nothing changes that
-    matters.
+    The new coordinator writes markers again to all partitions of a prepared transaction. The result is None if the
+    failover has no effect on the model.
     """
     own = state.coordinator
     forgets = own.last_epoch != NO_EPOCH and not state.protocol.keeps_last_epoch and not state.protocol.bumps

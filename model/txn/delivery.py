@@ -25,10 +25,10 @@ from leadline.model.txn.state import Transactions
 
 
 def handled(state: Transactions, request: Request) -> coordinator.Handled | None:
-    """Return the state after the coordinator or the leader of a partition has handled a request, and the response.
+    """Handle a request at the coordinator or at the leader of a partition.
 
     Returns:
-        None if nothing changes and there is no response yet.
+        The next state and the response. None if nothing changes and there is no response yet.
     """
     match request:
         case InitProducerId():
@@ -156,7 +156,7 @@ def _late(state: Transactions) -> list[Request]:
 def _arriving(state: Transactions, request: Request) -> Iterator[Transactions]:
     """Yield the state after a late request was handled.
 
-    A request that changes nothing stays in flight: it is as good as lost, and handling it would lead to fewer states.
+    A request that changes nothing stays in flight, as if it were lost. Removing it would only rule out later states.
     """
     answer = handled(state, request)
     if answer is not None and answer[0] != state:

@@ -28,7 +28,7 @@ def open_transactions(state: Transactions) -> list[int]:
 
 
 def named(request: Request) -> str:
-    """Return a phrase for a request."""
+    """Return a phrase that describes a request."""
     match request:
         case InitProducerId():
             return "the InitProducerId request"
@@ -43,7 +43,7 @@ def named(request: Request) -> str:
 
 
 def events(steps: Sequence[Step[Transactions]]) -> Iterator[Event]:
-    """Yield the events that decide the outcome of a trace: what was late, what it did, and what clients were told."""
+    """Yield the events that decide the outcome of a trace: late requests, their effects, and responses to clients."""
     for number, step in enumerate(steps, start=1):
         for text, label, good in _of(step):
             yield Event(number, text, label, good)

@@ -14,8 +14,8 @@ class InitProducerId:
 
     Attributes:
         producer: the producer that sends the request.
-        expected: the producer epoch that the producer has, if it asks only for a higher one (KIP-360). None if the
-            producer has just started.
+        expected: the producer's current epoch if it requests a higher epoch (KIP-360). None if the producer has just
+            started.
     """
 
     producer: int
@@ -32,8 +32,8 @@ class AddPartitions:
     Attributes:
         epoch: the producer epoch.
         partition: the partition.
-        transaction: the number of the producer's transaction. Kafka's requests do not have it: only properties and
-            reports read it, here and in other requests.
+        transaction: the number of the producer's transaction. Kafka's requests do not contain it. Only
+            properties and reports read it, here and in other requests.
     """
 
     epoch: int

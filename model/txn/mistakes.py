@@ -1,8 +1,9 @@
 """Deliberately wrong rules for the `txn` family that are not values in the table of rules.
 
-Two mistakes are missing because a search cannot tell them from what is right. A marker that survives the truncation of
-its log ends nothing, and the last stable offset goes back in every unclean election that loses an entry. A coordinator
-that accepts a repeated `EndTxn` request with the other result does no harm, because a producer never asks for both.
+Two mistakes are missing because a search cannot distinguish them from the right rules. A marker that survives the
+truncation of its log ends nothing, and the last stable offset goes back in every unclean election that loses an entry.
+A coordinator that accepts a repeated `EndTxn` request with the other result does no harm, because a producer never asks
+for both.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ WITH_VERSION_2: Mapping[tuple[str, str], str] = {
 
 
 def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
-    """Return the reason why a different value of a rule does no harm, or an empty string if it should.
+    """Return the reason why a different value of a rule does no harm, or an empty string if it should do harm.
 
     Parameters:
         rule: the rule.

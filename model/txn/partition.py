@@ -66,17 +66,17 @@ class Partition:
 
     @property
     def producer_epoch(self) -> int:
-        """The highest producer epoch that the leader knows, which is that of the last entry, or `NO_EPOCH`."""
+        """The highest producer epoch that the leader knows: the epoch of the last entry, or else `NO_EPOCH`."""
         return self.log[-1].epoch if self.log else NO_EPOCH
 
     @property
     def coordinator_epoch(self) -> int:
-        """The highest coordinator epoch that the leader knows, or -1."""
+        """The highest coordinator epoch that the leader knows, or -1 if the log has no marker."""
         return max((entry.coordinator_epoch for entry in self.log if isinstance(entry, Marker)), default=-1)
 
     @property
     def next_sequence(self) -> int:
-        """The sequence number that the leader expects next in its producer epoch."""
+        """The sequence number that the leader expects in the next record of the current producer epoch."""
         for entry in reversed(self.log):
             if entry.epoch != self.producer_epoch:
                 break
@@ -90,7 +90,7 @@ class Partition:
         return bool(self.log) and isinstance(self.log[-1], Data)
 
     def appended(self, entry: Entry, lag: int) -> Self:
-        """Return the partition with an entry appended. Without lag, the entry is below the high watermark at once."""
+        """Return the partition with an entry appended. If `lag` is 0, the high watermark advances past the entry."""
         log = (*self.log, entry)
         return attrs.evolve(self, log=log, high_watermark=self.high_watermark if lag else len(log))
 

@@ -1,4 +1,4 @@
-"""Producers: which requests they send, and what they make of responses and time-outs."""
+"""Producers: the requests that they send, and how they handle responses and time-outs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Response:
 
 @action("producer {producer} asks for a producer epoch (InitProducerId)", producer=producers)
 def initialise(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """A producer that has started sends `InitProducerId`, or one that wants to raise its own epoch (KIP-360)."""
+    """A producer sends `InitProducerId` because it has started, or because it needs a higher epoch (KIP-360)."""
     own = state.producers[producer]
     if own.request is None and own.mode in (NEW, MUST_BUMP, MUST_RESTART):
         expected = own.epoch if own.mode == MUST_BUMP else None
@@ -63,8 +63,8 @@ def add_partition(state: Transactions, producer: int, partition: int) -> Iterato
 
 @action("producer {producer} sends a record to partition {partition}", producer=producers, partition=partitions)
 def produce(state: Transactions, producer: int, partition: int) -> Iterator[Transactions]:
-    """A producer sends a record to a partition of its transaction. With KIP-890 part 2, it need not add the partition
-    before.
+    """A producer sends a record to a partition of its transaction. With KIP-890 part 2, it does not have to add
+    the partition first.
     """
     for begun, own in _in_transaction(state, producer):
         if own.written[partition] == state.bounds.records:
@@ -89,7 +89,7 @@ def end(state: Transactions, producer: int, result: str) -> Iterator[Transaction
 
 @action("a request of producer {producer} times out and is sent again; the first one is late", producer=producers)
 def retry(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """A producer sends its request again, with the same sequence number or result. The first request is in flight."""
+    """A producer sends its request again, with the same sequence number or result. The first one stays in flight."""
     own = state.producers[producer]
     if own.request is not None and state.may("delayed"):
         delayed = attrs.evolve(state.having("delayed"), late=state.late.add(own.request))
@@ -98,7 +98,7 @@ def retry(state: Transactions, producer: int) -> Iterator[Transactions]:
 
 @action("a record of producer {producer} times out, and its transaction must be aborted", producer=producers)
 def give_up(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """A producer gives up a record after `delivery.timeout.ms`. The request is in flight."""
+    """A producer gives up a record after `delivery.timeout.ms`. The request stays in flight."""
     own = state.producers[producer]
     if isinstance(own.request, Produce) and state.may("delayed"):
         delayed = attrs.evolve(state.having("delayed"), late=state.late.add(own.request))

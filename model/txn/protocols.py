@@ -9,18 +9,18 @@ import attrs
 
 @attrs.frozen(eq=False, kw_only=True)
 class Protocol:
-    """The rules in which releases of brokers and clients differ. Each attribute is the value that one combination has.
+    """The rules in which releases of brokers and clients differ. Each attribute is the value in one combination.
 
     Attributes:
         name: the name of the combination, without the family.
-        summary: a sentence that describes it.
+        summary: a sentence that describes the combination.
         ends: returns whether the coordinator accepts the producer epoch of an `EndTxn` request. The arguments are the
             coordinator's producer epoch and the epoch of the request.
         bumps_expired: whether the coordinator raises the producer epoch when it aborts a transaction after a time-out.
         verifies: whether the leader of a partition asks the coordinator before it appends the first record of a
             transaction (KIP-890 part 1).
-        guards: whether the leader remembers when it asked, and refuses the record if a transaction has ended on the
-            partition since (KAFKA-14884).
+        guards: whether the leader refuses a record if a transaction has ended on the partition since the leader asked
+            the coordinator (KAFKA-14884).
         compares_open_epoch: whether a transaction counts as open for a record only if it has the producer epoch of the
             record (KAFKA-18575).
         bumps: whether each `EndTxn` request raises the producer epoch, and a leader adds the partition to the
@@ -68,30 +68,30 @@ class Protocol:
 
 
 def equal(own: int, of_request: int) -> bool:
-    """The producer epoch must be the coordinator's."""
+    """Return whether the request has the coordinator's producer epoch."""
     return own == of_request
 
 
 def not_lower(own: int, of_request: int) -> bool:
-    """The producer epoch must not be lower than the coordinator's."""
+    """Return whether the producer epoch of the request is not lower than the coordinator's."""
     return own <= of_request
 
 
 def any_epoch(own: int, of_request: int) -> bool:
-    """The producer epoch is not compared."""
+    """Return True: the coordinator does not compare producer epochs."""
     return True
 
 
 def lower(own: int, of_request: int) -> bool:
-    """A record of a lower producer epoch is refused."""
+    """Return whether a record has a lower producer epoch. The leader refuses such records."""
     return of_request < own
 
 
 def different(own: int, of_request: int) -> bool:
-    """A request of a different producer epoch is refused."""
+    """Return whether a request has a different producer epoch. Such requests are refused."""
     return of_request != own
 
 
 def nothing(own: int, of_request: int) -> bool:
-    """No producer epoch is refused."""
+    """Return False: no request is refused because of its producer epoch."""
     return False

@@ -60,7 +60,7 @@ class Column:
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)
 
     def with_rules(self, changes: Mapping[str, str]) -> Column:
-        """Return a what-if, which is the column with different values for some rules. Its name lists these values.
+        """Return the column with different values for some rules (a what-if). Its name lists these values.
 
         Raises:
             SpecError: if a rule or value does not exist.

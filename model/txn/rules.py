@@ -148,7 +148,7 @@ def rule_of(name: str) -> Rule:
     """Return the rule with the given name.
 
     Raises:
-        SpecError: if there is no such rule. The message suggests the most similar name.
+        SpecError: if there is no rule with the name. The message suggests the most similar name.
     """
     if name not in _BY_NAME:
         raise SpecError(f"there is no rule {name!r}{nearest(name, _BY_NAME)}")
@@ -164,7 +164,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
         values: the name of the value of each rule, by the name of the rule.
 
     Raises:
-        SpecError: if a rule has no such value.
+        SpecError: if a rule does not have the given value.
     """
     fields: dict[str, Any] = {}
     for rule in RULES:

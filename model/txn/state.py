@@ -45,7 +45,7 @@ class Coordinator:
             `NO_EPOCH`.
         partitions: the partitions of the transaction.
         pending: the partitions to which a marker must still be written.
-        coordinator_epoch: the number of failovers of the coordinator.
+        coordinator_epoch: the number of times that the coordinator has failed over.
     """
 
     state: str = EMPTY
@@ -77,7 +77,7 @@ class Producer:
         added: the partitions of its transaction.
         written: for each partition, the number of records that it has sent in its transaction.
         sequences: for each partition, the next sequence number.
-        request: the request for whose response it waits, or None.
+        request: the request whose response the producer waits for, or None.
         then: `MUST_BUMP` or `MUST_RESTART` if the producer must do this once its transaction has ended, otherwise
             `READY`.
     """
@@ -99,7 +99,7 @@ class Producer:
 
 @attrs.frozen(cache_hash=True)
 class Promise:
-    """What a producer asked for and was told about a transaction.
+    """The outcome that a producer requested for a transaction, and whether it was told of success.
 
     States record this only for the properties.
 
@@ -118,9 +118,9 @@ class Transactions:
 
     Attributes:
         begun: the number of transactions that producers have begun.
-        initialised: the highest producer epoch that the response to an `InitProducerId` request has given to a
-            producer.
-        late: requests in flight for whose response no producer waits.
+        initialised: the highest producer epoch that a producer has received in a response to an `InitProducerId`
+            request.
+        late: the requests in flight whose response no producer waits for.
         spent: the number of times that each perturbation has happened.
         promises: the promises about each transaction. Transactions are numbered from 1.
         coordinator: the transaction coordinator.
@@ -147,7 +147,7 @@ class Transactions:
         return limit > 0 and getattr(self.spent, perturbation) < limit
 
     def having(self, perturbation: str) -> Transactions:
-        """Return the state in which a perturbation is counted. The argument is the name of its bound."""
+        """Return the state with one more perturbation of a kind. The argument is the name of its bound."""
         spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
         return attrs.evolve(self, spent=spent)
 
@@ -171,7 +171,7 @@ class Transactions:
         return self.promises[transaction - 1]
 
     def requests(self) -> Iterator[Request]:
-        """Yield the requests in flight: those for whose responses producers wait, then the late ones."""
+        """Yield the requests in flight: first those whose responses producers wait for, then late requests."""
         yield from (producer.request for producer in self.producers if producer.request is not None)
         yield from self.late
 
