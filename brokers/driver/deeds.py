@@ -1,4 +1,4 @@
-"""The deeds of a step: what is done to processes, disks and sessions, or as a client."""
+"""Perform the deeds of a step: operations on processes, disks and sessions, and requests of a client."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _FIRST_WITH_UNCLEAN_ELECTIONS = (2, 4)
 
 
 class Deeds:
-    """Does the deeds of steps on a stage.
+    """Performs the deeds of steps on a stage.
 
     Parameters:
         stage: the stage.
-        observer: looks at the stage, and is told which brokers are down.
-        did: gets a line for each deed.
+        observer: observes the stage, and records which brokers are down.
+        did: a list to which a line is added for each deed.
     """
 
     def __init__(self, stage: Stage, observer: Observer, did: list[str]) -> None:
@@ -64,20 +64,20 @@ class Deeds:
         }
 
     def do(self, step: PlannedStep, limit: float) -> None:
-        """Do the deeds of a step.
+        """Perform the deeds of a step.
 
         Parameters:
             step: the step.
-            limit: how long each may take, in seconds.
+            limit: the time limit of each deed, in seconds.
 
         Raises:
-            NotMade: if a deed had no effect in time.
+            NotMade: if a deed has no effect within the time limit.
         """
         for deed in step.wire.does:
             self._deeds[deed](step, limit)
 
     def close(self) -> None:
-        """End what runs beside the driver."""
+        """Stop the threads that the deeds use."""
         self._sessions.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -85,7 +85,7 @@ class Deeds:
         """Start a broker after the last step.
 
         Raises:
-            BrokerError: if it does not start.
+            BrokerError: if the broker does not start.
             NotMade: if the session of the killed broker cannot be ended.
         """
         if broker in self._sessions.open:
@@ -95,7 +95,7 @@ class Deeds:
         self.observer.down.discard(broker)
 
     def await_acknowledgements(self) -> None:
-        """Wait shortly for the acknowledgements that are still to come."""
+        """Wait a short time for the acknowledgements that have not arrived yet."""
         end = time.monotonic() + 1.0
         while time.monotonic() < end and any(record.outcome == "waiting" for record in self.produced):
             time.sleep(POLL_SECONDS)

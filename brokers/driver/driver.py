@@ -1,4 +1,4 @@
-"""Making the steps of a plan on real brokers, one by one, and comparing each with the model."""
+"""Execute the steps of a plan on real brokers, one by one, and compare each with the model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError)
 
 
 class Driver:
-    """Makes the steps of a plan on a stage."""
+    """Executes the steps of a plan on a stage."""
 
     def __init__(self, stage: Stage, plan: Plan) -> None:
         self.stage, self.plan = stage, plan
@@ -47,19 +47,19 @@ class Driver:
         return self.deeds.produced
 
     def begin(self) -> list[str]:
-        """Return how the stage differs from the first state of the plan. Empty if it does not."""
+        """Return the differences of the stage from the first state of the plan, one sentence for each."""
         self.observer.numbers.append(self.observer.decision().epoch)
         return self._awaited_differences(sight_of(self.plan.start), STEP_SECONDS * self.stage.pace)[1]
 
     def close(self) -> None:
-        """End what runs beside the driver."""
+        """Stop the threads that the driver uses."""
         self.deeds.close()
 
     def make(self, step: PlannedStep) -> StepReport:
-        """Make a step, and wait until what is seen equals the model.
+        """Execute a step, and wait until the observed state equals the state of the model.
 
         Returns:
-            The report. If the step could not be made, or something differs from the model, the report says so.
+            The report. It contains the reason if the step failed, and all differences from the model.
         """
         began = time.monotonic()
         self._did.clear()
@@ -89,7 +89,7 @@ class Driver:
             self._did.append(str(read))
 
     def attempt(self, step: PlannedStep) -> Attempt:
-        """Try a step that the model does not allow."""
+        """Attempt a step that the model does not allow."""
         self._did.clear()
         before = self.observer.sight()
         try:

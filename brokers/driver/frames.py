@@ -1,4 +1,4 @@
-"""The held frames of a step: waiting for them, and letting them through."""
+"""Wait for the held frames of a step, and release them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _IDLE_FETCHES = 20
 
 
 class Frames:
-    """Lets the frames of steps through.
+    """Releases the frames of steps.
 
     Parameters:
-        stage: the stage that holds them.
-        observer: looks at the stage.
-        did: gets a line for each frame.
+        stage: the stage that holds the frames.
+        observer: observes the stage.
+        did: a list to which a line is added for each frame.
     """
 
     def __init__(self, stage: Stage, observer: Observer, did: list[str]) -> None:
         self.stage, self.observer, self.did = stage, observer, did
 
     def let_listed_through(self, step: PlannedStep, limit: float) -> None:
-        """Let the frames through that a step passes, or wait for them."""
+        """Wait for the frames that a step passes, and release them."""
         action = step.instance.action.name
         if action in ("become_leader", "become_follower"):
             self._learn(step, limit)
@@ -46,7 +46,7 @@ class Frames:
                 self.let_through(self._frame(step, kind, limit))
 
     def await_left(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the frames that a step leaves. A follower may ask about an epoch where it usually fetches."""
+        """Wait for the frames that a step leaves. A follower may ask about an epoch instead of fetching."""
         if step.instance.action.name in _FETCHES:
             return  # the step has waited for the response
         for kind in step.wire.leaves:
@@ -56,9 +56,9 @@ class Frames:
                 self.did.append(f"held: {self._told(self._first_held(step, kinds, limit))}")
 
     def end_proposals(self, step: PlannedStep, limit: float) -> None:
-        """Let through what is held of proposals that leaders have given up in a step.
+        """Release the held frames of proposals that leaders have given up in a step.
 
-        A leader sends its next proposal only after the response to the last one.
+        A leader sends its next proposal only after it has received the response to the previous proposal.
         """
         for leader in self.stage.replicas:
             given_up = step.before.replicas[leader].proposal and step.after.replicas[leader].proposal is None
@@ -107,7 +107,7 @@ class Frames:
         return f"{what}, {ends} (frame {frame.number})"
 
     def lose_messages_of(self, broker: int) -> None:
-        """Close the connection of the message that a follower has in flight."""
+        """Close the connection of a follower's message in flight."""
         frame = self.observer.frame_in_flight(broker)
         if frame is not None:
             self.stage.drop(frame)
@@ -154,7 +154,7 @@ class Frames:
             self.let_through(frame)
 
     def _learn(self, step: PlannedStep, limit: float) -> None:
-        """Let a broker learn of a leader epoch."""
+        """Release the frames from which a broker learns of a leader epoch."""
         broker, epoch = step.instance.values
         if epoch >= len(self.observer.numbers):
             raise NotMade(f"epoch {epoch} has not begun")

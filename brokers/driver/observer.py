@@ -35,7 +35,7 @@ NO_OFFSET = -1
 
 @attrs.frozen
 class Decision:
-    """The last decision of the controller: the leader, the leader epoch as the brokers number it, the ISR, the ELR."""
+    """The last decision of the controller: the leader, the leader epoch in the brokers' numbers, the ISR, the ELR."""
 
     leader: int | None
     epoch: int
@@ -46,7 +46,8 @@ class Decision:
 class Observer:
     """Observes the brokers of a stage.
 
-    Leader epochs have other numbers on brokers than in the model, where an epoch without a leader has none.
+    The numbers of leader epochs differ on brokers and in the model, because the model does not number epochs without
+    a leader.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -62,7 +63,7 @@ class Observer:
         """Return the last decision of the controller.
 
         Raises:
-            BrokerError: if it cannot be read.
+            BrokerError: if the decision cannot be read.
         """
         if self._stage.release.kraft:
             state = self._stage.cluster.controller_state(TOPIC, PARTITION)
@@ -77,7 +78,7 @@ class Observer:
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
 
     def epochs_at(self) -> Mapping[int, int]:
-        """Return the partition's leader epochs by offset in KRaft's metadata log, as the brokers number them."""
+        """Return the partition's leader epochs by offset in KRaft's metadata log, in the brokers' numbers."""
         metadata = self._stage.cluster.controller_metadata()
         topic = metadata.topic_id(TOPIC)
         history = [] if topic is None else metadata.partitions.get((topic, PARTITION), [])
@@ -199,12 +200,12 @@ def proposed_isr(body: Mapping[str, Any]) -> frozenset[int]:
 
 
 def payload(value: int) -> bytes:
-    """Return the value of a record on brokers that stands for a value in the model."""
+    """Return the value of a record on brokers for a value in the model."""
     return b"m%d" % value
 
 
 def value_of(data: bytes | None) -> int:
-    """Return the value in the model of a record on brokers. The inverse of `payload`."""
+    """Return the value in the model for the value of a record on brokers. This is the inverse of `payload`."""
     return int((data or b"m-1")[1:])
 
 

@@ -54,7 +54,7 @@ class PlannedStep:
 
     @property
     def broker(self) -> int:
-        """The broker of the step: its parameter ``broker``, or else ``leader``, or else ``follower``."""
+        """The broker of the step: the first of its parameters ``broker``, ``leader`` and ``follower`` that exists."""
         arguments = self.instance.arguments
         return int(arguments.get("broker", arguments.get("leader", arguments.get("follower", PREFERRED))))
 
@@ -77,7 +77,7 @@ class PlannedStep:
         """Return the broker at an end of a frame of the step, or None if the end is the controller.
 
         Parameters:
-            role: the end as `FrameKind` names it.
+            role: the name of the end in `FrameKind`.
         """
         arguments = self.instance.arguments
         if role in arguments:
@@ -101,11 +101,11 @@ class Plan:
         steps: the steps, in order.
         start: the first state.
         controller: the kind of controller.
-        refused: the step after the last one, if the model does not allow it. It is tried, and must not be possible.
+        refused: the step after the last one, if the model does not allow it. The driver attempts it, and it must fail.
         replicas: the brokers with a replica in the order of the assignment, which decides who is elected.
         lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds
             on an idle machine.
-        departs: the number of the first step after which the states differ from those of the trace that was planned,
+        departs: the number of the first step after which the states differ from the states of the planned trace,
             because the rules of the release differ, or None if there is no such step.
         trace: the states and steps of the plan.
     """
@@ -142,12 +142,12 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
     Parameters:
         trace: a trace of a spec of the `kafka` family.
         controller: the kind of controller of the release.
-        expected: the spec of the release on which the steps of the trace are made, if its rules differ from those of
-            the trace's spec. The states of the plan are then those of this spec. The plan ends before the first step
+        expected: the spec of the release that executes the trace, if its rules differ from the rules of the trace's
+            spec. The states of the plan are then states of this spec. The plan ends before the first step
             that this spec does not allow.
 
     Raises:
-        Unmakeable: if a step cannot be made from outside. The message names the step and the reason.
+        Unmakeable: if a driver cannot execute a step. The message names the step and the reason.
     """
     schedule = schedule_of(trace, controller)
     followed, refused, departs = schedule, None, None
@@ -279,7 +279,7 @@ def _end_text(broker: int | None) -> str:
 
 
 def is_awaited(step: PlannedStep, kind: FrameKind) -> bool:
-    """Return whether a frame in flight after a step can reach the proxy: both its brokers are running."""
+    """Return whether a frame in flight after a step can reach the proxy because both its brokers are running."""
     ends = [step.end(role) for role in (kind.source, kind.target)]
     replicas: list[Replica] = [step.after.replicas[broker] for broker in ends if broker is not None]
     return all(replica.up for replica in replicas)

@@ -32,11 +32,12 @@ class Outcome:
     """The records, replicas and leader at the end of a replay.
 
     Attributes:
-        produced: the records that were sent to leaders, and what became of each.
-        reads: what consumers could read, after each step that made a record readable or a broker leader, and at last.
-        replicas: the replicas at last, when all brokers were back, by number of the broker.
-        quorum: what the controller had decided at last.
-        leader: the leader at last, or None.
+        produced: the records that were sent to leaders, and the outcome of each.
+        reads: the records that consumers could read after each step that made a record readable or elected a leader,
+            and at the end.
+        replicas: the replicas at the end, after all brokers were restarted, by broker.
+        quorum: the controller's decision at the end.
+        leader: the leader at the end, or None.
     """
 
     produced: tuple[Produced, ...]
@@ -47,10 +48,10 @@ class Outcome:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """The records that were acknowledged, or that a consumer read, and that the leader does not have at last.
+        """The records that were acknowledged or read by a consumer, and that the leader does not have at the end.
 
-        Its log decides, and not what a consumer can read, since the high watermark of a leader with too small an ISR
-        does not advance.
+        The leader's log decides, not the records that a consumer can read, because the high watermark of a leader does
+        not advance if its ISR is too small.
         """
         if self.leader is None:
             return ()
@@ -125,7 +126,7 @@ class Replay:
 
     @property
     def is_as_in_model(self) -> bool:
-        """Whether all steps were made, and every observed state equals that of the model."""
+        """Whether all steps were executed, and every observed state equals the state of the model."""
         return len(self.steps) == len(self.plan.steps) and not self.not_made and not self.difference
 
 
@@ -139,7 +140,7 @@ class Listener:
         """All brokers are running, and their replication is held."""
 
     def step(self, step: PlannedStep) -> None:
-        """A step begins."""
+        """A step is beginning."""
 
     def made(self, report: StepReport) -> None:
         """A step has ended."""
@@ -163,10 +164,10 @@ def replay(
     Parameters:
         plan: the plan.
         release: the release of the brokers.
-        folder: an empty folder. It has the folder `cluster`, and copies of the data directories: `before` the loss,
-            when the last record had become readable, and `after` everything.
-        listener: is told what happens.
-        recording: gets all frames, or None.
+        folder: an empty folder for the folder `cluster` and for copies of the data directories: `before` is copied
+            before the loss, when the last record has become readable, and `after` at the end.
+        listener: receives the events of the replay, or None.
+        recording: receives all frames, or None.
 
     Raises:
         BrokerError: if the brokers cannot be started.

@@ -42,7 +42,7 @@ class _Conflict:
 
 
 def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
-    """Return a trace with the same steps, and further steps if needed, that real brokers can execute.
+    """Return a trace that real brokers can execute, with the same steps and, if necessary, additional steps.
 
     Parameters:
         trace: a trace of a spec of the `kafka` family.

@@ -1,4 +1,4 @@
-"""Sessions of brokers: ended, held and kept alive when a step asks for it."""
+"""End the sessions of brokers, hold them, and keep them alive."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from leadline.brokers.pending import Refused, Unanswered
 class Sessions:
     """The sessions of the brokers of a stage.
 
-    A KRaft controller notices on its own that heartbeats are missing. So the heartbeats of a broker that is killed are
-    sent by this process until the controller shall notice.
+    A KRaft controller notices missing heartbeats on its own. Therefore, this process sends the heartbeats of a killed
+    broker until the step in which the controller notices the failure.
 
     Parameters:
         stage: the stage.
-        threads: send heartbeats.
+        threads: the thread pool that sends heartbeats.
     """
 
     def __init__(self, stage: Stage, threads: ThreadPoolExecutor) -> None:
@@ -31,15 +31,16 @@ class Sessions:
         self._alive: dict[int, threading.Event] = {}
 
     def close(self) -> None:
-        """Send no more heartbeats."""
+        """Stop sending heartbeats."""
         for each in self._alive.values():
             each.set()
 
     def end(self, broker: int) -> str:
-        """End the session of a broker now, as if it had timed out, and return what was done.
+        """End the session of a broker now, as if it had timed out, and return a description of the operation.
 
-        ZooKeeper closes a session for whoever knows its password. A KRaft controller fences a broker whose heartbeat
-        asks for it, in the same way as one whose session has timed out (ReplicationControlManager.handleBrokerFenced).
+        ZooKeeper closes a session for any client that knows its password. A KRaft controller fences a broker that
+        requests this in a heartbeat, in the same way as a broker whose session has timed out
+        (ReplicationControlManager.handleBrokerFenced).
 
         Raises:
             NotMade: if the broker has sent no heartbeat yet.
@@ -57,7 +58,7 @@ class Sessions:
         return f"closed the ZooKeeper session of broker {broker}"
 
     def keep(self, broker: int) -> None:
-        """Send the heartbeats of a broker that is killed now, until `end`. Without effect with ZooKeeper."""
+        """Send the heartbeats of a broker that is being killed, until `end`. This has no effect with ZooKeeper."""
         if self._stage.release.kraft:
             body, version = self._last_heartbeat(broker)
             self._alive[broker] = threading.Event()

@@ -279,7 +279,7 @@ class Stage:
         return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
-        """Return the newest frame of a kind that is held, or None. Older ones, of connections that are gone, are
+        """Return the newest held frame of a kind, or None. Older frames, whose connections are closed, are
         dropped.
         """
         if api == "Fetch" and request:

@@ -1,4 +1,4 @@
-"""What brokers did in a step of a plan."""
+"""Reports on the execution of the steps of a plan."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from leadline.brokers.driver.sight import Sight
 
 @attrs.frozen
 class StepReport:
-    """What the brokers did in a step.
+    """A report on the execution of a step.
 
     Attributes:
         step: the step of the plan.
-        did: what was done and seen, a line each: frames, files, processes.
-        sight: what was seen after the step.
-        differences: how that differs from the model. Empty if the step was made as in the model.
-        not_made: why the step could not be made, or an empty string.
-        seconds: how long the step took.
+        did: a line for each operation and observation, about frames, files and processes.
+        sight: the observed state after the step.
+        differences: the differences of the observed state from the model. Empty if there are none.
+        not_made: the reason why the step failed, or an empty string.
+        seconds: the duration of the step.
     """
 
     step: PlannedStep
@@ -30,7 +30,7 @@ class StepReport:
 
     @property
     def is_as_in_model(self) -> bool:
-        """Whether the step was made, and nothing that can be seen differs from the model."""
+        """Whether the step was executed, and the observed state equals the state of the model."""
         return not self.differences and not self.not_made
 
 
@@ -39,8 +39,8 @@ class Attempt:
     """An attempt at a step that the model does not allow.
 
     Attributes:
-        made: whether the brokers made the step nevertheless.
-        did: what was done and seen, a line each.
+        made: whether the brokers executed the step nevertheless.
+        did: a line for each operation and observation.
     """
 
     made: bool
@@ -53,9 +53,9 @@ class Produced:
 
     Attributes:
         value: the value of the record in the model.
-        leader: the broker that it was sent to.
-        outcome: ``waiting``, ``acknowledged at offset 3``, or why it was not acknowledged.
-        offset: the offset, once it is acknowledged.
+        leader: the broker to which it was sent.
+        outcome: ``waiting``, ``acknowledged at offset 3``, or the reason why the record was not acknowledged.
+        offset: the offset in the acknowledgement, or None without one.
     """
 
     value: int

@@ -1,4 +1,4 @@
-"""Waiting for what brokers do."""
+"""Wait until brokers have done something."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ T = TypeVar("T")
 
 
 class NotMade(Exception):
-    """A step could not be made: a frame did not come, or a process did not start."""
+    """Raised when a step cannot be executed: for example, a frame does not arrive, or a process does not start."""
 
 
 def until(found: Callable[[], T | None], limit: float, what: str) -> T:
-    """Wait until a function returns something other than None and False, and return it.
+    """Call a function repeatedly until it returns a value other than None and False, and return this value.
 
     Parameters:
-        found: the function, which is called again and again.
-        limit: in seconds.
-        what: why the step is not made otherwise.
+        found: the function.
+        limit: the time limit, in seconds.
+        what: the message of the error.
 
     Raises:
-        NotMade: if the function returned nothing in time.
+        NotMade: if the function returns no such value within the time limit.
     """
     end = time.monotonic() + limit
     while True:
