@@ -1,6 +1,7 @@
 """Run real brokers of Kafka 0.10.2 and later on this machine, from their published jars.
 
-Only the command line imports this package. It needs Linux, the extra ``brokers``, and a Java that the release runs on.
+Only the command line imports this package. It requires Linux, the extra ``brokers``, and a Java version that the
+release supports.
 
 To read the proxy in front of the brokers, begin with `frame`, which defines frames and the rules that select them.
 `proxy` is the interface for other threads. `connections` forwards bytes, `dialects` decodes them into frames with

@@ -82,7 +82,7 @@ def is_cached(release: BrokerRelease) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the folder that has a folder for each downloaded release, by the XDG Base Directory Specification."""
+    """Return the cache, which has a folder for each downloaded release (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return home / "leadline" / "brokers"

@@ -15,7 +15,7 @@ _SINCE = 13
 def class_archive(release: BrokerRelease, java: Java) -> Path:
     """Return the path of the class-data archive for a release and a Java installation. The file may not exist.
 
-    An archive can be used only by the Java that wrote it: when that is replaced, the path is a different one.
+    Only the Java installation that wrote an archive can use it. If Java is replaced, the path changes.
     """
     changed = int(java.path.resolve().stat().st_mtime)
     return cache_folder() / "classes" / f"{release.name}-{java.version}-{changed}.jsa"

@@ -1,7 +1,7 @@
 """A simple Kafka client. It opens a new connection for each request, and does not repeat a failed request.
 
-Producers and consumers of client libraries retry, refresh their metadata and reconnect on their own. A replay that
-holds single frames must know every frame that is sent.
+The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. A replay that
+holds individual frames must know every frame that is sent.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ T = TypeVar("T")
 
 @attrs.frozen
 class PartitionView:
-    """The state of a partition, as a broker's metadata describe it.
+    """The state of a partition in a broker's metadata.
 
     Attributes:
-        leader: the leader, or None.
+        leader: the leader, or None if the partition has no leader.
         leader_epoch: the leader epoch, or None before version 7 of Metadata (Kafka 2.1).
-        replicas, isr: the replicas in the order of the assignment, and the in-sync ones.
-        error: the error code, 0 for none.
+        replicas, isr: the replicas in the order of the assignment, and the in-sync replicas.
+        error: the error code, or 0 if there is no error.
     """
 
     leader: int | None
@@ -70,9 +70,9 @@ class Fetched:
     """The response to a consumer's Fetch request.
 
     Attributes:
-        error: the error code, 0 for none.
+        error: the error code, or 0 if there is no error.
         high_watermark: the high watermark of the leader.
-        records: the records, without those of control batches.
+        records: the records, without the records of control batches.
     """
 
     error: int
@@ -87,7 +87,7 @@ class Client:
 
     Parameters:
         definitions: the messages of the release.
-        ports: the port to connect to for each broker and for the KRaft controller, either the proxy's or the process's.
+        ports: the port of each broker and of the KRaft controller: the port of the proxy or of the process.
         timeout: the default timeout of a request, in seconds.
     """
 
@@ -104,7 +104,7 @@ class Client:
         Parameters:
             node: the broker or controller to send it to.
             api: the name of the request, for example "Metadata".
-            body: the request, by the names of the definitions.
+            body: the fields of the request by name.
             read: converts the body of the response to the result.
             version: the version of the request.
 
@@ -121,11 +121,11 @@ class Client:
         return Pending(connection, lambda raw: read(read_response(self._definitions, header, raw)), f"{api} to {node}")
 
     def version(self, node: Node, api: str) -> int:
-        """Return the newest version of a request that both this client and a node support. The node is asked once.
+        """Return the newest version of a request that this client and a node support. The client asks each node once.
 
         Raises:
             Unanswered: if the node does not return its supported versions.
-            Refused: if there is no common version.
+            Refused: if the client and the node support no common version.
         """
         if node not in self._versions:
             answer = self.send(node, "ApiVersions", {}, dict, version=0).result(self._timeout)
@@ -156,7 +156,7 @@ class Client:
         Parameters:
             node: the broker or controller to send it to.
             api: the name of the request, for example "BrokerHeartbeat".
-            body: the request, by the names of the definitions.
+            body: the fields of the request by name.
             version: the version of the request, or None for the newest common version.
             timeout: the timeout in seconds.
 
@@ -200,7 +200,7 @@ class Client:
         """Return a broker's metadata of the cluster and of all topics.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         body: dict[str, Any] = {"Topics": None}
         if self.version(broker, "Metadata") >= 4:
@@ -208,10 +208,10 @@ class Client:
         return self.ask(broker, "Metadata", body, timeout=timeout)
 
     def partition(self, broker: int, topic: str, partition: int = 0) -> PartitionView | None:
-        """Return the state of a partition in a broker's metadata, or None if they do not contain the partition.
+        """Return the state of a partition in a broker's metadata, or None if the metadata does not contain it.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         for each in self.metadata(broker)["Topics"]:
             for found in each["Partitions"]:
@@ -256,7 +256,7 @@ class Client:
     def produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout: float | None = None
     ) -> int:
-        """Send a record, wait until it is acknowledged, and return its offset. See `send_produce`.
+        """Send a record, wait until it is acknowledged, and return its offset. Parameters are as for `send_produce`.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -276,17 +276,17 @@ class Client:
         max_wait_ms: int = 100,
         epoch: int | None = None,
     ) -> Fetched:
-        """Fetch as a consumer.
+        """Fetch records as a consumer.
 
         Parameters:
             broker: the leader of the partition.
             topic, partition: the partition.
             offset: the first offset.
             max_wait_ms: how long the broker waits for a record, in milliseconds.
-            epoch: the leader epoch in which the broker must lead, or None. Brokers before 2.1 are not told (KIP-320).
+            epoch: the leader epoch in which the broker must lead, or None. Not sent to brokers before 2.1 (KIP-320).
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         wanted = {"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": FETCH_BYTES}
         body = {"MaxWaitMs": max_wait_ms, "MinBytes": 1, "Topics": [{"Topic": topic, "Partitions": [wanted]}]}
@@ -304,10 +304,10 @@ class Client:
         return Fetched(found["ErrorCode"], found["HighWatermark"], records)
 
     def read(self, broker: int, topic: str, *, partition: int = 0, offset: int = 0) -> Fetched:
-        """Return all records from an offset on that a consumer can read now.
+        """Return all records that a consumer can read now, starting at an offset.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         records: list[Record] = []
         while True:
@@ -318,7 +318,7 @@ class Client:
             offset = found.records[-1].offset + 1
 
     def list_offset(self, broker: int, topic: str, timestamp: int = LATEST, *, partition: int = 0) -> int:
-        """Return the earliest offset, the latest offset that a consumer can read, or the first one after a timestamp.
+        """Return the earliest offset, the latest offset for consumers, or the first offset at or after a timestamp.
 
         Parameters:
             broker: the leader of the partition.
@@ -326,7 +326,8 @@ class Client:
             timestamp: `EARLIEST`, `LATEST`, or milliseconds since 1970.
 
         Raises:
-            Unanswered, Refused: if the broker does not tell.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         wanted = {"PartitionIndex": partition, "Timestamp": timestamp}
         body = {"ReplicaId": -1, "Topics": [{"Name": topic, "Partitions": [wanted]}]}
@@ -362,7 +363,8 @@ class Client:
         """Return the description of a topic with its eligible leader replicas (KIP-966). Requires Kafka 3.8 or later.
 
         Raises:
-            Unanswered, Refused: if the broker does not tell.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         body = {"Topics": [{"Name": topic}], "Cursor": None}
         (found,) = self.ask(broker, "DescribeTopicPartitions", body)["Topics"]

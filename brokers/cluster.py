@@ -66,7 +66,7 @@ class Cluster:
         folder: an empty folder for data directories, configuration and logs. It has a folder for each process.
         brokers: the number of brokers. Broker ids begin at 0.
         ports: the port of each process.
-        settings: properties of all brokers and of the KRaft controller. They override those of `configuration`.
+        settings: properties of all brokers and of the KRaft controller. They override the default configuration.
         per_broker: further properties, by broker id.
         features: the level of each feature for formatting a KRaft cluster of 4.0 or later, by name of the feature.
             All remaining features have the default level of the release.
@@ -125,7 +125,7 @@ class Cluster:
             nodes: the processes, all by default. ZooKeeper or the controller is started before the brokers.
 
         Raises:
-            BrokerError: if a process does not start; the message says why.
+            BrokerError: if a process does not start. The message gives the reason.
         """
         wanted = self.nodes if nodes is None else nodes
         for node in sorted(wanted, key=lambda node: isinstance(node, int)):
@@ -143,10 +143,10 @@ class Cluster:
 
         Parameters:
             broker: the broker id.
-            wait: whether to wait until it is ready.
+            wait: whether to wait until the broker is ready.
 
         Raises:
-            BrokerError: if the broker does not start; the message says why.
+            BrokerError: if the broker does not start. The message gives the reason.
         """
         self._spawn(broker)
         if wait:
@@ -156,7 +156,7 @@ class Cluster:
         """Wait until a process that was started is ready.
 
         Raises:
-            BrokerError: if it does not get ready; the message says why.
+            BrokerError: if the process does not become ready. The message gives the reason.
         """
         process, port = self._process(node), self.ports.real[node]
         ready = [] if node == "zookeeper" else [_STARTED]
@@ -178,7 +178,7 @@ class Cluster:
             raise BrokerError(f"{self._name(node)} did not shut down within {seconds:.0f} seconds")
 
     def archive_classes(self, broker: int) -> None:
-        """Write the class-data archive of the release, which later starts use. See `leadline.brokers.class_data`.
+        """Write the class-data archive of the release, with which processes start faster.
 
         The broker must be running. It is shut down, started again, and shut down again.
 
@@ -212,7 +212,7 @@ class Cluster:
         self._process(node).resume()
 
     def cut_log(self, broker: int, topic: str, partition: int, to_offset: int) -> None:
-        """Truncate a log of a killed broker, as a power loss does. See `leadline.brokers.power_loss.cut_log`.
+        """Truncate a log of a killed broker, as a power loss does (`leadline.brokers.power_loss.cut_log`).
 
         Raises:
             BrokerError: if the broker is running, or a power loss cannot truncate the log at this offset.

@@ -41,7 +41,7 @@ class Connection:
         dialect: decodes the frames.
         traffic: the log of frames and the rules.
         now: returns the time in seconds.
-        done: a function that is called with each frame that was forwarded or dropped.
+        done: a function that is called with each frame after it is forwarded or dropped.
     """
 
     def __init__(

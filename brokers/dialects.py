@@ -29,7 +29,7 @@ _LEAST_CONNECT = 28
 
 @attrs.frozen
 class Reading:
-    """The decoded part of a frame. See `leadline.brokers.frame.Frame` for the attributes."""
+    """The decoded part of a frame. The attributes have the same meaning as in `leadline.brokers.frame.Frame`."""
 
     api: str = "?"
     version: int = 0

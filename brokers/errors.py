@@ -1,4 +1,4 @@
-"""Errors of real brokers."""
+"""Errors that are raised for real brokers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Unmakeable(LeadlineError):
 
     Attributes:
         step: the number of the step in the trace, from 1.
-        reason: the reason.
+        reason: the reason why brokers cannot execute the step.
     """
 
     def __init__(self, step: int, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Find the reason of a failure in the log of a process."""
+"""Find the reason for a failure in the log of a process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class _Failure:
 
 
 def reason(log: str) -> str:
-    """Return the line of a log that most likely gives the reason of a failure.
+    """Return the line of a log that most likely gives the reason for a failure.
 
-    It is the first of these that exists: a fatal error with a stack trace, an error with a stack trace, an error, an
-    exception that is not logged as an error, the last line.
+    It is the first existing line of the following kinds: a fatal error with a stack trace, an error with a stack trace,
+    an error, an exception that is not logged as an error, the last line.
 
     Parameters:
         log: the log, in the format of `leadline.brokers.configuration.logging_options`, with the output of Java.

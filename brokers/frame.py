@@ -22,14 +22,14 @@ class Frame:
         connection: the number of the connection.
         time: the time of arrival of the last byte, in seconds since the proxy was created.
         source, target: the sender and the receiver.
-        request: whether the frame is a request. A watch of ZooKeeper is a response without a request.
+        request: True for a request, False for a response. A watch event of ZooKeeper is a response without a request.
         api: the name of the API, such as "Fetch" or "LeaderAndIsr"; for ZooKeeper "connect", "setData", "multi",
-            "watch" and so on; "?" if it is not known.
+            "watch" and so on; "?" if the API is unknown.
         version: the version of the request, or 0 for ZooKeeper.
         correlation: the correlation id, or ZooKeeper's xid.
         client_id: the client id in the header of the request, or None.
         answers: the number of the request to which a response belongs, or None.
-        body: the decoded body, or None. See `leadline.brokers.messages.fields` and `.zookeeper`.
+        body: the decoded body (see `leadline.brokers.messages`), or None if it was not decoded.
         undecoded: the reason why the body could not be decoded, or None.
         size: the number of bytes, without the length field.
         raw: the bytes, without the length field. Empty after the frame was forwarded or dropped.
@@ -62,7 +62,7 @@ class Frame:
 
 @attrs.frozen
 class Rule:
-    """A condition on frames. An attribute that is None matches every frame.
+    """A condition on frames. An attribute with the value None matches every frame.
 
     Attributes:
         source, target: the sender and the receiver of the frame.

@@ -22,7 +22,7 @@ class Java:
     Attributes:
         path: the executable.
         version: the major version, such as 17, or 0 if the executable fails.
-        source: a description of the place where it was found, for error messages.
+        source: where the installation was found, for error messages.
     """
 
     path: Path

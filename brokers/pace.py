@@ -1,4 +1,4 @@
-"""How much more time than on an idle machine things take."""
+"""The factor for time limits on a busy machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _MOST = 8.0
 
 
 def pace() -> float:
-    """Return the factor by which time limits are longer than on an idle machine: the running processes for each core.
+    """Return the factor by which time limits are longer than on an idle machine: the load per core, from 1 to 8.
 
-    Without it, brokers on a busy machine would not start in time, and a follower that is held would leave the ISR
-    before its step, because the steps before take longer than the leader's lag.
+    Without this factor, brokers on a busy machine would not start in time, and a held follower would leave the ISR
+    before its step, because earlier steps take longer than the leader's `replica.lag.time.max.ms`.
     """
     return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), _MOST)

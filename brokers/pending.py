@@ -1,4 +1,4 @@
-"""A request that was sent on a connection of its own, and its answer."""
+"""A request that was sent on its own connection, and its response."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Unanswered(Exception):
-    """A request that was not answered: refused, cut, or too late. Whether it took effect is not known."""
+    """Raised when a request gets no response in time. It is not known whether the request took effect."""
 
 
 class Refused(Exception):
@@ -33,26 +33,26 @@ class Refused(Exception):
 
 
 class Pending(Generic[T]):
-    """A request that was sent, and whose answer is awaited.
+    """A request that was sent and whose response has not been read yet.
 
     Parameters:
-        connection: the socket, which is closed once the answer is there or does not come.
-        read: makes the result of the answer's frame.
-        what: the request, for error messages.
+        connection: the socket. It is closed when the response has arrived or is late.
+        read: a function that converts the frame of the response to the result.
+        what: a description of the request, for error messages.
     """
 
     def __init__(self, connection: socket.socket, read: Callable[[bytes], T], what: str) -> None:
         self._connection, self._read, self._what = connection, read, what
 
     def result(self, timeout: float) -> T:
-        """Wait for the answer.
+        """Wait for the response, and return the result.
 
         Parameters:
-            timeout: in seconds.
+            timeout: the timeout in seconds.
 
         Raises:
-            Unanswered: if there is none in time. The connection is closed then.
-            Refused: if the answer is an error.
+            Unanswered: if there is no valid response in time. In this case, the connection is closed.
+            Refused: if the response contains an error.
         """
         with self._connection as connection:
             end = time.monotonic() + timeout
@@ -67,7 +67,7 @@ class Pending(Generic[T]):
             raise Unanswered(f"the response to {self._what} is invalid: {error}") from error
 
     def abandon(self) -> None:
-        """Close the connection without waiting."""
+        """Close the connection without waiting for the response."""
         self._connection.close()
 
 

@@ -56,7 +56,7 @@ class OwnedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended. A paused process is running too."""
+        """Whether the process has not ended. A paused process also counts as running."""
         return self._process.poll() is None
 
     @property
@@ -73,7 +73,7 @@ class OwnedProcess:
         """Send SIGTERM, and wait until the process has ended.
 
         Returns:
-            Whether it ended within the given number of seconds.
+            True if the process ended within the given number of seconds, False otherwise.
         """
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -81,7 +81,7 @@ class OwnedProcess:
         return not self.is_running
 
     def pause(self) -> None:
-        """Stop the process with SIGSTOP, and wait until all of it has stopped."""
+        """Stop the process with SIGSTOP, and wait until all its threads have stopped."""
         self._process.send_signal(signal.SIGSTOP)
         while self.is_running and _thread_states(self.pid) - {"T"}:
             time.sleep(_POLL_SECONDS)
@@ -117,7 +117,7 @@ class OwnedProcess:
         return re.search(pattern, self._text()) is not None
 
     def reason(self) -> str:
-        """Return the line of the log that most likely gives the reason of the failure."""
+        """Return the line of the log that most likely gives the reason for the failure."""
         return reason(self._text())
 
     def _text(self) -> str:

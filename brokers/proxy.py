@@ -87,7 +87,7 @@ class Proxy:
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        """The newest frames, in the order of arrival. See `Traffic` for the number that is kept in memory."""
+        """The newest frames, in the order of arrival. `Traffic` limits the number of frames in memory."""
         return self._traffic.log
 
     @property

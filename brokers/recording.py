@@ -86,7 +86,7 @@ class RecordingWriter:
 
         Parameters:
             frame: the frame.
-            definitions: to decode the records of the metadata log in answers of the controller.
+            definitions: the definitions for decoding records of the metadata log in responses of the controller.
         """
         try:
             self.write("frame", **frame_event(frame, definitions))
@@ -171,7 +171,7 @@ def frame_event(frame: Frame, definitions: Definitions) -> dict[str, Any]:
 
     Parameters:
         frame: the frame.
-        definitions: to decode the records of the metadata log in answers of the controller.
+        definitions: the definitions for decoding records of the metadata log in responses of the controller.
     """
     left_out = {"raw", "state", "body"}
     event = {name: getattr(frame, name) for name in attrs.fields_dict(Frame) if name not in left_out}
@@ -234,7 +234,7 @@ class Recording:
         """Yield the events in order, as dicts. The file is read while iterating.
 
         Raises:
-            RecordingError: at a line that is not an event, or at the end if the recording is not complete.
+            RecordingError: if a line is not an event, or the recording is not complete.
         """
         lines, last = 0, None
         for lines, last in enumerate(_lines(self.path)):

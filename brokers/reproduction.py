@@ -18,7 +18,7 @@ LOSS_PROPERTIES = ("committed_never_lost", "acked_never_lost")
 
 
 class Judgement(enum.Enum):
-    """The conclusion from a replay about a bug."""
+    """A conclusion about a bug, drawn from a replay."""
 
     REPRODUCED = "reproduced"
     ABSENT = "absent"
@@ -89,8 +89,8 @@ def _complaint(replay: Replay, name: str) -> str:
 def judged_without_bug(replay: Replay, name: str) -> Judged:
     """Judge whether a replay on a release in which a bug is fixed shows that the bug is absent.
 
-    It does so only if every step is as in the model of this release, and this model departs from the schedule because
-    of the fixed rule.
+    The bug is absent only if every step is as in the model of this release, and this model departs from the schedule
+    because of the fixed rule.
     """
     if (early := _ended_early(replay)) is not None:
         return early

@@ -112,7 +112,7 @@ class Traffic:
             return [held.frame for held in self._held.values() if hold in held.holds]
 
     def let_go(self, hold: Hold, frames: list[Frame], *, drop: bool = False) -> None:
-        """Remove frames from a hold. Each is dropped at once, or passes when it is not in any hold."""
+        """Remove frames from a hold. Each frame is dropped at once, or passes when no other hold keeps it."""
         with self.changed:
             for frame in frames:
                 held = self._held.get(frame.number)
@@ -158,7 +158,7 @@ class Traffic:
                 self.changed.wait(min(left, _NOTICE_SECONDS))
 
     def wait(self, rule: Rule, after: int, timeout: float, *, passed: bool) -> Frame:
-        """Wait for the first matching frame after number `after`. See `leadline.brokers.proxy.Proxy.wait`."""
+        """Wait for the first matching frame after number `after`. The parameters are as for `Proxy.wait`."""
         matching: list[Frame] = []
         looked_at = after
 

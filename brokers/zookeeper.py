@@ -1,8 +1,8 @@
 """A simple ZooKeeper client. It opens a new connection for each call, and does not repeat a failed call.
 
-It closes sessions of brokers, so that they need not expire. A client that knows the id and the password of a session
-can take it over. When it closes the session, ZooKeeper removes the ephemeral nodes of the broker. ZooKeeper's FAQ
-recommends this method for testing how a client handles an expired session.
+It closes sessions of brokers, so that a replay does not have to wait until they expire. A client that knows the id and
+the password of a session can take it over. When it closes the session, ZooKeeper removes the ephemeral nodes of the
+broker. ZooKeeper's FAQ recommends this method for testing how a client handles an expired session.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def close_session(port: int, session: Session, *, timeout: float = 60.0) -> bool
         timeout: the timeout in seconds.
 
     Returns:
-        Whether the session was closed. False if it had already ended.
+        True if the session was closed, False if it had already ended.
 
     Raises:
         OSError: if ZooKeeper does not respond in time.

@@ -1,6 +1,6 @@
 """Reading recordings as observations of the model.
 
-- `partition` selects what a recording says of one partition, and numbers brokers, epochs and records as the model does.
+- `partition` selects the frames and events of one partition, and converts brokers, epochs and records to the model's.
 - `events` turns frames and events into observations.
-- `check` follows them through the specs of releases.
+- `check` follows the observations through the specs of releases.
 """

@@ -1,4 +1,4 @@
-"""Following the recording of a partition through the specs of releases."""
+"""Check whether the recording of a partition is a behaviour of the specs of releases."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from leadline.model.kafka.state import Partition
 
 @attrs.frozen(eq=False)
 class Checked:
-    """A recording followed through the spec of a release.
+    """The result of following a recording through the spec of a release.
 
     Attributes:
         column: the release.
-        conformance: the result.
+        conformance: the result of following the observations.
         observations: the number of observations in the recording.
-        notes: what was not followed, with its number.
+        notes: the count of each kind of frame or event that was not followed.
     """
 
     column: Column
@@ -32,10 +32,10 @@ class Checked:
 
 
 def check(read: PartitionRecording, column: Column, limits: Limits | None = None) -> Checked:
-    """Return whether a recording of a partition is a behaviour of the spec of a release.
+    """Check whether a recording of a partition is a behaviour of the spec of a release, and return the result.
 
     Raises:
-        NotFollowed: if the recording has something that cannot be followed.
+        NotFollowed: if the recording contains a frame or event that cannot be followed.
     """
     with expecting_the_format(read.path):
         events = Events(read, column)

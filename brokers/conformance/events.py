@@ -1,8 +1,8 @@
-"""Frames and events of a recording as observations, with the windows in which the steps were taken.
+"""Convert frames and events of a recording to observations, with the windows in which the steps were executed.
 
-A step is taken after its cause has passed the proxy, and before the first frame that shows its effect has arrived: a
-leader handles a fetch request between the request and the response, and a follower handles the response before its next
-request.
+A step is executed after its cause has passed the proxy, and before the first frame with its effect arrives. For
+example, a leader handles a fetch request between the request and the response, and a follower handles the response
+before its next request.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class Events:
     """The observations of a partition, for one release.
 
     Parameters:
-        read: what the recording says of the partition.
+        read: the part of the recording that is about the partition.
         column: the release whose rules are followed.
 
     Raises:
-        NotFollowed: if the recording has something that cannot be followed.
+        NotFollowed: if the recording contains a frame or event that cannot be followed.
     """
 
     def __init__(self, read: PartitionRecording, column: Column) -> None:

@@ -1,4 +1,4 @@
-"""What a recording says of one partition: its frames, in the model's numbers of brokers, epochs and records."""
+"""The part of a recording that is about one partition, with the model's numbers of brokers, epochs and records."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Body = Mapping[str, Any]
 
 
 class NotFollowed(LeadlineError):
-    """Raised if a recording has something that cannot be followed, or lacks something that is needed."""
+    """Raised when a recording contains a frame or event that cannot be followed, or lacks information."""
 
 
 @contextmanager
 def expecting_the_format(path: Path) -> Iterator[None]:
-    """Raise NotFollowed if a line of a recording lacks a field, or has one of another type than the format says."""
+    """Raise NotFollowed if a line of a recording lacks a field, or has a field of a wrong type."""
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -34,13 +34,13 @@ def expecting_the_format(path: Path) -> Iterator[None]:
 
 @attrs.frozen
 class Seen:
-    """A frame of a recording. See `leadline.brokers.frame.Frame`.
+    """A frame of a recording. `leadline.brokers.frame.Frame` describes the fields.
 
     Attributes:
         number, source, target, request, api, version, body, connection: as in the recording.
         answers: the number of the request that a response answers, or None.
-        arrived: when it arrived at the proxy.
-        passed: when it was sent on, or None if it never was.
+        arrived: the time when the frame arrived at the proxy.
+        passed: the time when the frame was forwarded, or None if it was not forwarded.
     """
 
     number: int
@@ -65,7 +65,7 @@ class PartitionRecording:
         topic, partition: the partition.
         about: the first line of the recording.
         frames: the decoded frames, in the order in which they arrived.
-        events: the other events that name a broker.
+        events: the remaining events that name a broker.
         end: the time of the last line.
         assignment: the ids of the brokers with a replica, the preferred leader first.
         topic_ids: the ids of the topic.
@@ -94,11 +94,11 @@ class PartitionRecording:
     # --- the model's numbers --------------------------------------------------------------------------------------
 
     def replica(self, node: object) -> int | None:
-        """Return the number of a broker's replica, or None if the process has none."""
+        """Return the model's number of a broker, or None if the process has no replica of the partition."""
         return self.assignment.index(node) if node in self.assignment else None
 
     def isr(self, ids: list[int]) -> frozenset[int]:
-        """Return an ISR in the model's numbers."""
+        """Return an ISR in the model's numbers of brokers. The argument is the broker ids."""
         for broker in ids:
             if broker not in self.assignment:
                 raise NotFollowed(f"an ISR names broker {broker}, which has no replica: reassignments are not followed")
@@ -109,18 +109,18 @@ class PartitionRecording:
         self._epochs = {epoch: number for number, epoch in enumerate(sorted(set(epochs)))}
 
     def epoch(self, epoch: int | None) -> int | None:
-        """Return the model's number of a leader epoch, or None for no epoch."""
+        """Return the model's number of a leader epoch, or None if there is no epoch."""
         if epoch is None or epoch == NONE:
             return None
         return self._epochs.get(epoch, -2)  # an epoch that never had a leader agrees with nothing
 
     def value(self, record: Body) -> int:
-        """Return the model's value for a record: equal records have equal values."""
+        """Return the model's value for a record. Equal records have equal values."""
         text = json.dumps([record.get("key"), record.get("value")], sort_keys=True)
         return self._values.setdefault(text, len(self._values))
 
     def records(self, batches: Body | None) -> tuple[tuple[int | None, int | None], ...]:
-        """Return the records of a field of batches: pairs of a value and an epoch, None where it is not recorded."""
+        """Return the records in batches: pairs of a value and an epoch, each of which is None if it is not recorded."""
         if not batches:
             return ()
         if "batches" not in batches:
@@ -137,9 +137,9 @@ class PartitionRecording:
     def records_from(
         self, batches: Body | None, offset: int
     ) -> tuple[int | None, tuple[tuple[int | None, int | None], ...]]:
-        """Return the records from an offset on, and the offset of the first one, or None if there is none.
+        """Return the records from an offset on, after the offset of the first of them, which is None without records.
 
-        A response has whole batches, so that it can begin with records before the offset.
+        A response contains whole batches, so it can begin with records before the offset.
         """
         records = self.records(batches)
         if not batches or not records:
@@ -172,7 +172,7 @@ class PartitionRecording:
         return next((partition[name] for name in ("Partition", "PartitionIndex", "Index") if name in partition), None)
 
     def states(self, frame: Seen) -> Iterator[Body]:
-        """Yield what a LeaderAndIsr request says of the partition."""
+        """Yield the states of the partition in a LeaderAndIsr request."""
         for topic in frame.body.get("TopicStates") or ():
             if topic["TopicName"] == self.topic:
                 yield from (each for each in topic["PartitionStates"] if each["PartitionIndex"] == self.partition)
@@ -197,7 +197,7 @@ class PartitionRecording:
 
 
 def partitions_of(recording: Recording) -> list[tuple[str, int]]:
-    """Return the partitions whose creation a recording has, in order."""
+    """Return the partitions whose creation a recording contains, as pairs of topic and number, in order."""
     found: dict[tuple[str, int], None] = {}
     names: dict[str, str] = {}
     for line in recording.events():
@@ -229,7 +229,7 @@ def _metadata(body: Body) -> Iterator[tuple[str, Body]]:
 
 
 def read_partition(recording: Recording, topic: str, partition: int) -> PartitionRecording:
-    """Return what a recording says of one partition.
+    """Return the part of a recording that is about one partition.
 
     Raises:
         NotFollowed: if the recording does not include the creation of the partition.
