@@ -60,9 +60,9 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
     """Return the jars in a folder of the cache.
 
     Parameters:
-        what: what the jars are, for error messages.
+        what: a description of the jars, for error messages.
         name: the name of the folder.
-        artifacts: finds the artifacts, if the folder is not there or not complete.
+        artifacts: a function that finds the artifacts if the folder does not exist or is incomplete.
     """
     folder = cache_folder() / name
     if ":" in str(folder):
@@ -173,7 +173,7 @@ def _check(jar: Path) -> None:
 
 @contextmanager
 def _as_broker_errors(what: str) -> Iterator[None]:
-    """Turn what jgo raises into one line."""
+    """Convert exceptions of jgo to errors of one line."""
     import requests
 
     silenced = logging.getLogger("jgo")

@@ -31,7 +31,7 @@ def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
 
 
 def _inode(port: int, other: int) -> str | None:
-    """Return the inode of the socket of a connection from a local port to another one, or None without one.
+    """Return the inode of the socket that connects a local port to another port, or None if there is no such socket.
 
     The kernel's table is read once for all processes: `psutil` reads it again for each, which takes several times
     as long.

@@ -32,17 +32,17 @@ NEWEST = {
     "Metadata": 9,
     "Produce": 8,
 }
-"""The newest version of requests that this client uses. Later ones name topics by ids only, for example, and followers
-answer later versions of Fetch too (KIP-392)."""
+"""The newest version of requests that this client uses. Later versions name topics only by id, for example, and
+followers also respond to later versions of Fetch (KIP-392)."""
 
 EARLIEST, LATEST = -2, -1
-"""Offsets that `Client.list_offset` can ask for, in place of a timestamp."""
+"""Values that `Client.list_offset` accepts instead of a timestamp."""
 
 PREFERRED, UNCLEAN = 0, 1
-"""The kinds of elections that `Client.elect` can ask for."""
+"""The kinds of elections that `Client.elect` can request."""
 
 FETCH_BYTES = 2**20
-"""The number of bytes that a fetch asks for. A broker sends at least one batch."""
+"""The maximum size of a response to a fetch request, in bytes. A broker sends at least one batch."""
 
 T = TypeVar("T")
 

@@ -36,7 +36,7 @@ from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.metadata import Metadata, PartitionState, read_metadata
 
 START_SECONDS = 120.0
-"""The time in which a process must be ready. A broker takes 2 to 7 seconds on a machine that does little else."""
+"""The time in which a process must be ready. A broker needs 2 to 7 seconds on an idle machine."""
 
 _METADATA_LOG = "__cluster_metadata-0"
 _METADATA_SECONDS = 5.0
@@ -322,7 +322,7 @@ class Cluster:
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
-        """Format the data directory of a KRaft node. A broker needs one file, for which a JVM would take long."""
+        """Format the data directory of a KRaft node. A broker needs only one file, which a JVM would write slowly."""
         data = self.data_directory(node)
         if isinstance(node, int):
             data.mkdir()

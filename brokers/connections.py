@@ -17,7 +17,7 @@ from leadline.brokers.frame import Frame, Party
 from leadline.brokers.traffic import Traffic
 
 LARGEST_FRAME = 100 * 2**20
-"""The largest frame that is taken for one: the default of Kafka's ``socket.request.max.bytes``."""
+"""The maximum length of a frame, in bytes: the default of Kafka's ``socket.request.max.bytes``."""
 
 _LENGTH = struct.Struct(">i")
 _LEAST_FRAME = 4
@@ -57,9 +57,9 @@ class Connection:
         self._dialect, self._traffic, self._now, self._done = dialect, traffic, now, done
         self._tasks: list[asyncio.Task[None]] = []
         self.plain: str | None = None
-        """Why the connection is passed on as a plain stream; None as long as it is not."""
+        """The reason why the connection is forwarded as a plain stream, or None if it is forwarded by frame."""
         self.plain_bytes = 0
-        """The number of bytes that were passed on without frames."""
+        """The number of bytes that were forwarded without frames."""
 
     async def run(self, near: Streams, far: Streams) -> None:
         """Forward bytes until both ends close the connection, or it is cut.
@@ -86,10 +86,10 @@ class Connection:
             task.cancel()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bool) -> None:
-        """Pass on one direction until its sender closes it.
+        """Forward the bytes of one direction until its sender closes it.
 
         Raises:
-            ConnectionError: if an end is gone, or a frame was dropped.
+            ConnectionError: if an end has closed the connection, or a frame was dropped.
         """
         try:
             while self.plain is None:
@@ -103,7 +103,7 @@ class Connection:
             writer.write_eof()
 
     async def _next(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bool) -> None:
-        """Pass on the next frame, or find that what comes is not a frame."""
+        """Forward the next frame, or detect that the next bytes are not a frame."""
         length = raw = b""
         try:
             while self.plain is None and len(length) < _LENGTH.size:
@@ -184,7 +184,7 @@ async def _some(reader: asyncio.StreamReader, count: int) -> bytes:
     """Read at least one byte, and at most `count`.
 
     Raises:
-        IncompleteReadError: if there are no more.
+        IncompleteReadError: if there are no more bytes.
     """
     data = await reader.read(count)
     if not data:

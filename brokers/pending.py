@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from leadline.model.disk.wire import Malformed
 
 LENGTH = struct.Struct(">i")
-"""What is in front of every request and answer: its number of bytes."""
+"""The length field before every request and response: the number of bytes."""
 
 T = TypeVar("T")
 

@@ -28,9 +28,9 @@ from leadline.model.disk.wire import Malformed, text_of_uuid
 
 FORMAT, VERSION = "leadline recording", 1
 LARGEST_VALUE = 1024
-"""Byte strings longer than this are recorded by their size and checksum only."""
+"""For byte strings with more bytes than this, only the size and a checksum are recorded."""
 LARGEST_RECORDS = 2**20
-"""Batches of more bytes than this, together, are recorded without their records."""
+"""If batches together have more bytes than this, they are recorded without their records."""
 _RECORDS = {"Records", "UnalignedRecords"}
 
 

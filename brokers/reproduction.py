@@ -11,7 +11,7 @@ from leadline.checker.trace import complaint_at_end
 from leadline.model.kafka.state import Partition
 
 READING_PROPERTIES = ("reads_not_taken_back",)
-"""Properties of what consumers are told, which no state of the brokers decides alone."""
+"""Properties of reads by consumers, which cannot be evaluated in a single state of the brokers."""
 
 LOSS_PROPERTIES = ("committed_never_lost", "acked_never_lost")
 """Properties whose violation loses a record that was acknowledged or read."""

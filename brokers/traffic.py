@@ -15,12 +15,12 @@ import attrs
 from leadline.brokers.frame import Frame, Rule
 
 _NOTICE_SECONDS = 0.5
-"""How often a waiting thread looks whether the proxy was closed."""
+"""The interval at which a waiting thread checks whether the proxy was closed, in seconds."""
 
 
 @attrs.define(eq=False)
 class _Held:
-    """A held frame: the holds that still keep it, and what to call once it may pass (True) or is dropped (False)."""
+    """A held frame: its holds, and a function to call when the frame may pass (True) or is dropped (False)."""
 
     frame: Frame
     holds: set[Hold]

@@ -50,7 +50,7 @@ _NO_LEADER_CHANGE = -2
 
 @attrs.frozen
 class Decision:
-    """A decision of the controller, in Kafka's numbers: the first frame that shows it, and when it was made."""
+    """A decision of the controller, in Kafka's numbers, with the first frame that shows it and the time."""
 
     earliest: float
     latest: float
@@ -62,7 +62,7 @@ class Decision:
 
 @attrs.frozen
 class Told:
-    """A leader epoch that a broker was told of by a frame. `answered` is when it said so, or infinite."""
+    """A leader epoch that a frame announced to a broker. `answered` is the time of the response, or infinity."""
 
     broker: int
     passed: float
@@ -75,7 +75,7 @@ class Told:
 
 @attrs.define(eq=False)
 class Life:
-    """A run of a broker's process: when it registered, and when it ended."""
+    """A run of a broker's process: the times when it registered and ended."""
 
     begun: tuple[float, float]
     ended: float = NEVER

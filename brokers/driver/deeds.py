@@ -26,7 +26,7 @@ from leadline.model.kafka.wire import Deed
 from leadline.model.quorum import NO_EPOCH
 
 _CONTROLLER_SECONDS = 2.0
-"""How long a controller gets to react to what ZooKeeper tells it."""
+"""The time that a controller gets to react to a notification from ZooKeeper, in seconds."""
 
 _PREFERRED_ELECTION = "/admin/preferred_replica_election"
 _FIRST_WITH_ELECT_LEADERS = (2, 2)
@@ -146,7 +146,7 @@ class Deeds:
         )
 
     def _asks_again(self, leader: int, follower: int) -> bool:
-        """Return whether a follower's request is held. A response is dropped: it has news by now."""
+        """Return whether a follower's request is held. If a response is held, drop it, because it has news by now."""
         answer = self.stage.held("Fetch", False, leader, follower)
         if answer is not None:
             self.stage.drop(answer)
@@ -212,7 +212,7 @@ class Deeds:
             self._fail_over(unseen)
 
     def _fail_over(self, unseen: Hold) -> None:
-        """Let ZooKeeper tell the controller that a broker has come and gone, and then kill the controller.
+        """Release ZooKeeper's notification to the controller that a broker has restarted, and then kill the controller.
 
         Controllers of 2.2 and later would miss a restart too if they failed over before they compare broker epochs.
         """
@@ -266,7 +266,7 @@ class Deeds:
         self._threads.submit(self._elect, UNCLEAN)
 
     def _elect(self, kind: int) -> None:
-        """Ask for an election. The answer may have to wait for a broker whose request is held."""
+        """Request an election. The response may have to wait for a broker whose request is held."""
         asked = self.stage.controller
         running = (each for each in self.stage.replicas if each not in self.observer.down)
         with suppress(Unanswered, Refused):  # an election that does not happen is seen at the controller

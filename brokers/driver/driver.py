@@ -18,16 +18,16 @@ from leadline.brokers.pending import Refused, Unanswered
 from leadline.model.kafka.wire import Deed
 
 SLOW_SECONDS = 60.0
-"""How long a step may take in which a process starts or a session ends."""
+"""The time limit of a step in which a process starts or a session ends, in seconds."""
 
 STEP_SECONDS = 15.0
-"""How long a step may take until what is seen equals the model."""
+"""The time limit of a step until the observed state equals the state of the model, in seconds."""
 
 REFUSED_SECONDS = 4.0
-"""How long a step that the model does not allow is tried."""
+"""The time limit of an attempt at a step that the model does not allow, in seconds."""
 
 _FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError)
-"""What keeps a step from being made."""
+"""The exceptions that mean that a step failed."""
 
 
 class Driver:
@@ -80,7 +80,7 @@ class Driver:
         return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
 
     def _read(self, step: PlannedStep) -> None:
-        """Read as a consumer after a step that made records readable, or after which a broker leads."""
+        """Read as a consumer, if the step made records readable or a broker leads after it."""
         if step.after.exposed == step.before.exposed and step.instance.action.name != "become_leader":
             return
         read = read_from(self.stage, step.broker if step.follower is None else step.instance.values[0], step.number)
@@ -103,7 +103,7 @@ class Driver:
         return Attempt(made, (*self._did, f"the controller: {after.quorum}"))
 
     def _limit(self, step: PlannedStep) -> float:
-        """Return how long a step may take, in seconds."""
+        """Return the time limit of a step, in seconds."""
         if Deed.WAIT_FOR_LAG in step.wire.does:
             return (2.5 * self.plan.lag_seconds.get(step.broker, 0.0) + STEP_SECONDS) * self.stage.pace
         slow = {Deed.START, Deed.END_SESSION, Deed.WAIT_FOR_EXIT, Deed.RESUME_SESSION}
@@ -118,7 +118,7 @@ class Driver:
         self._frames.await_left(step, limit)
 
     def _number_epoch(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the decision that begins the epoch of a step, and note the number that the brokers give it."""
+        """Wait for the decision that begins the epoch of a step, and record the epoch's number on brokers."""
         last = self.observer.numbers[-1]
         end = time.monotonic() + limit
         while time.monotonic() < end:
@@ -130,10 +130,10 @@ class Driver:
             time.sleep(POLL_SECONDS)
 
     def _awaited_differences(self, model: Sight, limit: float) -> tuple[Sight, list[str]]:
-        """Wait until nothing that can be seen differs from the model.
+        """Wait until the observed state equals the state of the model.
 
         Returns:
-            What is seen, and the differences that are left after `limit` seconds.
+            The observed state, and the remaining differences after at most `limit` seconds.
         """
         end = time.monotonic() + limit
         while True:
@@ -145,7 +145,7 @@ class Driver:
 
 
 def _files(step: PlannedStep, sight: Sight) -> list[str]:
-    """Return the replicas that a step changed in the model, as they are seen on disk."""
+    """Return descriptions of the replicas on disk that a step changed in the model."""
     before = sight_of(step.before)
     changed = [
         broker

@@ -99,7 +99,7 @@ class Frames:
         self.did.append(f"let through: {self._told(frame)}")
 
     def _told(self, frame: Frame) -> str:
-        """Return a frame as text."""
+        """Return a description of a frame."""
         message = self.observer.message(frame) if _is_replication(frame) else None
         ends = f"{_named(frame.source)} to {_named(frame.target)}"
         kind = "request" if frame.request else "response"
@@ -114,10 +114,10 @@ class Frames:
             self.did.append(f"dropped: {self._told(frame)}")
 
     def _fetch(self, step: PlannedStep, limit: float) -> None:
-        """Let a follower's fetch request through, until the response is the one of the model.
+        """Release a follower's fetch requests until the response is the response of the model.
 
-        A request that waits in the leader for too long is answered without news. The follower then sends it again,
-        which the model leaves out.
+        A leader sends a response without news if a request has waited for too long. The follower then sends the
+        request again, which the model leaves out.
         """
         request, response = step.wire.passes[0], FrameKind("Fetch", False, "leader", "follower")
         follower, parks = step.follower, step.instance.action.name == "park_fetch"
@@ -147,7 +147,7 @@ class Frames:
             return
 
     def _ask_in_vain(self, step: PlannedStep, limit: float) -> None:
-        """Let through a follower's request about no epoch, if it sends one before it fetches."""
+        """Release a follower's request about no epoch, if the follower sends one before it fetches."""
         kinds = [FrameKind(api, True, "follower", "leader") for api in ("Fetch", "OffsetForLeaderEpoch")]
         frame = self._first_held(step, kinds, limit)
         if frame.api == "OffsetForLeaderEpoch" and frame.body and not asks_about_an_epoch(frame.body):
@@ -210,7 +210,7 @@ class Frames:
         self.let_through(frame)
 
     def _leads(self, broker: int, number: int) -> bool:
-        """Return whether a broker answers a consumer as the leader of an epoch."""
+        """Return whether a broker responds to a consumer as the leader of an epoch."""
         try:
             return not self.stage.client.fetch(broker, TOPIC, 0, max_wait_ms=0, epoch=number).error
         except (Refused, Unanswered):

@@ -53,7 +53,7 @@ class Observer:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self.numbers: list[int] = []
-        """For each epoch of the model that has begun, the number that the brokers give it."""
+        """The number on brokers of each epoch of the model that has begun."""
         self.down: set[int] = set()
         """The brokers that were killed or have ended."""
 

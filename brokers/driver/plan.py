@@ -22,7 +22,7 @@ from leadline.model.kafka.state import PREFERRED, Partition
 from leadline.model.kafka.wire import Deed, FrameKind, OnTheWire, on_the_wire
 
 _SECONDS = {Deed.START: 8.0, Deed.END_SESSION: 2.0, Deed.KILL: 1.0}
-"""The time that a step with a deed takes at most on a machine with other work, in seconds. Other steps take one."""
+"""The maximum duration of a step with a deed on a busy machine, in seconds. All remaining steps take at most 1."""
 
 _LEAST_LAG_SECONDS = 2.0
 
@@ -168,7 +168,7 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
 
 
 def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
-    """Return the steps, with a note on those that are a single step together with the next one."""
+    """Return the steps, each marked if real brokers execute it together with the next step."""
     following = itertools.pairwise([*steps, None])
     return tuple(
         attrs.evolve(step, with_next=next_one is not None and bool(step.wire.before or next_one.wire.within))
@@ -191,7 +191,7 @@ def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ..
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: if there is no such order. The message names the first election that differs in most orders.
+        Unmakeable: if there is no such order. The message names the first election that most orders do not give.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
     worst: PlannedStep | None = None
@@ -206,7 +206,7 @@ def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ..
 
 
 def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
-    """Return whether the broker that is elected in a step is the first that could be, in an order of the replicas."""
+    """Return whether the broker that a step elects is the first broker in `order` that may be elected."""
     elected = step.after.quorum.leader
     chosen_by_controller = Deed.ELECT_PREFERRED not in step.wire.does and Deed.ELECT_UNCLEANLY not in step.wire.does
     if not step.elects or not chosen_by_controller or elected == step.before.quorum.leader:
@@ -222,9 +222,9 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
 
 
 def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
-    """Return, for each leader that removes a follower from the ISR, a time after which followers lag, in seconds.
+    """Return the lag time in seconds (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR.
 
-    The follower must not be removed before its step, so the time is longer than that of the steps in which it lags.
+    The leader must not remove the follower before the step, so this time is longer than the steps in which it lags.
     """
     lags: dict[int, float] = {}
     for step in steps:

@@ -24,7 +24,7 @@ from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 
 BACK_SECONDS = 20.0
-"""How long is waited, after the last step, until all replicas are in the ISR. Diverged logs can prevent it."""
+"""The time limit after the last step for all replicas to join the ISR, in seconds. Diverged logs can prevent this."""
 
 
 @attrs.frozen
@@ -190,7 +190,7 @@ def replay(
 
 
 def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: Listener) -> Replay:
-    """Make the steps until one is not as in the model."""
+    """Execute the steps until one differs from the model."""
     differences = driver.begin()
     steps: list[StepReport] = []
     if not differences:
@@ -213,9 +213,9 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
 
 
 def _last_before(plan: Plan) -> PlannedStep | None:
-    """Return the step after which the disks are copied for an audit of what is lost later.
+    """Return the step after which the disks are copied, so that an audit can find records that are lost later.
 
-    It is the last one, apart from the last step of all, that makes a record readable, or else the last but one.
+    It is the last step before the final step that makes a record readable, or else the step before the final step.
     """
     earlier = plan.steps[:-1]
     readable = [step for step in earlier if step.after.exposed != step.before.exposed]
@@ -223,7 +223,7 @@ def _last_before(plan: Plan) -> PlannedStep | None:
 
 
 def _outcome(driver: Driver, stage: Stage) -> Outcome:
-    """Bring all brokers back, and ask what is left."""
+    """Restart the brokers that are down, and read the remaining records."""
     reads = list(driver.reads)
     stage.end_holds()
     for broker in sorted(driver.observer.down):
@@ -240,16 +240,16 @@ def _outcome(driver: Driver, stage: Stage) -> Outcome:
 
 
 def _bring_back(driver: Driver, broker: int) -> None:
-    """Start a broker. It may fail: what is left is asked of the others then."""
+    """Start a broker. If it fails to start, the outcome is read from the remaining brokers."""
     with suppress(BrokerError, NotMade, OSError, Unanswered):
         driver.deeds.bring_back(broker)
 
 
 def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
-    """Read from a leader until its whole log can be read, or what can be read when it takes too long.
+    """Read from a leader until its whole log can be read, or until a time limit.
 
     Returns:
-        What was read, or None if the leader does not answer in time.
+        The last read, or None if the leader does not respond in time.
     """
     end = time.monotonic() + BACK_SECONDS
     found = None

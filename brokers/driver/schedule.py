@@ -28,11 +28,11 @@ _MOST_STATES = 5_000
 
 @attrs.frozen
 class _Conflict:
-    """A step that cannot be made at its position.
+    """A step that real brokers cannot execute at its position.
 
     Attributes:
         index: the number of the step, from 1.
-        reason: why it cannot be made.
+        reason: the reason why brokers cannot execute the step.
         candidates: sequences of steps to try instead, in order of preference.
     """
 
@@ -136,7 +136,7 @@ def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflic
 
 
 def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
-    """Yield a conflict if a broker learns of an epoch before an earlier one of which it was sent a request."""
+    """Yield a conflict if a broker learns of an epoch before an earlier epoch whose request was sent to it."""
     broker, epoch = trace.instances[number - 1].values
     before = trace.states[number - 1]
     if before.replicas[broker].leader is None and not before.is_current(epoch):
@@ -158,7 +158,7 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
 
 
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """Return the epochs of which a broker was sent a request since it started, with the number of the step."""
+    """Return the epochs whose requests were sent to a broker since it started, with the number of the step."""
     sent: dict[int, int] = {}
     for at in range(1, number):
         before, after = trace.states[at - 1], trace.states[at]

@@ -31,10 +31,10 @@ from leadline.model.quorum import NO_EPOCH
 
 TOPIC, PARTITION = "t", 0
 STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/{PARTITION}/state"
-"""The node of ZooKeeper with the leader, leader epoch and ISR of the partition."""
+"""The ZooKeeper node with the leader, leader epoch and ISR of the partition."""
 
 CONTROLLER_PATH = "/controller"
-"""The node of ZooKeeper that names the controller."""
+"""The ZooKeeper node that names the controller."""
 
 READY_SECONDS = 60.0
 SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "100"}
@@ -44,7 +44,7 @@ HEARTBEAT_MS = 300
 """On an idle machine. Since 4.0, a heartbeat must be answered within two of these intervals."""
 
 SESSION_MS = 120_000
-"""Sessions end when the driver asks for it."""
+"""Sessions end only when the driver ends them."""
 
 SESSION_MS_SINCE_4 = 9000
 """On an idle machine. Since 4.0, a broker cannot register again before its session has timed out, even if it is fenced.

@@ -8,7 +8,7 @@ from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.releases import BrokerRelease
 
 LAST_WITH_OLD_VERSIONS = "3.9.1"
-"""The release whose definitions serve brokers up to 3.9. It has every version that they speak; 4.0 removed many."""
+"""The release whose definitions are used for brokers up to 3.9. It defines every version that these brokers support."""
 
 
 def definitions_of(release: BrokerRelease) -> Definitions:

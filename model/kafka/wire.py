@@ -17,7 +17,7 @@ from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 
 CONTROLLER = "controller"
-"""The end of a frame that is the controller: a broker that ZooKeeper elected, or the node of the KRaft quorum."""
+"""The controller as the sender or receiver of a frame: a broker elected with ZooKeeper, or the KRaft node."""
 
 
 class Deed(enum.Enum):
@@ -95,7 +95,7 @@ _PROPOSED = FrameKind("AlterPartition", False, CONTROLLER, "leader")
 _SHUT_DOWN = FrameKind("ControlledShutdown", False, CONTROLLER, "broker")
 
 _NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
-"""The actions in whose step a controller may elect at once."""
+"""The actions that may include an immediate election by the controller."""
 
 _LEARNS = {
     ZOOKEEPER: OnTheWire(passes=(_LEADER_AND_ISR,), loses=True),
@@ -149,7 +149,7 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "crash_after_append": OnTheWire(passes=(_FETCHED,), does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
     "crash_losing_tail": OnTheWire(does=(Deed.KILL, Deed.CUT_LOG, Deed.SET_CHECKPOINT), loses=True),
 }
-"""How each action appears, by its name. Where the controllers differ, by the kind of controller."""
+"""How each action appears, by the name of the action, and by the kind of controller if the kinds differ."""
 
 
 def on_the_wire(action: str, controller: str, protocol: Protocol) -> OnTheWire:
