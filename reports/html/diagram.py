@@ -41,7 +41,8 @@ class Line:
         y1: the vertical position of the start, in pixels.
         x2: the horizontal position of the end, in pixels.
         y2: the vertical position of the end, in pixels.
-        looks: the CSS class: ``up`` or ``down`` for a lane, ``sent``, ``lost`` ``waiting`` for an arrow, or ``loop``.
+        looks: the CSS class: ``up`` or ``down`` for a lane, ``sent``, ``lost`` or ``waiting`` for an arrow, and
+            ``loop`` for the line that shows a loop.
         text: the complete text of the message. Empty if the line is not an arrow.
         step: the number of the step in which an arrow ends.
         label: the label of an arrow, or None if there is no room for it.
