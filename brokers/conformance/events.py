@@ -196,7 +196,7 @@ class Events:
         return answer
 
     def _written_epochs(self) -> dict[int, tuple[float, float, tuple[int, ...], int]]:
-        """Return when each leader epoch was written to ZooKeeper first, with its ISR and leader."""
+        """Return the time at which each leader epoch was first written to ZooKeeper, with its ISR and leader."""
         found: dict[int, tuple[float, float, tuple[int, ...], int]] = {}
         for frame, state in self._state_writes():
             answer = self._succeeded(frame)
@@ -246,7 +246,7 @@ class Events:
     def _read_at_start(
         self, states: dict[int, tuple[int, int, tuple[int, ...]]], arrivals: list[tuple[int, float, int, int]]
     ) -> Iterator[Told]:
-        """Yield what brokers read at a start in their own copy of the metadata log: the last state that they had."""
+        """Yield the states of the partition that brokers read at a start in their own copies of the metadata log."""
         for event in self._read.events:
             if event["event"] == "started":
                 node, at = event["node"], event["time"]
@@ -297,7 +297,7 @@ class Events:
         yield from self._isr_writes()
 
     def _may_propose_since(self, frame: Seen) -> float:
-        """Return since when a leader may have decided on a proposal: since its last one was answered."""
+        """Return the earliest time at which a leader may have decided on a proposal: the end of its last one."""
         answered = [
             answer.passed
             for request in self._read.frames
@@ -359,8 +359,8 @@ class Events:
             yield self._make.learned(window, broker, leader, epoch, read.isr(list(told.isr)), optional=not sure)
 
     def _shows_epoch(self, told: Told, dies: float) -> float:
-        """Return when a frame first shows that a broker has learned of an epoch: its own fetch request, or its answer
-        to one.
+        """Return the time of the first frame that shows that a broker has learned of an epoch: its own fetch request,
+        or its response to one.
         """
         shown = NEVER
         for follower, fetches in self._fetches.items():
@@ -424,7 +424,7 @@ class Events:
                     yield from self._fetch(follower, frame, part, following, checked)
 
     def _continues(self, frame: Seen, part: dict[str, Any], following: tuple[Seen, dict[str, Any]] | None) -> bool:
-        """Return whether a follower's next request is what it sends after it has handled the answer to this one."""
+        """Return whether a follower has handled the response to this request before it sends its next request."""
         answer, follower = self._read.answer.get(frame.number), self._read.replica(frame.source)
         if following is None or answer is None or answer.passed is None or follower is None:
             return False
@@ -579,12 +579,12 @@ class Events:
         return lives
 
     def _last_frame_before(self, node: object, at: float) -> float:
-        """Return when the last frame of a process arrived before it was killed: it was still alive then."""
+        """Return the arrival time of the last frame of a process before it was killed, when it was still alive."""
         arrived = [frame.arrived for frame in self._read.frames if frame.source == node and frame.arrived <= at]
         return max(arrived, default=0.0)
 
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
-        """Return the window in which a broker that was started registered: from the request to its answer."""
+        """Return the window in which a broker registered after a start: from the request to the response."""
         for frame in self._read.frames:
             if frame.source != node or not frame.request or frame.passed is None or frame.arrived < before.ended:
                 continue
@@ -598,7 +598,7 @@ class Events:
         return before.ended, at
 
     def _dies(self, broker: int, at: float) -> float:
-        """Return when the run of a broker's process that is running at a moment ends."""
+        """Return the time at which a broker's process that is running at a given time ends."""
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _living(self) -> Iterator[Observation[Partition]]:

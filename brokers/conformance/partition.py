@@ -38,7 +38,7 @@ class Seen:
 
     Attributes:
         number, source, target, request, api, version, body, connection: as in the recording.
-        answers: the number of the request that a response answers, or None.
+        answers: the number of the request to which a response belongs, or None.
         arrived: the time when the frame arrived at the proxy.
         passed: the time when the frame was forwarded, or None if it was not forwarded.
     """

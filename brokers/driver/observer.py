@@ -85,7 +85,7 @@ class Observer:
         return {offset: state.leader_epoch for offset, state in history}
 
     def quorum(self) -> SeenQuorum:
-        """Return the last decision with the model's number of its epoch. A new epoch gets the next number."""
+        """Return the last decision with the model's number of its epoch. A new epoch has the next number."""
         decision = self.decision()
         return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
 

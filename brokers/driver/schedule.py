@@ -1,7 +1,7 @@
 """Order the steps of a trace so that real brokers can execute each of them. The result is a trace of the same model.
 
 Some actions of the model are one step on real brokers, and some events happen on real brokers whether or not a trace
-contains them. For example, a broker that ZooKeeper's controller informs gets every request in order, so it cannot
+contains them. For example, a ZooKeeper controller sends a broker every request in order, so the broker cannot
 learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is executed
 in the model, so it is always a behaviour of the release, and ends with the same violation.
 """

@@ -147,7 +147,7 @@ class Stage:
             self._until(f"broker {follower} fetches", partial(self._fetches, follower))
 
     def _fetches(self, follower: int) -> bool:
-        """Return whether a follower's fetch request is held. The response to an earlier request is let through."""
+        """Return whether a follower's fetch request is held. The response to an earlier request is released."""
         answer = self.held("Fetch", False, 0, follower)
         if answer is not None:
             self.release_frame(answer)
@@ -296,7 +296,7 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Return whether a response is about no epoch. If it is, let it through.
+        """Return whether a response is about no epoch. If it is, release it.
 
         Up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it fetches.
         """

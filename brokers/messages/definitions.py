@@ -3,7 +3,7 @@
 ``kafka-clients`` has the requests, responses and headers (``common/message/*.json``, from 2.2 on), and
 ``kafka-metadata`` the records of KRaft's metadata log (``common/metadata/*.json``). Their language is described in
 Kafka's ``clients/src/main/resources/common/message/README.md``. The definitions of 3.9.1 contain every version that
-releases from 0.10 to 3.9 speak; 4.0 removed old versions, so 4.x needs its own.
+releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x needs its own definitions.
 
 No Python library decodes these messages. kio has classes that are generated from one release: kio 0.6.5 supports 4.1,
 so it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the
