@@ -150,6 +150,10 @@ class Widest:
     type: str
 
 
+UNDIVIDED = "the property as a whole"
+"""What calls of a property read that the engine cannot divide into parts; see `WholeRead.reads`."""
+
+
 @attrs.frozen
 class WholeRead:
     """Code that the compiled engine does not support, so that it can learn less from calls of this code.
@@ -166,6 +170,7 @@ class WholeRead:
         used_by: the names of the actions and properties that use the code.
         calls: the number of calls of these actions and properties. Some of these calls would be necessary even if the
             code were understood.
+        seconds: the CPU seconds that these calls took in the process of the search.
     """
 
     construct: str
@@ -175,6 +180,7 @@ class WholeRead:
     reads: str
     used_by: tuple[str, ...]
     calls: int
+    seconds: float = 0.0
 
 
 @attrs.frozen

@@ -30,6 +30,8 @@ class Tuning:
         pays: the number of states in a block that must need a path for the engine to learn the path in any case.
         always: for each action instance and property, the number of first calls from which the engine learns in any
             case.
+        apart_after: the number of calls of a property from which the engine learns before it divides the property into
+            parts that are learned separately.
         many_values: a part of the state that has at least this number of values is split into smaller parts if
             possible.
         searched_again: the number of expanded states above which a search does not restart in order to split a part.
@@ -90,6 +92,7 @@ class Tuning:
     waiting: int = 1024
     pays: int = 6
     always: int = 40
+    apart_after: int = 40
     many_values: int = 32
     searched_again: int = 100_000
     compared_calls: int = 8
