@@ -262,6 +262,24 @@ class WalkCounts:
     enabled: dict[str, int]
 
 
+@attrs.frozen
+class LivenessCounts:
+    """The counts of the check of liveness properties, which follows a search.
+
+    Attributes:
+        components: the number of strongly connected components of the graph of all states and steps.
+        largest: the number of states of the largest component.
+        open: the number of states whose steps are not all known, so that no verdict is about behaviours that stay in
+            them; see `Spec.is_open`.
+        seconds: the duration in seconds of wall-clock time.
+    """
+
+    components: int
+    largest: int
+    open: int
+    seconds: float
+
+
 @attrs.define
 class Statistics:
     """The counts of a run. They are defined as in TLC.
@@ -303,6 +321,7 @@ class Statistics:
         spilled: the number of bytes written to files.
         walked: the counts of a random search. None for other engines.
         covered: the coverage, or None unless `Limits.coverage` is set.
+        liveness: the counts of the check of liveness properties. None if there was none, or if it did not end.
         activity: for progress reports, the work that follows the search, such as shortening a trace. Empty during the
             search and in results.
     """
@@ -333,6 +352,7 @@ class Statistics:
     spilled: int = 0
     walked: WalkCounts | None = None
     covered: CoverageCounts | None = None
+    liveness: LivenessCounts | None = None
     activity: str = ""
 
     @property
@@ -427,12 +447,13 @@ class Result:
     def verdict(self) -> Verdict:
         """The conclusion of the run.
 
-        It is `VIOLATED` if any property is violated. Otherwise, it is `HOLDS` if the search was exhaustive and
-        `INCOMPLETE` if it was not.
+        It is `VIOLATED` if any property is violated. Otherwise, it is `HOLDS` if the search was exhaustive and every
+        property was decided, and `INCOMPLETE` if not.
         """
         if any(item.verdict is Verdict.VIOLATED for item in self.properties):
             return Verdict.VIOLATED
-        return Verdict.HOLDS if self.exhausted else Verdict.INCOMPLETE
+        undecided = any(item.verdict is Verdict.INCOMPLETE for item in self.properties)
+        return Verdict.HOLDS if self.exhausted and not undecided else Verdict.INCOMPLETE
 
     def of(self, name: str) -> PropertyResult:
         """Return the result for the property with this name.

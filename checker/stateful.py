@@ -21,6 +21,7 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.engines.random.visited_states import VisitedStates
 from leadline.checker.engines.set_order import check_order
 from leadline.checker.errors import SpecError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -243,7 +244,11 @@ def state_machine(spec: Spec[S]) -> type[SpecMachine]:
     Returns:
         A subclass of `hypothesis.stateful.RuleBasedStateMachine`. ``TestLock = state_machine(spec).TestCase`` is a test
         that pytest runs.
+
+    Raises:
+        SpecError: the spec has a liveness property.
     """
+    refuse_liveness(spec, "Hypothesis", "`assert_holds`")
     name = "".join(part.capitalize() for part in spec.name.replace("/", " ").replace("-", " ").split())
     orders = [random.Random(choice).sample(spec.instances, len(spec.instances)) for choice in range(CHOICES)]
     members = {

@@ -24,21 +24,29 @@ class Trace(Generic[S]):
         instances: the action instances between the states. There is one action instance fewer than there are states.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
+        loop: for a lasso, the index of the state to which the last state is equal, otherwise None. The steps from this
+            state on repeat for ever. If the index is that of the last state, nothing happens any more.
 
     Raises:
-        ValueError: if the number of action instances does not match the number of states.
+        ValueError: if the number of action instances does not match the number of states, or if `loop` is not the index
+            of a state that is equal to the last state.
     """
 
     spec: Spec[S]
     states: tuple[S, ...] = attrs.field(converter=as_tuple)
     instances: tuple[ActionInstance[S], ...] = attrs.field(converter=as_tuple)
     about: Property | None = None
+    loop: int | None = None
 
     def __attrs_post_init__(self) -> None:
         if len(self.states) != len(self.instances) + 1:
             raise ValueError(
                 f"{len(self.states)} states require {len(self.states) - 1} steps, not {len(self.instances)}"
             )
+        if self.loop is not None and not 0 <= self.loop < len(self.states):
+            raise ValueError(f"the loop cannot begin with state {self.loop}: there are {len(self.states)} states")
+        if self.loop is not None and self.states[self.loop] != self.states[-1]:
+            raise ValueError(f"the last state is not equal to state {self.loop}, with which the loop begins")
 
     def __len__(self) -> int:
         """Return the number of states, including the initial state, as TLC does."""
@@ -53,6 +61,11 @@ class Trace(Generic[S]):
         )
 
     @property
+    def loop_steps(self) -> list[Step[S]]:
+        """The steps that repeat for ever. Empty if the trace is not a lasso, or if nothing happens at its end."""
+        return [] if self.loop is None else list(self.steps)[self.loop :]
+
+    @property
     def complaint(self) -> str:
         """The reason why the last state or step violates the property. Empty if the property gives no reason."""
         return next(iter(self.complaints), "")
@@ -60,7 +73,7 @@ class Trace(Generic[S]):
     @property
     def complaints(self) -> list[str]:
         """The reasons why the last state or step violates the property: a sentence for each value that violates it."""
-        if self.about is None:
+        if self.about is None or self.about.kind.is_liveness:
             return []
         return list(filter(None, complaints_at_end(self.spec, self.about, self.states)))
 
@@ -75,8 +88,11 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
     Returns:
         The reason, or an empty string if the property does not give a reason. None if the property is not violated. For
-        a witness, an empty string if the witness is satisfied, and None if it is not.
+        a witness, an empty string if the witness is satisfied, and None if it is not. None for a liveness property,
+        which no last state violates.
     """
+    if item.kind.is_liveness:
+        return None  # what comes after the last state decides
     if item.kind is Kind.DEADLOCK:
         dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
         return "no action is enabled" if dead else None

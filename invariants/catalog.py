@@ -11,7 +11,17 @@ import attrs
 from leadline.checker.errors import SpecError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.spec import Spec
-from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
+from leadline.invariants import (
+    candidates,
+    durability,
+    followers,
+    leadership,
+    liveness,
+    logs,
+    promises,
+    watermarks,
+    witnesses,
+)
 from leadline.model.atomic import drawing as atomic_drawing
 from leadline.model.atomic.actions import ACTIONS, truncate
 from leadline.model.atomic.mistakes import MISTAKES as ATOMIC_MISTAKES
@@ -44,6 +54,16 @@ ATOMIC_PROPERTIES = (
     witnesses.log_truncated,
     witnesses.broker_rejoins_isr,
 )
+
+ATOMIC_LIVENESS = (
+    liveness.leader_learns,
+    liveness.followers_learn,
+    liveness.all_written,
+    liveness.all_committed,
+    liveness.isr_full_at_last,
+    liveness.isr_full_again,
+)
+"""Checked only if they are named, because some do not hold under the fairness that the TLA+ specification declares."""
 
 KAFKA_PROPERTIES = (
     promises.committed_never_lost,
@@ -89,6 +109,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
         initial_states=functools.partial(initial_states, protocol=protocol),
         actions=[action for action in ACTIONS if action is not truncate or protocol.diverges is not never],
         properties=ATOMIC_PROPERTIES,
+        optional=ATOMIC_LIVENESS,
         bounds=Bounds(),
         distance=logs.distance_to_divergence,
         drawing=atomic_drawing.DRAWING,

@@ -107,6 +107,8 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
         return None
     search = _Search(result.spec, item.property, item.traces[0], time.monotonic() + seconds, progress)
     table = rule_table(result.spec)
+    if table is None and item.property.kind.is_liveness:
+        return None  # leaving out a step can only end fair behaviours earlier
     changes, interrupted = list[Change](), False
     try:
         for change in _of_rules(search, table) if table is not None else _of_steps(search):

@@ -108,6 +108,8 @@ def verdicts(trace: Trace[object]) -> list[StateVerdict]:
     """Return the verdict of each property on the last state or step of a trace."""
     found = []
     for item in trace.spec.checks:
+        if item.kind.is_liveness:
+            continue  # no state violates it by itself
         complains = _complaint(trace.spec, item, trace.states) is not None
         if item.kind.is_witness:
             found.append(

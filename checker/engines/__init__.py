@@ -13,6 +13,7 @@ from leadline.checker.engines import compiled, oracle
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import SpecError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, Result
 from leadline.checker.settings import CompiledSettings, OracleSettings, RandomSettings, SparkSettings
@@ -131,6 +132,7 @@ def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: 
 def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: SparkSettings) -> Result:
     from leadline.checker.engines import spark
 
+    refuse_liveness(spec, "the spark engine", "the compiled engine")
     if limits.coverage:
         raise SpecError("the spark engine does not collect coverage: use the compiled engine or the oracle")
     return spark.explore(spec, limits, progress, settings)

@@ -48,13 +48,14 @@ def causes(trace: Trace[S]) -> list[Cause]:
         trace: a trace that ends with the violation of a property or with an example of a witness.
 
     Returns:
-        The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, or if the
-        reads of the spec cannot be recorded.
+        The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, if the
+        property is about the future, or if the reads of the spec cannot be recorded.
 
     Raises:
         LeadlineError: an action or the property raised an exception.
     """
-    if trace.about is None or trace.about.kind is Kind.DEADLOCK or len(trace) < 2:
+    about = trace.about
+    if about is None or about.kind is Kind.DEADLOCK or about.kind.is_liveness or len(trace) < 2:
         return []
     try:
         return _without_laziness(lambda: _slice(trace))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
+from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Kind, Property
-from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
+from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, Verdict, judge
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.reordering import with_fewest_switches
@@ -85,6 +86,7 @@ def property_results(
     arrivals: Arrivals[S],
     limits: Limits,
     exhausted: bool,
+    liveness: Mapping[Property, Trace[S] | None] | None = None,
 ) -> tuple[PropertyResult, ...]:
     """Return the results of all properties after a search.
 
@@ -95,16 +97,31 @@ def property_results(
             shortest paths.
         limits: the limits of the search, which contain the maximum number of traces of a property.
         exhausted: whether every reachable state was searched.
+        liveness: maps the liveness properties whose check has ended to a counterexample, or to None if they hold.
     """
     results = []
     shown = {item for item, seen in sightings.items() if seen}
     for item in spec.checks:
         seen = sightings[item]
+        if item.kind.is_liveness:
+            results.append(_liveness_result(item, liveness or {}, premise_shown(spec, item, shown)))
+            continue
         wanted = 1 if item.kind.is_witness else limits.traces
         traces = itertools.islice(_traces(spec, item, seen, arrivals), wanted)
         verdict = judge(item, bool(seen), exhausted)
         results.append(PropertyResult(item, verdict, tuple(traces), premise_shown(spec, item, shown)))
     return tuple(results)
+
+
+def _liveness_result(
+    item: Property, liveness: Mapping[Property, Trace[S] | None], premise: bool | None
+) -> PropertyResult:
+    if item not in liveness:
+        return PropertyResult(item, Verdict.INCOMPLETE, (), premise)
+    trace = liveness[item]
+    return PropertyResult(
+        item, Verdict.HOLDS if trace is None else Verdict.VIOLATED, () if trace is None else (trace,), premise
+    )
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
@@ -123,6 +140,8 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
     item = trace.about
     if item is None:
         return None
+    if item.kind.is_liveness:
+        return None if fault(trace) is None else item
     if item.kind is Kind.DEADLOCK:
         return next((instance for instance in spec.instances if spec.take(instance, states[-1])), None)
     end = states[-2:] if item.kind.of_steps else states[-1:]

@@ -33,7 +33,7 @@ import attrs
 
 from leadline.checker.content import content, digest, in_order
 from leadline.checker.errors import LeadlineError, SpecError
-from leadline.checker.properties import Kind
+from leadline.checker.properties import OF_STATES, Kind
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
@@ -254,7 +254,7 @@ class Prefix(Generic[S]):
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
         self._spec, self._most, self._seconds = spec, states, seconds
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._state_checks = spec.checks_of(*OF_STATES)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
     def rows(self) -> Iterator[Row]:

@@ -17,7 +17,7 @@ import attrs
 from leadline.checker.action import ActionInstance
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
-from leadline.checker.properties import Kind
+from leadline.checker.properties import OF_STATES, Kind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.state import check_state, identity_leaf, roles
@@ -45,7 +45,7 @@ class Purity(Generic[S]):
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
         self.spec, self._tuning, self._with_distance = spec, tuning, with_distance
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._state_checks = spec.checks_of(*OF_STATES)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
         self._kept: list[tuple[S, dict[str, object]]] = []

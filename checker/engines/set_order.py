@@ -42,7 +42,7 @@ from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Order, Reordering
-from leadline.checker.properties import Kind, Property
+from leadline.checker.properties import OF_STATES, Kind, Property
 from leadline.checker.result import Limits, Result, Stop
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
@@ -135,7 +135,7 @@ class _Check(Generic[S]):
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
         self._spec, self._reordering = spec, reordering
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._state_checks = spec.checks_of(*OF_STATES)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._turn = 0
 

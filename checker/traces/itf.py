@@ -8,6 +8,8 @@ Values are encoded as follows:
 - A tuple is a `#tup`, a frozenset is a `#set`, a mapping is a `#map`, and an integer is a `#bigint`.
 - Any other value is `#unserializable`.
 
+A lasso has the field ``loop``: the index of the state to which the last state is equal, from which on it repeats.
+
 ``#meta`` contains the spec with its bounds, the property and, for each state, the action that led to it.
 """
 
@@ -75,6 +77,7 @@ class TraceFile:
             property.
         sentence: the description of the property.
         states: the states in order. There is at least one.
+        loop: the index of the state from which on a lasso repeats, or None.
     """
 
     spec: str | None
@@ -82,6 +85,7 @@ class TraceFile:
     about: str | None
     sentence: str
     states: tuple[RecordedState, ...]
+    loop: int | None = None
 
 
 def encode(value: Any) -> Json:
@@ -235,7 +239,9 @@ def encode_trace(trace: Trace[Any]) -> Json:
         arguments = {name: encode(value) for name, value in step.instance.arguments.items()}
         action = {"index": index, "action": step.instance.action.name, "parameters": arguments}
         states.append({"#meta": action, **encode_state(step.after, trace.states[0])})
-    return {"#meta": meta, "vars": [field.name for field in variables(trace.states[0])], "states": states}
+    names = [field.name for field in variables(trace.states[0])]
+    loop = {} if trace.loop is None else {"loop": trace.loop}
+    return {"#meta": meta, "vars": names, "states": states, **loop}
 
 
 def write_trace(trace: Trace[Any], path: Path) -> None:
@@ -304,12 +310,18 @@ def decode_trace(content: Json) -> TraceFile:
     spec, bounds, about = meta.get("spec"), meta.get("bounds", {}), meta.get("property")
     if not isinstance(bounds, dict) or not isinstance(spec, str | None) or not isinstance(about, str | None):
         raise TraceError('"spec", "bounds" or "property" in "#meta" has the wrong type')
+    loop = content.get("loop")
+    if loop is not None and not (type(loop) is int and 0 <= loop < len(states)):
+        raise TraceError(
+            f'"loop" must be the index of a state, from 0 to {len(states) - 1}, not {json.dumps(loop)[:60]}'
+        )
     return TraceFile(
         spec=spec,
         bounds=bounds,
         about=about,
         sentence=str(meta.get("sentence") or ""),
         states=tuple(_decode_state(index, state, names) for index, state in enumerate(states)),
+        loop=loop,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.errors import TraceError
+from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import nearest
@@ -27,7 +28,8 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
 
     Raises:
         TraceError: if a state of the model differs from the recorded state, or if the last state no longer violates or
-            satisfies the property. The message names the step and the variable.
+            satisfies the property. The message names the step and the variable. Also if a lasso's last state is not the
+            state with which its loop begins, or if its loop is not fair; the message then names the neglected action.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]
@@ -36,18 +38,28 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
         instance = _instance(spec, index, target)
         states.append(_follow(spec, index, instance, states, target))
         instances.append(instance)
+    if recorded.loop is not None and states[recorded.loop] != states[-1]:
+        raise TraceError(
+            f"every step is as recorded, but the last state is not equal to state {recorded.loop}, "
+            "with which the loop begins"
+        )
+    followed = Trace(spec, states, instances, about, recorded.loop)
+    if about is not None and about.kind.is_liveness:
+        if wrong := fault(followed):
+            raise TraceError(f"every step is as recorded, but {wrong}")
+        return followed
     if about is not None and complaint_at_end(spec, about, states) is None:
         verb = "shows" if about.kind.is_witness else "violates"
         raise TraceError(
             f"every step is as recorded, but the last state no longer {verb} {about.name}: {about.sentence}"
         )
-    return Trace(spec, states, instances, about)
+    return followed
 
 
 def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:
     if recorded.about is None:
         return None
-    known = {item.name: item for item in spec.checks}
+    known = {item.name: item for item in (*spec.checks, *spec.optional)}
     if recorded.about not in known:
         raise TraceError(f"{spec.name} has no property {recorded.about!r}{nearest(recorded.about, known)}")
     return known[recorded.about]

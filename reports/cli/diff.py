@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from leadline.checker.engines import searched
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -60,6 +61,8 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     files = Files(DIFF_FORMATS, wanted)
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
+    for spec in specs:
+        refuse_liveness(spec, "leadline diff", "other properties")
     try:
         difference = _by_counterexample(*specs) or _by_behaviour(*specs)
     except NoPartingYet as found:

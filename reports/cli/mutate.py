@@ -11,6 +11,7 @@ import click
 
 from leadline.checker.engines.learning.workers import usable_cores
 from leadline.checker.errors import LeadlineError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.mutation.changes import Mutation, Mutations, mutations_of
 from leadline.checker.mutation.run import NotSearched, Outcome, Way, judged, originals
 from leadline.checker.spec import Spec
@@ -163,6 +164,8 @@ def mutate(
     )
     with only_the_result_on_stdout(files.only_json):
         specs = [chosen_spec(each, bounds, names, no_invariants=False) for each in (spec, *more)]
+    for each in specs:
+        refuse_liveness(each, "leadline mutate", "`leadline explore`")
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
     matching = [_matching(each, kinds, only) for each in found]
     chosen = [sampled(each, sample, seed or 0) for each in matching]

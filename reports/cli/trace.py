@@ -145,6 +145,8 @@ def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> i
     if keep is not None and on is None:
         raise click.UsageError("--keep requires --on")
     recorded = read_trace(file)
+    if on is not None and recorded.loop is not None:
+        raise click.UsageError("--on cannot replay a trace with a loop: brokers cannot repeat it for ever")
     chosen = _chosen(recorded, spec, ["replay", str(file)])
     try:
         followed = replay_trace(chosen, recorded)

@@ -140,7 +140,7 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
         )
         for index, frame in enumerate(story.frames)
     )
-    return Chapter(f"t{number}", story, diagram_of(diagram), shown, note, is_witness, _files(story))
+    return Chapter(f"t{number}", story, diagram_of(diagram, story.loop), shown, note, is_witness, _files(story))
 
 
 def _files(story: Story) -> dict[str, str]:

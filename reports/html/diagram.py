@@ -21,6 +21,9 @@ GUTTER = 34
 HEAD = 30
 """Pixels above the first step, for the names of the lanes."""
 
+BACK = 30
+"""Pixels right of the lanes, for the line from the end of a loop back to its beginning."""
+
 GAP = 7
 """Pixels between an arrow and the dots at its ends."""
 
@@ -69,7 +72,7 @@ class Dot:
 @attrs.frozen
 class Diagram:
     """The shapes of a diagram, in pixels. Each step is `STEP` pixels high. The lane names take the top `HEAD`
-    pixels.
+    pixels. The line `loop` leads from the last state of a lasso back to the state from which on it repeats.
     """
 
     width: int
@@ -79,12 +82,19 @@ class Diagram:
     lanes: tuple[Line, ...]
     arrows: tuple[Line, ...]
     dots: tuple[Dot, ...]
+    loop: Line | None = None
     step_height: int = STEP
     head: int = HEAD
 
 
-def diagram_of(diagram: SpaceTime) -> Diagram:
-    """Return the shapes of a space-time diagram."""
+def diagram_of(diagram: SpaceTime, loop: int | None = None) -> Diagram:
+    """Return the shapes of a space-time diagram.
+
+    Parameters:
+        diagram: the space-time diagram.
+        loop: the index of the state from which on the trace repeats, or None. A line on the right leads from the last
+            state back to it.
+    """
     count = len(diagram.touched)
     width = GUTTER + LANE * len(diagram.lanes)
     x = {row: GUTTER + LANE * place + LANE // 2 for place, row in enumerate(diagram.lanes)}
@@ -100,13 +110,14 @@ def diagram_of(diagram: SpaceTime) -> Diagram:
         for row in rows
     )
     return Diagram(
-        width=width,
+        width=width if loop is None else width + BACK,
         height=height,
         names=tuple((x[row], row) for row in diagram.lanes),
         steps=tuple((number + 1, STEP * number) for number in range(count)),
         lanes=tuple(line for row in diagram.lanes for line in _lane(x[row], y, height, up[row])),
         arrows=_labelled(arrows, dots, width),
         dots=dots,
+        loop=None if loop is None else Line(width + BACK / 2, y[-1], width + BACK / 2, y[loop], "loop"),
     )
 
 

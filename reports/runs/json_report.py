@@ -168,4 +168,5 @@ def story_object(story: Story) -> dict[str, object]:
         ],
         "what_happened": [{**attrs.asdict(event), "state": event.state + 1} for event in story.happened],
         "ending": story.ending,
+        "loop": None if story.loop is None else story.loop + 1,
     }

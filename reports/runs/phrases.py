@@ -243,9 +243,28 @@ def statistics_lines(statistics: Statistics) -> list[str]:
         f"depth {statistics.depth}{queue}",
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s",
+        *liveness_lines(statistics),
         *walked_lines(statistics),
         *_table_lines(statistics),
     ]
+
+
+def liveness_lines(statistics: Statistics) -> list[str]:
+    """Return lines about the check of liveness properties. Empty if there was none."""
+    live = statistics.liveness
+    if live is None:
+        return []
+    lines = [
+        f"liveness: {counted(live.components, 'strongly connected component')}, "
+        f"the largest of {counted(live.largest, 'state')}; {live.seconds:.1f} s"
+    ]
+    if live.open:
+        verb = "are" if live.open > 1 else "is"
+        lines.append(
+            f"{counted(live.open, 'state')} {verb} open: a bound blocks a step that the protocol would take, so no "
+            "verdict about liveness covers behaviours that stay there"
+        )
+    return lines
 
 
 def walked_lines(statistics: Statistics) -> list[str]:

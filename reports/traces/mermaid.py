@@ -17,7 +17,8 @@ MOST_CHARACTERS = 45_000
 def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
     """Return a trace as a Mermaid sequence diagram.
 
-    Messages are drawn in the step in which they arrive. A step without messages is a note over its rows.
+    Messages are drawn in the step in which they arrive. A step without messages is a note over its rows. The steps of a
+    lasso that repeat are in a box.
 
     Parameters:
         story: the trace.
@@ -36,6 +37,9 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
         kept += 1
     left_out = len(steps) - kept
     said = [f"    Note over {_over(rows, rows)}: {left_out} earlier states are left out"] if left_out else []
+    if story.loop is not None and left_out <= story.loop + 1 < len(steps):
+        steps.insert(story.loop + 1, "    loop for ever")
+        steps.append("    end")
     return "\n".join([*head, *said, *filter(None, steps[left_out:]), *tail]) + "\n"
 
 

@@ -10,6 +10,7 @@ import attrs
 from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event, Message, Row
 from leadline.checker.engines.causes import Cause, causes
+from leadline.checker.liveness.recheck import neglected
 from leadline.checker.properties import Kind
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
@@ -65,6 +66,7 @@ class Story:
         trace: the trace, or None if its spec is not available.
         ending: paragraphs that give the meaning of the trace, the reason why its end is wrong, and the source of the
             rule.
+        loop: the index of the state from which on a lasso repeats, or None if the trace is not a lasso.
     """
 
     title: str
@@ -74,6 +76,7 @@ class Story:
     ending: tuple[str, ...]
     happened: tuple[Event, ...] = ()
     trace: Trace[object] | None = attrs.field(default=None, eq=False, repr=False)
+    loop: int | None = None
 
     def turns(self, state: int) -> tuple[Event, ...]:
         """Return the events in a state (counted from 0) that decided the outcome. Each label is returned only once."""
@@ -93,7 +96,7 @@ def story_of(trace: Trace[Any]) -> Story:
     ending: tuple[str, ...] = ()
     if (about := trace.about) is not None:
         source = [f"source: {about.source}"] if about.source else []
-        paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
+        paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *future(trace), *source)
         ending = tuple(map(visible, paragraphs))
     spec = trace.spec
     rows = [rows_of(spec, state) for state in trace.states]
@@ -107,7 +110,24 @@ def story_of(trace: Trace[Any]) -> Story:
         ending=ending,
         happened=what_happened(trace),
         trace=trace,
+        loop=trace.loop,
     )
+
+
+def future(trace: Trace[Any]) -> list[str]:
+    """Return sentences about what happens after the last state of a counterexample to a liveness property: the loop,
+    what is neglected in it, or that no recovery is possible. Empty for other traces.
+    """
+    about = trace.about
+    if about is not None and about.kind is Kind.RECOVERABLE:
+        return [f"no {'step of a healing action' if about.by_healing else 'step'} leads there from the last state"]
+    if trace.loop is None:
+        return []
+    if not trace.loop_steps:
+        said = f"after step {trace.loop + 1}, nothing happens any more, and fairness does not require that it does"
+    else:
+        said = f"steps {trace.loop + 2} to {len(trace)} repeat for ever"
+    return [said, *(str(each) for each in neglected(trace))]
 
 
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
@@ -121,12 +141,15 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
         return ()
     end = Event(
         len(trace) - 1,
-        trace.complaint or about.sentence,
+        trace.complaint or next(iter(future(trace)), about.sentence),
         *(("shown", True) if about.kind.is_witness else ("violated",)),
     )
     if about.kind.is_witness:
         return (end,)
-    return (*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace)), end)
+    events = [*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace))]
+    if trace.loop is not None and trace.loop_steps:
+        events.append(Event(trace.loop, "the loop begins: this state comes again and again", "loop"))
+    return (*sorted(events, key=lambda event: event.state), end)
 
 
 def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
@@ -159,6 +182,7 @@ def story_of_file(recorded: TraceFile) -> Story:
         frames=_frames(steps, diagram, [()] * len(steps)),
         diagram=diagram,
         ending=(visible(f"about {recorded.about}: {recorded.sentence}"),) if recorded.about else (),
+        loop=recorded.loop,
     )
 
 

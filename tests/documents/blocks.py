@@ -15,6 +15,7 @@ DOCUMENTS = (
     "CHANGELOG.md",
     "checker/README.md",
     "checker/searching.md",
+    "checker/liveness.md",
     "checker/random.md",
     "checker/mutants.md",
     "model/README.md",

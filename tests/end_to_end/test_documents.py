@@ -151,7 +151,10 @@ def test_every_command_and_its_options_exist(document: str) -> None:
                     chosen_spec(spec, given.get("bounds", ()), given.get("names", ()), no_invariants=False)
 
 
-FAMILIES = {"`kafka`, `rpc`": catalog.KAFKA_PROPERTIES, "`atomic`": catalog.ATOMIC_PROPERTIES}
+FAMILIES = {
+    "`kafka`, `rpc`": catalog.KAFKA_PROPERTIES,
+    "`atomic`": (*catalog.ATOMIC_PROPERTIES, *catalog.ATOMIC_LIVENESS),
+}
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 
 

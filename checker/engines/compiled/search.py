@@ -39,6 +39,7 @@ from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import CompiledSettings
@@ -425,6 +426,7 @@ def explore(
         SpecError: an action or a property raised an exception or is not a pure function.
         LeadlineError: the checkpoint folder cannot be written, is in use, belongs to a different search, or is damaged.
     """
+    refuse_liveness(spec, "a search with transition tables", "direct calls")
     compiled_ahead(_search_once, kernel.expand)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     workers = Workers(settings.workers or usable_cores())

@@ -24,6 +24,7 @@ from leadline.checker.engines.random import kernel as kernel
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
@@ -92,6 +93,7 @@ def _check_limits(limits: Limits) -> None:
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
     """Run the search, and return its result with counterexamples that have not been shortened."""
     compiled_ahead(_walk_once, kernel.walk)
+    refuse_liveness(spec, "a random search", "`leadline explore`")
     workers = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: workers.processes, tuning=settings.tuning)
     search = functools.partial(_walked, spec, limits, progress, settings, budget, workers)
