@@ -15,7 +15,7 @@ from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 
-MOST_SEARCHED = 20_000
+MOST_SEARCHED = 1_000
 """The maximum number of states that are searched for a state that satisfies a recoverable property."""
 
 

@@ -82,7 +82,8 @@ def own_modules(spec: Spec[S]) -> dict[str, Path]:
 
 
 def _begin(spec: Spec[S]) -> list[object]:
-    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *spec.actions, *spec.properties]
+    cut = [] if spec.cut is None else [spec.cut]
+    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *cut, *spec.actions, *spec.properties]
 
 
 def _ends(spec: Spec[S]) -> list[object]:

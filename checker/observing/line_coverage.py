@@ -71,7 +71,7 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
     """Yield the Python functions of the actions, properties and premises of a spec, and its constraint."""
-    within = [] if spec.within is None else [spec.within]
+    within = [function for function in (spec.within, spec.cut) if function is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
         function = inspect.unwrap(given.function if isinstance(given, Property) else given) if given else None
