@@ -23,12 +23,16 @@ from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
 from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.liveness.fairness import conditions_of
 from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.result import Limits, Result, Statistics
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
+
+MOST_CONDITIONS = 64
+"""The maximum number of fairness conditions that are checked on packed states, because they are the bits of a word."""
 
 EARLY_SECONDS, EARLY = 0.25, 3
 """In the first `EARLY_SECONDS` of CPU time, forecasts are less reliable. A state space then counts as large only if
@@ -51,8 +55,8 @@ def explore(
     """Search a spec's states breadth-first, with learned transition tables if they are expected to save time.
 
     A search with a checkpoint always uses transition tables, and so does a search with `Tuning.in_order`, because
-    direct calls do not sort the next states. A search with liveness properties uses direct calls, whatever its size,
-    because these properties are not checked on packed states.
+    direct calls do not sort the next states. A search with liveness properties and more than `MOST_CONDITIONS` fairness
+    conditions uses direct calls, whatever its size.
 
     Parameters:
         spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.
@@ -66,9 +70,10 @@ def explore(
     limits, settings = limits or Limits(), settings or CompiledSettings()
     if limits.coverage and settings.resume is not None:
         raise SpecError("coverage cannot be collected for a resumed search: leave out coverage or resume")
-    if spec.liveness:
+    if spec.liveness and len(conditions_of(spec)) > MOST_CONDITIONS:
         if settings.checkpoint is not None or settings.resume is not None:
-            refuse_liveness(spec, "a search with a checkpoint", "a search without")
+            many = f"a search with a checkpoint and more than {MOST_CONDITIONS} fairness conditions"
+            refuse_liveness(spec, many, "a search without")
         return _of_this_engine(_by_calls(spec, limits, progress, 0.0, settings.tuning), settings)
     began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order

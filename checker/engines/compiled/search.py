@@ -39,12 +39,22 @@ from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
-from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.lazy import make_ordinary
-from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import (
+    FIRST_VIOLATION,
+    Limits,
+    LivenessCounts,
+    Result,
+    Statistics,
+    Stop,
+    StopKind,
+    Verified,
+)
 from leadline.checker.settings import CompiledSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
+from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 
@@ -82,6 +92,9 @@ class CompiledSearch(Generic[S]):
         self._began = time.monotonic()
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
+        self._exhausted = False
+        self._liveness: dict[Property, Trace[S] | None] = {}
+        self._liveness_counts: LivenessCounts | None = None
         self._is_cut_short = False  # if true, no checkpoint can be saved
         tables = self._new_tables(saved, numbers)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
@@ -176,11 +189,24 @@ class CompiledSearch(Generic[S]):
         """
         stop = attempt(self.budget, self._search, self._out_of_memory)
         stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
+        self._exhausted = stop is None
+        if self._exhausted and self.spec.liveness:
+            stop = attempt(self.budget, self._check_liveness, self._out_of_memory)
         stop = attempt(self.budget, self.expander.tables.caller.purity.check_again) or stop
         stop = conclude(self.budget, stop)
         if not self._is_cut_short and not self.budget.swallowed:
             self._save_if_possible()
         return self._result(stop)
+
+    def _check_liveness(self) -> None:
+        """Check the liveness properties, after all states have been found."""
+        from leadline.checker.engines.compiled.liveness import PackedGraph
+
+        began = time.monotonic()
+        graph = PackedGraph(self.expander, int(self.at.counts[:, 0].sum()))
+        for item in self.spec.liveness:
+            self._liveness[item] = graph.counterexample(item)
+        self._liveness_counts = graph.counts(time.monotonic() - began)
 
     def _out_of_memory(self) -> Stop:
         """Free memory after a failed allocation, and return the reason to stop. Disable checkpoints from then on."""
@@ -192,7 +218,7 @@ class CompiledSearch(Generic[S]):
         at, tables = self.at, self.expander.tables
         paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
         seen = results.sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
-        properties = property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None)
+        properties = property_results(self.spec, seen, paths.arrivals(), self.limits, self._exhausted, self._liveness)
         refuse_contradicted(tables, (trace for item in properties for trace in item.traces))
         statistics = self._statistics()
         if self.limits.coverage:
@@ -308,8 +334,11 @@ class CompiledSearch(Generic[S]):
         """Evaluate the predicates on the states on which they have not been evaluated yet."""
         at, store = self.at, self.expander.store
         # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
-        missing = [self.limits.traces - len(seen) for seen in at.seen]
-        wanted = [1] * len(missing) if self.limits.coverage else missing
+        later = [item.kind.is_liveness or item.kind is Kind.CUT for item in self.expander.tables.state_checks]
+        missing = [
+            0 if is_later else self.limits.traces - len(seen) for is_later, seen in zip(later, at.seen, strict=True)
+        ]
+        wanted = [int(not is_later) for is_later in later] if self.limits.coverage else missing
         if not any(wanted):
             at.checked = store.count
         first = at.checked
@@ -376,6 +405,7 @@ class CompiledSearch(Generic[S]):
             whole_reads=tables.whole_reads(),
             verified=Verified(*expander.learner.verification.counts.tolist()),
             levels=tuple(size for size in levels if size > 0),
+            liveness=self._liveness_counts,
         )
 
     def _level_of(self, index: int) -> int:
@@ -426,7 +456,6 @@ def explore(
         SpecError: an action or a property raised an exception or is not a pure function.
         LeadlineError: the checkpoint folder cannot be written, is in use, belongs to a different search, or is damaged.
     """
-    refuse_liveness(spec, "a search with transition tables", "direct calls")
     compiled_ahead(_search_once, kernel.expand)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     workers = Workers(settings.workers or usable_cores())
