@@ -1,4 +1,4 @@
-"""Errors that are raised for real brokers."""
+"""What keeps real brokers from running."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from leadline.checker.errors import LeadlineError
 
 
 class BrokerError(LeadlineError):
-    """Raised when a real broker cannot be started or used.
+    """Real brokers cannot be started, or one of them does not come up.
 
-    The message is one line. The command line prints it and exits with code 2. If running brokers do not execute a step
-    of a trace, this is a result and does not raise the error.
+    The message is one line. The command line prints it and exits with code 2. A step of a trace that could not be made
+    on brokers that run is an outcome, not this error.
     """
 
 
 class Unmakeable(LeadlineError):
-    """Raised when real brokers cannot execute a step of a trace.
+    """A step of a trace cannot be made on real brokers from outside.
 
     Attributes:
         step: the number of the step in the trace, from 1.
-        reason: the reason why brokers cannot execute the step.
+        reason: why it cannot be made.
     """
 
     def __init__(self, step: int, reason: str) -> None:

@@ -1,9 +1,9 @@
-"""Leave a step out of a counterexample, to find out whether the other steps can still violate the property.
+"""Leave steps out of a counterexample, and search what the other steps of the counterexample can still do.
 
 The world of a counterexample is its spec with only the action instances that occur in it, in any order and number. If a
-step is left out of this world and the property then holds, the step may be the cause. But the property may also hold
-because it no longer applies: without writes, no write is lost. Therefore, if the property has a premise, the premise
-must still be true in some state. Otherwise, each field that the violation depends on must still change.
+step is left out of this world and the property holds there, the step may be the cause. It may also be that what the
+property is about does not happen any more: without writes, no write is lost. If the property has a premise, the premise
+must therefore still be true in some state. Otherwise, each field on which the violation depends must still change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leadline.checker.state import is_component, variables
 from leadline.checker.trace import Trace, complaint_at_end
 
 Path = tuple[str | int, ...]
-"""The location of a field in a state, as a sequence of attribute names and tuple indices."""
+"""The location of a field in a state: names of attributes and indices of tuples."""
 
 
 @attrs.frozen(eq=False)
@@ -35,22 +35,21 @@ class _Chosen(Action[object, ...]):
 
 
 def world_without(trace: Trace[object], left_out: ActionInstance[object], item: Property) -> Spec[object] | None:
-    """Return the world of a counterexample, without one of its action instances.
+    """Return the world of a counterexample without one of its action instances.
 
-    The world has the violated property and, unless the property has a premise, a witness for each field that must
-    change.
+    Its properties are the violated property and, unless that has a premise, a witness for each field that must change.
 
     Parameters:
         trace: the counterexample.
-        left_out: the action instance to leave out.
+        left_out: the action instance.
         item: the property that the counterexample violates.
 
     Returns:
-        The spec of this world, or None if no action instance remains.
+        The spec, or None if no step remains.
     """
     kept = set(trace.instances) - {left_out}
     actions = tuple(
-        _Chosen(action.name, action.function, action.domains, action.sentence, chosen=chosen)
+        _Chosen(action.name, action.function, action.domains, action.sentence, chosen)
         for action in trace.spec.actions
         if (chosen := frozenset(instance.values for instance in kept if instance.action is action))
     )
@@ -61,17 +60,17 @@ def world_without(trace: Trace[object], left_out: ActionInstance[object], item: 
 
 
 def _changes(path: Path, trace: Trace[object]) -> Property:
-    """Return a witness that is shown when a field has a value that it has in no initial state."""
+    """Return a witness for states in which a field has another value than in every initial state."""
     first = {_at(state, path) for state in trace.spec.initials()}
     name = ".".join(map(str, path))
     return Property(f"{name} changes", Kind.WITNESS, f"{name} changes", lambda state: _at(state, path) not in first, "")
 
 
 def _decisive(trace: Trace[object], item: Property) -> list[Path]:
-    """Return the changed fields that a violation depends on.
+    """Return the changed fields on which a violation depends.
 
-    A violation depends on a field if it disappears when the field is reset to its initial value. If there is no such
-    field, for example because either of two fields suffices, all changed fields are returned.
+    The violation depends on a field if it disappears when the field gets its value in the initial state. If there is no
+    such field, as when two fields both suffice, the violation is taken to depend on all changed fields.
     """
     last, initials = trace.states[-1], trace.spec.initials()
     changed = [path for path in _paths(trace.states[0]) if all(_at(each, path) != _at(last, path) for each in initials)]
@@ -79,7 +78,7 @@ def _decisive(trace: Trace[object], item: Property) -> list[Path]:
 
 
 def _is_violated_with(trace: Trace[object], item: Property, path: Path) -> bool:
-    """Return whether the end of a trace still violates a property if a field is reset to its initial value."""
+    """Return whether the end of a trace violates a property if a field keeps its value in the initial state."""
     value = _at(trace.states[0], path)
     try:
         states = [_replaced(state, path, value) for state in trace.states[-2:]]
@@ -89,10 +88,10 @@ def _is_violated_with(trace: Trace[object], item: Property, path: Path) -> bool:
 
 
 def _paths(value: object, is_split: bool = False) -> Iterator[Path]:
-    """Yield the path of each field of a state. Attrs objects and components are divided into their fields.
+    """Yield the paths of the fields of a state. Attrs values and components are split.
 
     Parameters:
-        value: the state, or a part of the state.
+        value: the state, or a part of it.
         is_split: whether the part is a component.
     """
     if attrs.has(type(value)):
@@ -111,7 +110,7 @@ _ABSENT = object()
 
 
 def _at(value: Any, path: Path) -> object:
-    """Return the value of a field, or `_ABSENT` if the state has no such field."""
+    """Return the value of a field, or `_ABSENT` if a part of the state has a different structure there."""
     for key in path:
         try:
             value = getattr(value, key) if isinstance(key, str) else value[key]
@@ -121,7 +120,7 @@ def _at(value: Any, path: Path) -> object:
 
 
 def _replaced(value: Any, path: Path, new: object) -> object:
-    """Return a copy of a state in which one field has a new value."""
+    """Return a state in which a field has another value."""
     if not path:
         return new
     key, rest = path[0], path[1:]

@@ -1,5 +1,7 @@
-"""Compares two specs by finding a sequence of actions that leads to different states in the two specs. The states of
-both specs must belong to the same class, as they do for variants of a protocol. Constants are ignored.
+"""Comparison of two specs: finds a sequence of actions that leads to different states in the two specs.
+
+The states of both specs must belong to the same class. This is the case for variants of a protocol. Constants are
+ignored.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ S = TypeVar("S")
 
 
 class NoPartingYet(LeadlineError):
-    """Raised if the search for a difference between two specs has reached the maximum number of states."""
+    """Raised if the maximum number of states was searched without finding a difference between two specs."""
 
 
 @attrs.frozen(eq=False)
 class Parting:
-    """The behaviours of two specs for the same sequence of actions.
+    """The behaviours of two specs under the same sequence of actions.
 
     Attributes:
         first: the behaviour of the first spec.
@@ -39,7 +41,7 @@ class Parting:
 
     @property
     def shared(self) -> int:
-        """The number of states in the common prefix of the two behaviours."""
+        """The length of the common prefix of the two behaviours, in states."""
         pairs = zip(self.first.states, self.second.states, strict=False)
         return next((index for index, (one, other) in enumerate(pairs) if one != other), len(self.second))
 
@@ -47,14 +49,14 @@ class Parting:
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
     """Take the actions of a trace of one spec in a second spec.
 
-    If an action leads to several states in the second spec, the state that is also in the trace is chosen if possible.
+    If an action leads to several states in the second spec, the state that is also in the trace is preferred.
 
     Parameters:
         trace: a trace of the first spec.
         spec: the second spec.
 
     Returns:
-        The behaviours of both specs. The behaviour of the second spec ends early if an action is not enabled.
+        The behaviours of both specs. The second one ends early if an action is not enabled.
 
     Raises:
         SpecError: if the first state of the trace is not an initial state of the second spec.
@@ -77,11 +79,12 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
 
 def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None) -> Parting | None:
-    """Return a shortest behaviour of the first spec that the second spec does not have, or None if there is none.
+    """Return a shortest behaviour of the first spec that the second spec does not have, or None if there is no such
+    behaviour.
 
     Parameters:
-        first: the first spec.
-        second: the second spec.
+        first: the spec that has the behaviour.
+        second: the spec that does not have the behaviour.
         max_states: the maximum number of states to search, or None for no limit. Only states that both specs reach with
             the same actions are searched.
 

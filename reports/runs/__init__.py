@@ -1,4 +1,3 @@
-"""The results of runs, in the form that reports show.
-
-`run_view` provides the data, `phrases` the sentences, and `json_report` the JSON objects.
+"""The results of runs, in the form that reports show. `run_view` contains the data, and `phrases` contains the
+sentences.
 """

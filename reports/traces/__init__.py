@@ -1,1 +1,1 @@
-"""Convert traces to the form that reports show, and to the formats of other tools."""
+"""Traces in the form that reports show, and in the formats of other tools."""
