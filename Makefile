@@ -61,6 +61,7 @@ real: $(VENV)/installed-test
 	$(BIN)/python -m leadline.reports.reality.successes --tries $(TRIES) $(TICKETS)
 
 pages: $(VENV)/installed-test
+	$(BIN)/python -m leadline.reports.reality.counterexamples
 	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
 	$(BIN)/leadline matrix reports/designs.toml --markdown > $(VENV)/designs.md && \

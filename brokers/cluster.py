@@ -26,6 +26,7 @@ from leadline.brokers.configuration import (
 )
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.java import Java, java_for
+from leadline.brokers.pace import pace
 from leadline.brokers.ports import Node, Ports, is_free, user_of
 from leadline.brokers.power_loss import cut_log
 from leadline.brokers.processes import OwnedProcess
@@ -35,7 +36,7 @@ from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.metadata import Metadata, PartitionState, read_metadata
 
 START_SECONDS = 120.0
-"""The time in which a process must be ready. A broker takes 2 to 7 seconds on a machine that does little else."""
+"""The time in which a process must be ready. A broker needs 2 to 7 seconds on an idle machine."""
 
 _METADATA_LOG = "__cluster_metadata-0"
 _METADATA_SECONDS = 5.0
@@ -55,23 +56,23 @@ _UNFENCED = r"The broker has been unfenced"
 
 
 class Cluster:
-    """A ZooKeeper server or a KRaft controller, and brokers, each in a process of its own.
+    """A ZooKeeper server or a KRaft controller, and brokers. Each runs in its own process.
 
-    A cluster is a context manager. At the end of the block, however it ends, all processes are dead; they also die with
-    this process, even if it is killed.
+    A cluster is a context manager. At the end of the block, all processes are killed. They also end when this process
+    ends, even if it is killed.
 
     Parameters:
         release: the release of all processes.
         folder: an empty folder for data directories, configuration and logs. It has a folder for each process.
-        brokers: the number of brokers. Their ids begin at 0.
+        brokers: the number of brokers. Broker ids begin at 0.
         ports: the port of each process.
-        settings: properties of all brokers and of the KRaft controller, which replace those of `configuration`.
+        settings: properties of all brokers and of the KRaft controller. They override the default configuration.
         per_broker: further properties, by broker id.
-        features: levels of features with which a KRaft cluster is formatted, by name, from 4.0 on. Others have the
-            default of the release.
+        features: the level of each feature for formatting a KRaft cluster of 4.0 or later, by name of the feature.
+            All remaining features have the default level of the release.
 
     Raises:
-        BrokerError: the system is not Linux, or Java does not accept the name of the folder.
+        BrokerError: if the system is not Linux, or Java does not accept the name of the folder.
     """
 
     def __init__(
@@ -86,10 +87,10 @@ class Cluster:
         features: Mapping[str, int] | None = None,
     ) -> None:
         if sys.platform != "linux":
-            raise BrokerError(f"real brokers run on Linux only, and this is {sys.platform}")
+            raise BrokerError(f"real brokers can run only on Linux, not on {sys.platform}")
         self.release, self.folder, self.ports = release, folder.absolute(), ports
         if "," in str(self.folder):
-            raise BrokerError(f"{self.folder} has a comma in its name, which separates data directories in log.dirs")
+            raise BrokerError(f"{self.folder} must not contain a comma, which separates data directories in log.dirs")
         self._brokers, self._settings, self._per_broker = range(brokers), settings or {}, per_broker or {}
         self._features = features or {}
         self._cluster_id = _random_id()
@@ -118,13 +119,13 @@ class Cluster:
         return nodes_of(self.release, len(self._brokers))
 
     def start(self, nodes: Sequence[Node] | None = None) -> None:
-        """Start processes, and wait until they are ready. A broker is ready when it is registered and active.
+        """Start processes, and wait until they are ready. A broker is ready when it is registered and not fenced.
 
         Parameters:
             nodes: the processes, all by default. ZooKeeper or the controller is started before the brokers.
 
         Raises:
-            BrokerError: a process does not start; the message says why.
+            BrokerError: if a process does not start. The message gives the reason.
         """
         wanted = self.nodes if nodes is None else nodes
         for node in sorted(wanted, key=lambda node: isinstance(node, int)):
@@ -135,17 +136,17 @@ class Cluster:
             self.wait(node)
 
     def start_broker(self, broker: int, *, wait: bool = True) -> None:
-        """Start a broker, which has not run yet or was killed.
+        """Start a broker for the first time, or after it was killed.
 
         In ZooKeeper mode, the ZooKeeper session of a killed broker must have ended: a broker does not start while its
         id is registered.
 
         Parameters:
             broker: the broker id.
-            wait: whether to wait until it is ready.
+            wait: whether to wait until the broker is ready.
 
         Raises:
-            BrokerError: the broker does not start; the message says why.
+            BrokerError: if the broker does not start. The message gives the reason.
         """
         self._spawn(broker)
         if wait:
@@ -155,34 +156,34 @@ class Cluster:
         """Wait until a process that was started is ready.
 
         Raises:
-            BrokerError: it does not get ready; the message says why.
+            BrokerError: if the process does not become ready. The message gives the reason.
         """
         process, port = self._process(node), self.ports.real[node]
         ready = [] if node == "zookeeper" else [_STARTED]
         if self.release.kraft and isinstance(node, int):
             ready.append(_UNFENCED)
-        process.wait(lambda: all(map(process.logged, ready)) and process.listens_on(port), START_SECONDS)
+        process.wait(lambda: all(map(process.logged, ready)) and process.listens_on(port), START_SECONDS * pace())
 
     def kill(self, node: Node) -> None:
         """Kill a process with SIGKILL, and wait until it has ended."""
         self._process(node).kill()
 
     def stop(self, node: Node, seconds: float = START_SECONDS) -> None:
-        """Shut down a process with SIGTERM, which is a controlled shutdown of a broker.
+        """Shut down a process with SIGTERM. For a broker, this is a controlled shutdown.
 
         Raises:
-            BrokerError: the process still runs after the given number of seconds.
+            BrokerError: if the process still runs after the given number of seconds.
         """
         if not self._process(node).stop(seconds):
-            raise BrokerError(f"{self._name(node)} did not shut down in {seconds:.0f} s")
+            raise BrokerError(f"{self._name(node)} did not shut down within {seconds:.0f} seconds")
 
     def archive_classes(self, broker: int) -> None:
-        """Write the class-data archive of the release, which later starts use. See `leadline.brokers.class_data`.
+        """Write the class-data archive of the release, with which processes start faster.
 
-        The broker, which must be running, is shut down, and so it is after a second start.
+        The broker must be running. It is shut down, started again, and shut down again.
 
         Raises:
-            BrokerError: the broker does not start or shut down, or the archive was not written.
+            BrokerError: if the broker does not start or shut down, or the archive was not written.
         """
         java = java_for(self.release)
         archive = class_archive(self.release, java)
@@ -200,7 +201,7 @@ class Cluster:
                 copy.write(new.read_bytes())
             Path(copy.name).rename(archive)
         except OSError as error:
-            raise BrokerError(f"the archive of classes {archive} was not written: {error.strerror or error}") from error
+            raise BrokerError(f"cannot write the class-data archive {archive}: {error.strerror or error}") from error
 
     def pause(self, node: Node) -> None:
         """Stop a process with SIGSTOP, until `resume`."""
@@ -211,13 +212,13 @@ class Cluster:
         self._process(node).resume()
 
     def cut_log(self, broker: int, topic: str, partition: int, to_offset: int) -> None:
-        """Lose the end of a log of a killed broker in a power loss. See `leadline.brokers.power_loss.cut_log`.
+        """Truncate a log of a killed broker, as a power loss does (`leadline.brokers.power_loss.cut_log`).
 
         Raises:
-            BrokerError: the broker runs, or a power loss cannot have this effect.
+            BrokerError: if the broker is running, or a power loss cannot truncate the log at this offset.
         """
         if self.pid(broker) is not None:
-            raise BrokerError(f"{self._name(broker)} is running: kill it before a log is cut")
+            raise BrokerError(f"{self._name(broker)} is running: kill it before truncating its log")
         cut_log(self.data_directory(broker), topic, partition, to_offset)
 
     def data_directory(self, node: Node) -> Path:
@@ -225,34 +226,34 @@ class Cluster:
         return self._folder(node) / "data"
 
     def log_file(self, node: Node) -> Path:
-        """Return the log of the last start of a process."""
+        """Return the log file of a process since its last start."""
         return self._folder(node) / f"start-{self._starts.get(node, 0)}.log"
 
     def pid(self, node: Node) -> int | None:
-        """Return the id of a process, or None if it does not run."""
+        """Return the process id of a node, or None if it is not running."""
         process = self._processes.get(node)
         return process.pid if process is not None and process.is_running else None
 
     def pids(self) -> dict[int, Node]:
-        """Return the running processes by process id."""
+        """Return the nodes that are running, by process id."""
         found = {node: self.pid(node) for node in self.nodes}
         return {pid: node for node, pid in found.items() if pid is not None}
 
     def controller_state(self, topic: str, partition: int) -> PartitionState | None:
-        """Return what the KRaft controller last decided about a partition, or None if there is no such partition.
+        """Return the last state of a partition in the KRaft controller's log, or None if there is no such partition.
 
         Raises:
-            BrokerError: see `controller_metadata`.
+            BrokerError: as for `controller_metadata`.
         """
         metadata = self.controller_metadata()
         topic_id = metadata.topic_id(topic)
         return None if topic_id is None else metadata.state(topic_id, partition)
 
     def controller_metadata(self) -> Metadata:
-        """Return the metadata log that the KRaft controller has written to its disk.
+        """Return the content of the metadata log on the KRaft controller's disk.
 
         Raises:
-            BrokerError: the release runs with ZooKeeper, or the log cannot be read.
+            BrokerError: if the release runs with ZooKeeper, or the log cannot be read.
         """
         if not self.release.kraft:
             raise BrokerError(f"Kafka {self.release.name} has no metadata log: its controller uses ZooKeeper")
@@ -274,15 +275,15 @@ class Cluster:
 
     def _process(self, node: Node) -> OwnedProcess:
         if node not in self._processes:
-            raise BrokerError(f"{self._name(node)} was not started")
+            raise BrokerError(f"{self._name(node)} has not been started")
         return self._processes[node]
 
     def _spawn(self, node: Node) -> None:
         if self.pid(node) is not None:
-            raise BrokerError(f"{self._name(node)} is running already")
+            raise BrokerError(f"{self._name(node)} is already running")
         port = self.ports.real[node]
         if not is_free(port):
-            raise BrokerError(f"port {port} of {HOST}, for {self._name(node)}, is in use by {user_of(port)}")
+            raise BrokerError(f"{self._name(node)} cannot use port {port} of {HOST}: it is in use by {user_of(port)}")
         self._starts[node] = self._starts.get(node, 0) + 1
         properties = self._folder(node) / "server.properties"
         properties.parent.mkdir(parents=True, exist_ok=True)
@@ -321,7 +322,7 @@ class Cluster:
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
-        """Format the data directory of a KRaft node. A broker needs one file, for which a JVM would take long."""
+        """Format the data directory of a KRaft node. A broker needs only one file, which a JVM would write slowly."""
         data = self.data_directory(node)
         if isinstance(node, int):
             data.mkdir()
@@ -337,13 +338,13 @@ class Cluster:
         ]
         process = self._run(node, folder / "format.log", "kafka.tools.StorageTool", *arguments)
         try:
-            process.wait(lambda: process.status == 0, START_SECONDS)
+            process.wait(lambda: process.status == 0, START_SECONDS * pace())
         finally:
             process.kill()
 
 
 def nodes_of(release: BrokerRelease, brokers: int) -> tuple[Node, ...]:
-    """Return the processes of a cluster of a release with the given number of brokers."""
+    """Return the nodes of a cluster with the given release and number of brokers."""
     return ("controller" if release.kraft else "zookeeper", *range(brokers))
 
 

@@ -1,7 +1,7 @@
-"""One connection through a proxy: bytes go on as they came, in both directions, frame by frame.
+"""A connection through a proxy. It forwards bytes unchanged, in both directions, frame by frame.
 
-Bytes that are not frames of the expected protocol (TLS, say) go on too: from the first length that cannot be one, the
-connection is passed on as a plain stream, and no rule applies to it.
+Bytes that are not frames of the expected protocol, such as TLS, are also forwarded: after the first invalid length, the
+connection is forwarded as a plain stream, and no rule applies to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from leadline.brokers.frame import Frame, Party
 from leadline.brokers.traffic import Traffic
 
 LARGEST_FRAME = 100 * 2**20
-"""The largest frame that is taken for one: the default of Kafka's ``socket.request.max.bytes``."""
+"""The maximum length of a frame, in bytes: the default of Kafka's ``socket.request.max.bytes``."""
 
 _LENGTH = struct.Struct(">i")
 _LEAST_FRAME = 4
@@ -26,22 +26,22 @@ _CHUNK = 2**16
 
 @attrs.frozen(eq=False)
 class Streams:
-    """The two streams of one end of a connection."""
+    """The reader and the writer of one end of a connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
 
 class Connection:
-    """A connection, between a process that dialled a proxy and the process behind it.
+    """A connection between a client of a proxy and the process behind the proxy.
 
     Parameters:
-        number: its number.
-        ends: the process that dialled, and the one behind the proxy.
-        dialect: reads the frames.
+        number: the number of the connection.
+        ends: the client, and the process behind the proxy.
+        dialect: decodes the frames.
         traffic: the log of frames and the rules.
         now: returns the time in seconds.
-        done: called with each frame that has passed or was dropped.
+        done: a function that is called with each frame after it is forwarded or dropped.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class Connection:
         self._dialect, self._traffic, self._now, self._done = dialect, traffic, now, done
         self._tasks: list[asyncio.Task[None]] = []
         self.plain: str | None = None
-        """Why the connection is passed on as a plain stream; None as long as it is not."""
+        """The reason why the connection is forwarded as a plain stream, or None if it is forwarded by frame."""
         self.plain_bytes = 0
-        """The number of bytes that were passed on without frames."""
+        """The number of bytes that were forwarded without frames."""
 
     async def run(self, near: Streams, far: Streams) -> None:
-        """Pass on bytes until both ends are done, or the connection is cut.
+        """Forward bytes until both ends close the connection, or it is cut.
 
         Parameters:
-            near: of the process that dialled.
-            far: of the process behind the proxy.
+            near: the streams of the client.
+            far: the streams of the process behind the proxy.
         """
         self._tasks = [
             asyncio.create_task(self._pump(near.reader, far.writer, True)),
@@ -81,15 +81,15 @@ class Connection:
                 streams.writer.transport.abort()
 
     def cut(self) -> None:
-        """Close the connection. What is held of it is dropped."""
+        """Close the connection, and drop its held frames."""
         for task in self._tasks:
             task.cancel()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bool) -> None:
-        """Pass on one direction until its sender closes it.
+        """Forward the bytes of one direction until its sender closes it.
 
         Raises:
-            ConnectionError: if an end is gone, or a frame was dropped.
+            ConnectionError: if an end has closed the connection, or a frame was dropped.
         """
         try:
             while self.plain is None:
@@ -103,7 +103,7 @@ class Connection:
             writer.write_eof()
 
     async def _next(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bool) -> None:
-        """Pass on the next frame, or find that what comes is not a frame."""
+        """Forward the next frame, or detect that the next bytes are not a frame."""
         length = raw = b""
         try:
             while self.plain is None and len(length) < _LENGTH.size:
@@ -184,7 +184,7 @@ async def _some(reader: asyncio.StreamReader, count: int) -> bytes:
     """Read at least one byte, and at most `count`.
 
     Raises:
-        IncompleteReadError: if there are no more.
+        IncompleteReadError: if there are no more bytes.
     """
     data = await reader.read(count)
     if not data:

@@ -29,7 +29,7 @@ _LEAST_CONNECT = 28
 
 @attrs.frozen
 class Reading:
-    """The decoded part of a frame. See `leadline.brokers.frame.Frame` for the attributes."""
+    """The decoded part of a frame. The attributes have the same meaning as in `leadline.brokers.frame.Frame`."""
 
     api: str = "?"
     version: int = 0
@@ -44,22 +44,22 @@ class Dialect(Protocol):
     """Reads the frames of one connection."""
 
     def begins_request(self, length: int, head: bytes) -> bool:
-        """Return whether a request can have this length and begin with these 4 bytes."""
+        """Return whether a length and the 4 bytes after it can begin a request."""
 
     def request(self, raw: bytes, number: int) -> Reading:
-        """Read a request.
+        """Decode a request.
 
         Parameters:
-            raw: the bytes, without the length.
-            number: the number of the frame, by which its response will refer to it.
+            raw: the bytes of the frame, without the length.
+            number: the number of the frame, to which its response will refer.
         """
 
     def response(self, raw: bytes) -> Reading:
-        """Read a response."""
+        """Decode a response."""
 
 
 class KafkaDialect:
-    """Kafka's protocol on one connection. A response has the correlation id of its request.
+    """Decodes Kafka's protocol on one connection. A response has the correlation id of its request.
 
     Parameters:
         definitions: the messages of the release.
@@ -102,10 +102,10 @@ class KafkaDialect:
 
 
 class ZooKeeperDialect:
-    """ZooKeeper's protocol on one connection.
+    """Decodes ZooKeeper's protocol on one connection.
 
     Parameters:
-        connected: called with the session once the server has granted it.
+        connected: a function that is called with the session when the server has created it.
     """
 
     def __init__(self, connected: Callable[[zookeeper.Session], None]) -> None:

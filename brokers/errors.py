@@ -1,4 +1,4 @@
-"""What keeps real brokers from running."""
+"""Errors that are raised for real brokers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from leadline.checker.errors import LeadlineError
 
 
 class BrokerError(LeadlineError):
-    """Real brokers cannot be started, or one of them does not come up.
+    """Raised when a real broker cannot be started or used.
 
-    The message is one line. The command line prints it and exits with code 2. A step of a trace that could not be made
-    on brokers that run is an outcome, not this error.
+    The message is one line. The command line prints it and exits with code 2. If running brokers do not execute a step
+    of a trace, this is a result and does not raise the error.
     """
 
 
 class Unmakeable(LeadlineError):
-    """A step of a trace cannot be made on real brokers from outside.
+    """Raised when real brokers cannot execute a step of a trace.
 
     Attributes:
         step: the number of the step in the trace, from 1.
-        reason: why it cannot be made.
+        reason: the reason why brokers cannot execute the step.
     """
 
     def __init__(self, step: int, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Why a process failed, in one line, by what it wrote to its log."""
+"""Find the reason for a failure in the log of a process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class _Failure:
 
 
 def reason(log: str) -> str:
-    """Return the line of a log that most likely says why a process failed.
+    """Return the line of a log that most likely gives the reason for a failure.
 
-    It is the error that is said to be fatal, if it has a stack trace; otherwise the first error with a stack trace, the
-    first error, an exception that is not logged as an error, or the last line.
+    It is the first existing line of the following kinds: a fatal error with a stack trace, an error with a stack trace,
+    an error, an exception that is not logged as an error, the last line.
 
     Parameters:
-        log: the log, as `leadline.brokers.configuration.logging_options` configures it, and what Java wrote to it.
+        log: the log, in the format of `leadline.brokers.configuration.logging_options`, with the output of Java.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     failures = list(_failures(lines))

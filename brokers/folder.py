@@ -1,4 +1,4 @@
-"""The folder of a run on real brokers: a temporary one, or one that the user keeps."""
+"""Provide the folder of a run on real brokers: a temporary folder, or one that is kept."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def run_folder(keep: Path | None) -> Iterator[Path]:
     """Return a context manager that provides the folder for the data directories and logs of brokers.
 
     Parameters:
-        keep: the folder, which is created if it does not exist and is kept; or None for a temporary one.
+        keep: the folder, which is created if it does not exist and is kept; or None for a temporary folder.
 
     Raises:
-        BrokerError: the folder is not empty, or cannot be created.
+        BrokerError: if the folder is not empty, or cannot be created.
     """
     if keep is None:
         with private_folder() as temporary:
@@ -27,7 +27,7 @@ def run_folder(keep: Path | None) -> Iterator[Path]:
     try:
         keep.mkdir(parents=True, exist_ok=True)
         if any(keep.iterdir()):
-            raise BrokerError(f"{keep} is not empty: name a new folder, since brokers would start with its data")
+            raise BrokerError(f"{keep} is not empty: use a new folder, because brokers would start with its data")
     except OSError as error:
         raise BrokerError(f"cannot use {keep} for the data of brokers: {error.strerror or error}") from error
     yield keep

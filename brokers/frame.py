@@ -1,4 +1,4 @@
-"""Frames that pass a proxy, and rules that select some of them."""
+"""Frames that pass through a proxy, and rules that select frames."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ Party = Node | Literal["client", "unknown"]
 
 @attrs.define(eq=False)
 class Frame:
-    """A request or response. Only `state`, `passed` and `raw` change.
+    """A request or a response that a proxy received. Only `state`, `passed` and `raw` change.
 
     Attributes:
-        number: counts the frames of a proxy in the order in which they arrived, from 1 on.
-        connection: the number of its connection.
-        time: when it had arrived completely, in seconds since the proxy was created.
-        source, target: the process that sent it and the one that it is for.
-        request: whether it is a request. A watch of ZooKeeper is a response without a request.
-        api: for example "Fetch" or "LeaderAndIsr"; of ZooKeeper "connect", "setData", "multi", "watch", ...; "?" if
-            the frame could not be attributed to an API.
-        version: the version of the request; 0 for ZooKeeper.
+        number: the position of the frame in the order of arrival at the proxy, from 1.
+        connection: the number of the connection.
+        time: the time of arrival of the last byte, in seconds since the proxy was created.
+        source, target: the sender and the receiver.
+        request: True for a request, False for a response. A watch event of ZooKeeper is a response without a request.
+        api: the name of the API, such as "Fetch" or "LeaderAndIsr"; for ZooKeeper "connect", "setData", "multi",
+            "watch" and so on; "?" if the API is unknown.
+        version: the version of the request, or 0 for ZooKeeper.
         correlation: the correlation id, or ZooKeeper's xid.
-        client_id: the client id in the header of the request, if there is one.
-        answers: the number of the request that a response answers, or None.
-        body: the decoded body, or None. See `leadline.brokers.messages.fields` and `.zookeeper`.
-        undecoded: why there is no body; None if there is one.
-        size: the number of bytes, without the length in front.
-        raw: the bytes, without the length in front; empty once the frame has passed or was dropped.
-        state: "held" while a rule holds it, "passed" once its bytes were sent on, "dropped" if they never will be, and
-            "arrived" for the moment in between.
-        passed: when it passed, in seconds since the proxy was created, or None.
+        client_id: the client id in the header of the request, or None.
+        answers: the number of the request to which a response belongs, or None.
+        body: the decoded body (see `leadline.brokers.messages`), or None if it was not decoded.
+        undecoded: the reason why the body could not be decoded, or None.
+        size: the number of bytes, without the length field.
+        raw: the bytes, without the length field. Empty after the frame was forwarded or dropped.
+        state: "arrived", "held" while a rule holds the frame, "passed" after it was forwarded, or "dropped".
+        passed: the time of forwarding, in seconds since the proxy was created, or None.
     """
 
     number: int
@@ -63,14 +62,14 @@ class Frame:
 
 @attrs.frozen
 class Rule:
-    """A condition on frames. An attribute that is None matches every frame.
+    """A condition on frames. An attribute with the value None matches every frame.
 
     Attributes:
-        source, target: the ends of the frame.
+        source, target: the sender and the receiver of the frame.
         api: the name of the API.
         request: True for requests only, False for responses only.
-        where: a predicate on the decoded body, which is not called for frames that could not be decoded; they do not
-            match. It is called by the proxy's thread.
+        where: a predicate on the decoded body. It is called by the proxy's thread. Frames that could not be decoded
+            do not match.
     """
 
     source: Party | None = None
@@ -80,7 +79,7 @@ class Rule:
     where: Callable[[Mapping[str, Any]], bool] | None = None
 
     def matches(self, frame: Frame) -> bool:
-        """Return whether a frame meets the condition."""
+        """Return whether a frame satisfies the condition."""
         wanted = (self.source, self.target, self.api, self.request)
         found = (frame.source, frame.target, frame.api, frame.request)
         if any(w is not None and w != f for w, f in zip(wanted, found, strict=True)):

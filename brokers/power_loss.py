@@ -1,4 +1,4 @@
-"""What a power loss does to a log: the batches that were not flushed are gone."""
+"""Truncate a log as a power loss does, which loses the batches that were not flushed."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _CLEAN = ".kafka_cleanshutdown"
 
 
 def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
-    """Remove the end of a log, as if the machine had lost power before the batches were flushed.
+    """Truncate a log, as if the machine had lost power before the batches at its end were flushed.
 
-    Checkpoints and the leader epoch file stay, since brokers flush them. Indexes stay too: a broker rebuilds them after
-    a shutdown that was not clean.
+    Checkpoints and the leader epoch file are kept, because brokers flush them. Indexes are kept, because a broker
+    rebuilds them after an unclean shutdown.
 
     Parameters:
-        data: the data directory of a broker that does not run.
+        data: the data directory of a broker that is not running.
         topic, partition: the partition.
-        to_offset: the new log end offset, which must be the first offset of a batch, or the log end offset.
+        to_offset: the new log end offset. It must be the first offset of a batch, or the current log end offset.
 
     Raises:
-        BrokerError: the offset is inside a batch or after the end of the log; the broker flushed a batch after it; the
-            broker was shut down cleanly; or the log cannot be read or written.
+        BrokerError: if the offset is inside a batch or after the end of the log; the broker flushed a batch after it;
+            the broker was shut down cleanly; or the log cannot be read or written.
     """
     directory = data / f"{topic}-{partition}"
     try:
         _refuse_flushed(data, topic, partition, to_offset)
         segments = read_log_directory(LocalFiles(), str(directory)).segments
         if not segments:
-            raise BrokerError(f"{directory} has no log")
+            raise BrokerError(f"{directory} does not contain a log")
         if to_offset < segments[0][0]:
             raise BrokerError(f"{directory} begins at offset {segments[0][0]}: it cannot be cut to offset {to_offset}")
         kept = [path for base, path in segments if base <= to_offset]
@@ -45,7 +45,7 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
                 file.unlink()
             Path(path).unlink(missing_ok=True)
     except (OSError, Unreadable) as error:
-        raise BrokerError(f"cannot cut {directory}: {error}") from error
+        raise BrokerError(f"cannot truncate {directory}: {error}") from error
 
 
 def _refuse_flushed(data: Path, topic: str, partition: int, to_offset: int) -> None:

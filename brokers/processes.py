@@ -1,4 +1,4 @@
-"""Processes that end with this one, however it ends, and what they write to their logs."""
+"""Child processes that end when this process ends, and their logs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _POLL_SECONDS = 0.02
 
 
 class OwnedProcess:
-    """A process that this process started, and that ends with it.
+    """A child process that ends when this process ends.
 
     Parameters:
-        name: what the process is, for error messages, such as ``broker 1``.
+        name: a name for error messages, such as ``broker 1``.
         command: the path of the program, and its arguments.
-        log: the file to which the process writes. It is replaced.
+        log: the file for the output of the process. An existing file is overwritten.
         folder: the working directory.
 
     Raises:
-        BrokerError: the process cannot be started.
+        BrokerError: if the process cannot be started.
     """
 
     def __init__(self, name: str, command: Sequence[str], log: Path, folder: Path) -> None:
@@ -56,7 +56,7 @@ class OwnedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended. A paused process is running too."""
+        """Whether the process has not ended. A paused process also counts as running."""
         return self._process.poll() is None
 
     @property
@@ -65,7 +65,7 @@ class OwnedProcess:
         return self._process.poll()
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait until the process has ended. This has no effect if it ended before."""
+        """Send SIGKILL, and wait until the process has ended. This has no effect if it has already ended."""
         self._process.kill()
         self._process.wait()
 
@@ -73,7 +73,7 @@ class OwnedProcess:
         """Send SIGTERM, and wait until the process has ended.
 
         Returns:
-            Whether it ended within the given number of seconds.
+            True if the process ended within the given number of seconds, False otherwise.
         """
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -81,7 +81,7 @@ class OwnedProcess:
         return not self.is_running
 
     def pause(self) -> None:
-        """Stop the process with SIGSTOP, and wait until all of it has stopped."""
+        """Stop the process with SIGSTOP, and wait until all its threads have stopped."""
         self._process.send_signal(signal.SIGSTOP)
         while self.is_running and _thread_states(self.pid) - {"T"}:
             time.sleep(_POLL_SECONDS)
@@ -91,7 +91,7 @@ class OwnedProcess:
         self._process.send_signal(signal.SIGCONT)
 
     def listens_on(self, port: int) -> bool:
-        """Return whether this process, and not another one, accepts connections on a port of this machine."""
+        """Return whether this process accepts connections on a port of this machine."""
         try:
             connections = psutil.Process(self.pid).net_connections("tcp")
         except psutil.Error:
@@ -102,22 +102,22 @@ class OwnedProcess:
         """Wait until a condition is true.
 
         Raises:
-            BrokerError: the process ended first, or the condition was false for the given number of seconds.
+            BrokerError: if the process ended first, or the condition was false for the given number of seconds.
         """
         end = time.monotonic() + seconds
         while not is_done():
             if not self.is_running:
                 raise BrokerError(f"{self.name} ended before it was ready ({_ending(self.status)}): {self.reason()}")
             if time.monotonic() > end:
-                raise BrokerError(f"{self.name} was not ready after {seconds:.0f} s: {self.reason()}")
+                raise BrokerError(f"{self.name} was not ready after {seconds:.0f} seconds: {self.reason()}")
             time.sleep(_POLL_SECONDS)
 
     def logged(self, pattern: str) -> bool:
-        """Return whether a line of the log matches a regular expression in any place."""
+        """Return whether a regular expression matches anywhere in a line of the log."""
         return re.search(pattern, self._text()) is not None
 
     def reason(self) -> str:
-        """Return the line of the log that most likely says why the process failed."""
+        """Return the line of the log that most likely gives the reason for the failure."""
         return reason(self._text())
 
     def _text(self) -> str:

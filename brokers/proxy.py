@@ -30,14 +30,14 @@ T = TypeVar("T")
 
 
 class Proxy:
-    """Passes on connections to the processes of a cluster, holds the frames that rules select, and records.
+    """Forwards connections to the processes of a cluster, holds the frames that rules select, and records all frames.
 
-    Bytes pass unchanged, also those that cannot be decoded. The connections are served by a thread of the proxy's own;
-    every method may be called by any other thread. As a context manager, the proxy is closed at the end of the block.
+    Bytes are forwarded unchanged, even if they cannot be decoded. The proxy has its own thread for connections. All
+    methods can be called by any other thread. As a context manager, the proxy is closed at the end of the block.
 
     Parameters:
-        definitions: the messages of the release.
-        recording: gets an event for every connection and for every frame that has passed or was dropped; or None.
+        definitions: the message definitions of the release.
+        recording: receives an event for each connection and for each frame that was forwarded or dropped; or None.
     """
 
     def __init__(self, definitions: Definitions, recording: RecordingWriter | None = None) -> None:
@@ -56,18 +56,18 @@ class Proxy:
         self._thread.start()
 
     def listen(self, node: Node, real_port: int, *, client: int | None = None) -> int:
-        """Listen in front of a process.
+        """Listen on a free port for connections to a process.
 
         Parameters:
             node: the process.
-            real_port: the port on which it listens, or will.
-            client: the broker that alone dials this port, if that is certain.
+            real_port: the port on which the process listens or will listen.
+            client: the only broker that connects to the new port, or None if it is not known.
 
         Returns:
-            The port to dial instead.
+            The port of the proxy.
 
         Raises:
-            OSError: if no port can be had.
+            OSError: if no port is available.
         """
         return self._call(self._listen(node, real_port, client))
 
@@ -78,47 +78,47 @@ class Proxy:
         return int(server.sockets[0].getsockname()[1])
 
     def attribute(self, pids: Callable[[], Mapping[int, Node]]) -> None:
-        """Tell which processes belong to the cluster.
+        """Set the function that returns the processes of the cluster.
 
         Parameters:
-            pids: returns the processes by pid. It is called for each connection, by another thread.
+            pids: returns the nodes by process id. The proxy's thread calls it for each connection.
         """
         self._pids = pids
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        """The newest frames that are in memory, in the order in which they arrived. See `Traffic` for their number."""
+        """The newest frames, in the order of arrival. `Traffic` limits the number of frames in memory."""
         return self._traffic.log
 
     @property
     def newest(self) -> int:
-        """The number of the newest frame, to `wait` for later ones; 0 before the first."""
+        """The number of the newest frame, for the parameter `after` of `wait`, or 0 if there are no frames."""
         return self._traffic.newest
 
     def hold(self, rule: Rule) -> Hold:
-        """Hold the frames that match a rule: those that arrive from now on, and those that other holds keep."""
+        """Hold the frames that match a rule: new frames, and frames that are already held by a different rule."""
         return self._traffic.add(rule)
 
     def wait(self, rule: Rule, *, after: int = 0, timeout: float, passed: bool = False) -> Frame:
-        """Return the first frame in memory that matches a rule, as soon as there is one. See `frames`.
+        """Wait for a frame that matches a rule, and return the first one in `frames`.
 
         Parameters:
             rule: the rule.
-            after: only frames with a larger number count.
-            timeout: in seconds.
-            passed: wait until it has passed too; otherwise a held frame counts.
+            after: ignore frames up to this number.
+            timeout: the timeout in seconds.
+            passed: whether to wait until the frame is forwarded. Otherwise, a held frame is returned.
 
         Raises:
-            TimeoutError: if there is none in time.
+            TimeoutError: if there is no such frame in time.
         """
         return self._traffic.wait(rule, after, timeout, passed=passed)
 
     def session(self, broker: int) -> Session | None:
-        """Return the newest ZooKeeper session of a broker, or None if it has not been granted one."""
+        """Return the newest ZooKeeper session of a broker, or None if it has no session."""
         return self._sessions.get(broker)
 
     def cut(self, node: Node) -> None:
-        """Close all connections from and to a process. Frames that are held on them are dropped."""
+        """Close all connections from and to a process, and drop their held frames."""
         self._call(self._cut(node))
 
     async def _cut(self, node: Node) -> None:
@@ -132,14 +132,14 @@ class Proxy:
         """Write an event to the recording, if there is one. See recording.md for the names of events.
 
         Parameters:
-            event: its name.
-            more: its fields.
+            event: the name of the event.
+            more: the fields of the event.
         """
         if self._recording is not None:
             self._recording.write(event, **more)
 
     def close(self) -> None:
-        """Close all connections, and stop. Held frames are dropped."""
+        """Close all connections, drop the held frames, and stop the proxy."""
         if self._closed:
             return
         self._closed = True

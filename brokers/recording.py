@@ -1,4 +1,4 @@
-"""Recordings: files with what passed a proxy, written while it passes. The format is described in recording.md."""
+"""Write and read recordings of the frames that pass through a proxy. The format is described in recording.md."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from leadline.model.disk.wire import Malformed, text_of_uuid
 
 FORMAT, VERSION = "leadline recording", 1
 LARGEST_VALUE = 1024
-"""Byte strings longer than this are recorded by their size and checksum only."""
+"""For byte strings with more bytes than this, only the size and a checksum are recorded."""
 LARGEST_RECORDS = 2**20
-"""Batches of more bytes than this, together, are recorded without their records."""
+"""If batches together have more bytes than this, they are recorded without their records."""
 _RECORDS = {"Records", "UnalignedRecords"}
 
 
@@ -39,13 +39,13 @@ class RecordingError(LeadlineError):
 
 
 class RecordingWriter:
-    """Writes a recording, line by line.
+    """Writes a recording to a file, line by line.
 
-    Until `close` it has a temporary name, so that a file with the given name is complete. As a context manager it is
-    closed at the end of the block. If the block raises, the last line says so.
+    The file has a temporary name until `close`, so a file with the given name is complete. As a context manager, the
+    writer is closed at the end of the block. If the block raises an exception, the last line contains it.
 
     Parameters:
-        path: the name of the complete recording. An older file is replaced at the end.
+        path: the path of the complete recording. An existing file is replaced by `close`.
         about: further fields of the first line, for example the release.
 
     Raises:
@@ -67,26 +67,26 @@ class RecordingWriter:
         self._put(plain(first))
 
     def now(self) -> float:
-        """Return the seconds since the beginning of the recording. All times in it are of this clock."""
+        """Return the seconds since the beginning of the recording. All its times are measured by this clock."""
         return round(time.monotonic() - self._begun, 6)
 
     def write(self, event: str, **more: Any) -> None:
-        """Write an event. Any thread may call this. A failure to write is raised by `close`.
+        """Write an event. This method is thread-safe. If writing fails, `close` raises the error.
 
         Parameters:
-            event: its name.
-            more: its fields: anything of JSON, bytes and UUIDs. `time` is added.
+            event: the name of the event.
+            more: the fields of the event: JSON values, bytes and UUIDs. The field `time` is added.
         """
         line = plain(more)
         with self._lock:  # lines are in the order of their times
             self._put({"event": event, "time": self.now(), **line})
 
     def write_frame(self, frame: Frame, definitions: Definitions) -> None:
-        """Write a frame that has passed or was dropped. A failure is raised by `close`: frames must go on.
+        """Write a frame that was forwarded or dropped. If writing fails, `close` raises the error.
 
         Parameters:
             frame: the frame.
-            definitions: to decode the records of the metadata log in answers of the controller.
+            definitions: the definitions for decoding records of the metadata log in responses of the controller.
         """
         try:
             self.write("frame", **frame_event(frame, definitions))
@@ -103,13 +103,13 @@ class RecordingWriter:
             self._failure = error
 
     def close(self, *, interrupted_by: str | None = None) -> None:
-        """Complete the recording, and give it its name.
+        """Complete the recording, and rename it to its path.
 
         Parameters:
-            interrupted_by: why what was recorded ended early, or None.
+            interrupted_by: the reason why the recorded run ended early, or None.
 
         Raises:
-            RecordingError: if anything could not be written. There is then no file with the name.
+            RecordingError: if writing failed. No file is created at the path.
         """
         if self._file.closed:
             return
@@ -142,7 +142,7 @@ class RecordingWriter:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can express it: ids in Kafka's notation, and bytes as text, Base64, or a checksum."""
+    """Convert a value to JSON types: ids to Kafka's notation, and bytes to text, Base64, or a checksum."""
     match value:
         case bytes():
             return _bytes(value)
@@ -167,11 +167,11 @@ def _bytes(value: bytes) -> Any:
 
 
 def frame_event(frame: Frame, definitions: Definitions) -> dict[str, Any]:
-    """Return the fields of a frame's event in a recording.
+    """Return the fields of the event for a frame.
 
     Parameters:
         frame: the frame.
-        definitions: to decode the records of the metadata log in answers of the controller.
+        definitions: the definitions for decoding records of the metadata log in responses of the controller.
     """
     left_out = {"raw", "state", "body"}
     event = {name: getattr(frame, name) for name in attrs.fields_dict(Frame) if name not in left_out}
@@ -223,18 +223,18 @@ class Recording:
     """A complete recording.
 
     Attributes:
-        path: its file.
-        about: its first line.
+        path: the path of the file.
+        about: the content of the first line.
     """
 
     path: Path
     about: Mapping[str, Any]
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the events in their order, as dicts, reading the file as they are needed.
+        """Yield the events in order, as dicts. The file is read while iterating.
 
         Raises:
-            RecordingError: at the end, if the recording is not complete, or at a line that is not an event.
+            RecordingError: if a line is not an event, or the recording is not complete.
         """
         lines, last = 0, None
         for lines, last in enumerate(_lines(self.path)):
@@ -251,7 +251,7 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Open a recording.
+    """Open a recording for reading.
 
     Raises:
         RecordingError: if the file cannot be read, or is not a recording of this version.

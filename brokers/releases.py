@@ -1,4 +1,4 @@
-"""Releases of Kafka as brokers that can be started: their artifacts, controller and Java."""
+"""Releases of Kafka that can be started as real brokers: their artifacts, controller and Java version."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class BrokerRelease:
     """A release of Kafka with one kind of controller.
 
     Attributes:
-        name: the version, with ``-zk`` or ``-kraft`` if it runs with the controller that is not its usual one.
+        name: the version, with ``-zk`` or ``-kraft`` if the controller is not the default of the release.
         version: the version as numbers.
-        kraft: whether the controller is KRaft's; if not, it is a broker that ZooKeeper elects.
+        kraft: whether the controller is a KRaft controller. Otherwise, it is a broker elected with ZooKeeper.
         spec: the name of the spec that describes the release, such as ``kafka/2.8``.
     """
 
@@ -40,19 +40,21 @@ class BrokerRelease:
 
     @property
     def artifact(self) -> str:
-        """The Maven coordinates of the broker. Its dependencies are needed too.
+        """The Maven coordinates of the broker, which must be downloaded with its dependencies.
 
-        Scala 2.12 is the newest that releases before 2.4 were built with, and 2.13 the only one from 4.0 on.
+        Releases before 2.4 were built with Scala 2.12 or older, and releases since 4.0 with Scala 2.13 only.
         """
         return f"org.apache.kafka:kafka_{'2.13' if self.version >= (2, 4) else '2.12'}:{self.number}"
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The Maven coordinates of further artifacts, without their dependencies. They replace other versions.
+        """The Maven coordinates of further artifacts, which are downloaded without their dependencies.
 
-        * A logging library. Brokers log to it only if there is one, and some do not start without one.
-        * `javax.xml.bind`, which Java no longer has, for the cluster ids of 0.10.2 and 0.11 (KAFKA-4501).
-        * A ZooKeeper client that resolves addresses on Java 14 and newer (ZOOKEEPER-3779) for 2.0 to 2.3.
+        They replace other versions of the same artifacts.
+
+            * A logging library, without which brokers do not log, or do not start.
+            * `javax.xml.bind`, which was removed from Java, for the cluster ids of 0.10.2 and 0.11 (KAFKA-4501).
+            * A ZooKeeper client that resolves addresses on Java 14 and newer (ZOOKEEPER-3779) for 2.0 to 2.3.
         """
         if self.version < (1, 0):
             return _JAXB
@@ -62,7 +64,7 @@ class BrokerRelease:
 
     @property
     def java(self) -> range:
-        """The versions of Java that the broker runs on. Brokers need Java 17 since 4.0 (KIP-1013)."""
+        """The supported versions of Java. Brokers need Java 17 since 4.0 (KIP-1013)."""
         return range(17 if self.version >= (4, 0) else 8, 26)
 
 
@@ -70,11 +72,11 @@ def broker_release(name: str) -> BrokerRelease:
     """Return the release of Kafka with the given name.
 
     Parameters:
-        name: a version such as ``2.8.0``, a minor version, which stands for its first release, or the name of a spec
-            such as ``kafka/3.6.2-zk``.
+        name: a version such as ``2.8.0``, a minor version such as ``2.8``, which selects its first release, or the
+            name of a spec such as ``kafka/3.6.2-zk``.
 
     Raises:
-        BrokerError: there is no such release, or the name is that of a what-if.
+        BrokerError: if the release does not exist, or the name contains changed rules.
     """
     short = name.removeprefix(_SPECS)
     column = column_of(_SPECS + short) if "+" not in short else None
@@ -88,7 +90,7 @@ def broker_release(name: str) -> BrokerRelease:
 
 
 def releases() -> tuple[BrokerRelease, ...]:
-    """Return all releases, oldest first, and for 3.0 to 3.9 each with both kinds of controller."""
+    """Return all releases, oldest first. Releases from 3.0 to 3.9 are listed with each kind of controller."""
     found = [_release(column, version) for column in RELEASES for version in column.versions]
     return tuple(sorted(found, key=lambda release: (release.version, release.kraft)))
 

@@ -1,4 +1,4 @@
-"""A known bug on real brokers: a replay on a release that has it, and the control on a release that does not."""
+"""Judge the reproduction of a known bug on real brokers: a replay with the bug, and a control without it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import enum
 import attrs
 
 from leadline.brokers.driver.replay import Replay
+from leadline.checker.trace import complaint_at_end
 from leadline.model.kafka.state import Partition
 
 READING_PROPERTIES = ("reads_not_taken_back",)
-"""Properties of what consumers are told, which no state of the brokers decides alone."""
+"""Properties of reads by consumers, which cannot be evaluated in a single state of the brokers."""
+
+LOSS_PROPERTIES = ("committed_never_lost", "acked_never_lost")
+"""Properties whose violation loses a record that was acknowledged or read."""
 
 
 class Judgement(enum.Enum):
-    """What a replay shows of a bug."""
+    """A conclusion about a bug, drawn from a replay."""
 
     REPRODUCED = "reproduced"
     ABSENT = "absent"
@@ -24,7 +28,7 @@ class Judgement(enum.Enum):
 
 @attrs.frozen
 class Judged:
-    """A replay with what it shows of a bug, and why."""
+    """A replay, the conclusion about the bug, and its reason."""
 
     replay: Replay
     judgement: Judgement
@@ -38,10 +42,10 @@ class Reproduction:
     Attributes:
         ticket: the ticket of the bug.
         violated: the name of the property that the bug violates.
-        affected: the replay on the release that has the bug.
-        control: the replay of the same schedule where the bug does not occur: on a release that mended it, or without
-            the event that decides.
-        left_out: the event that the control leaves out, or an empty string.
+        affected: the replay on the affected release.
+        control: the replay of the same schedule on a release in which the bug is fixed, or without the event that
+            causes the bug.
+        left_out: the event that is removed from the control, or an empty string.
     """
 
     ticket: str
@@ -52,12 +56,12 @@ class Reproduction:
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """What the replays show."""
+        """The conclusions from the two replays."""
         return self.affected.judgement, self.control.judgement
 
 
 def judged_with_bug(replay: Replay, name: str) -> Judged:
-    """Return whether a replay on a release with a bug shows the bug.
+    """Judge whether a replay on an affected release shows the bug.
 
     Parameters:
         replay: the replay of a plan whose last state or step violates the property.
@@ -68,20 +72,31 @@ def judged_with_bug(replay: Replay, name: str) -> Judged:
     outcome = replay.outcome
     if name in READING_PROPERTIES and (outcome is None or outcome.taken_back is None):
         return Judged(replay, Judgement.OTHERWISE, "every step is as in the model, but no consumer is sent back")
-    return Judged(replay, Judgement.REPRODUCED, f"all {len(replay.steps)} steps are as in the model")
+    if name in LOSS_PROPERTIES and (outcome is None or not outcome.lost):
+        return Judged(replay, Judgement.OTHERWISE, "every step is as in the model, but no record is lost")
+    reason = f"all {len(replay.steps)} steps are as in the model, which violates {name}{_complaint(replay, name)}"
+    return Judged(replay, Judgement.REPRODUCED, reason)
+
+
+def _complaint(replay: Replay, name: str) -> str:
+    """Return why the last state or step of a replay's trace violates a property."""
+    trace = replay.plan.trace
+    about = next((item for item in trace.spec.checks if item.name == name), None)
+    complaint = None if about is None else complaint_at_end(trace.spec, about, trace.states)
+    return f": {complaint}" if complaint else ""
 
 
 def judged_without_bug(replay: Replay, name: str) -> Judged:
-    """Return whether a replay on a release that mended a bug shows that the bug is absent.
+    """Judge whether a replay on a release in which a bug is fixed shows that the bug is absent.
 
-    It counts only if the steps are as in the model of this release, which departs from the schedule where the mended
-    rule decides.
+    The bug is absent only if every step is as in the model of this release, and this model departs from the schedule
+    because of the fixed rule.
     """
     if (early := _ended_early(replay)) is not None:
         return early
     outcome, departs = replay.outcome, replay.plan.departs
     if departs is None and name not in READING_PROPERTIES:
-        return Judged(replay, Judgement.OTHERWISE, "no step of the schedule is decided by the mended rule")
+        return Judged(replay, Judgement.OTHERWISE, "the fixed rule changes no step of the schedule")
     if outcome is not None and (values := set(outcome.lost) & _kept(replay.plan.trace.states[-1])):
         lost = ", ".join(f"m{value}" for value in sorted(values))
         return Judged(replay, Judgement.OTHERWISE, f"the steps are as in the model, but {lost} is lost")
@@ -98,7 +113,7 @@ def judged_without_bug(replay: Replay, name: str) -> Judged:
 
 
 def judged_without_event(replay: Replay, name: str) -> Judged:
-    """Return whether a bug is absent from a replay without the event that decides, on the release with the bug."""
+    """Judge whether a bug is absent from a replay on an affected release without the event that causes the bug."""
     if (early := _ended_early(replay)) is not None:
         return early
     if (outcome := replay.outcome) is not None and (set(outcome.lost) & _kept(replay.plan.trace.states[-1])):

@@ -1,6 +1,6 @@
-"""The frames of all connections of a proxy: a log of them, and the rules by which some are held.
+"""The log of the frames on all connections of a proxy, and the rules that hold frames.
 
-The proxy's thread adds frames; any thread may hold, release and wait.
+The proxy's thread adds frames. Any thread can hold and release frames, and wait for them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import attrs
 from leadline.brokers.frame import Frame, Rule
 
 _NOTICE_SECONDS = 0.5
-"""How often a waiting thread looks whether the proxy was closed."""
+"""The interval at which a waiting thread checks whether the proxy was closed, in seconds."""
 
 
 @attrs.define(eq=False)
 class _Held:
-    """A held frame: the holds that still keep it, and what to call once it may pass (True) or is dropped (False)."""
+    """A held frame: its holds, and a function to call when the frame may pass (True) or is dropped (False)."""
 
     frame: Frame
     holds: set[Hold]
@@ -32,8 +32,8 @@ class Traffic:
 
     Parameters:
         now: returns the time in seconds.
-        kept_frames, kept_bytes: the number of frames, and of their bytes, that stay in memory. Older ones are
-            forgotten; a recording has them.
+        kept_frames, kept_bytes: the maximum number of frames in memory, and of their bytes. Older frames are removed
+            from memory. A recording contains all frames.
     """
 
     def __init__(self, now: Callable[[], float], *, kept_frames: int = 20_000, kept_bytes: int = 64 * 2**20) -> None:
@@ -55,11 +55,11 @@ class Traffic:
         return self._newest + 1
 
     def arrive(self, frame: Frame, decide: Callable[[bool], None]) -> None:
-        """Add a frame to the log. If a rule matches, it is held.
+        """Add a frame to the log, and hold it if it matches a rule.
 
         Parameters:
-            frame: the frame, whose number is `next_number`.
-            decide: called once, by any thread, when a held frame may pass (True) or is dropped (False).
+            frame: the frame, with the number `next_number`.
+            decide: called once by any thread when a held frame is released (True) or dropped (False).
         """
         with self.changed:
             self._newest = frame.number
@@ -74,7 +74,7 @@ class Traffic:
             self.changed.notify_all()
 
     def settle(self, frame: Frame, *, passed: bool) -> None:
-        """Note that a frame passes now, or that it is dropped."""
+        """Set the state of a frame to passed or dropped."""
         with self.changed:
             self._held.pop(frame.number, None)
             frame.state = "passed" if passed else "dropped"
@@ -91,7 +91,7 @@ class Traffic:
     # --- any thread -----------------------------------------------------------------------------------------------
 
     def add(self, rule: Rule) -> Hold:
-        """Hold the frames that match a rule from now on, and those among the held ones that match it."""
+        """Hold new frames and frames that are already held if they match a rule."""
         with self.changed:
             hold = Hold(self, rule)
             self._holds.append(hold)
@@ -101,18 +101,18 @@ class Traffic:
             return hold
 
     def remove(self, hold: Hold) -> None:
-        """Forget a hold. The frames that it still holds stay held."""
+        """Remove a hold from the list. Its frames remain held."""
         with self.changed:
             if hold in self._holds:
                 self._holds.remove(hold)
 
     def held_by(self, hold: Hold) -> list[Frame]:
-        """Return the frames that a hold keeps, in the order in which they arrived."""
+        """Return the frames of a hold, in the order of arrival."""
         with self.changed:
             return [held.frame for held in self._held.values() if hold in held.holds]
 
     def let_go(self, hold: Hold, frames: list[Frame], *, drop: bool = False) -> None:
-        """End a hold's grip on frames: each passes once no other hold keeps it, or is dropped at once."""
+        """Remove frames from a hold. Each frame is dropped at once, or passes when no other hold keeps it."""
         with self.changed:
             for frame in frames:
                 held = self._held.get(frame.number)
@@ -125,26 +125,26 @@ class Traffic:
 
     @property
     def log(self) -> tuple[Frame, ...]:
-        """The frames in memory, in the order in which they arrived."""
+        """The frames in memory, in the order of arrival."""
         with self.changed:
             return tuple(self._log)
 
     @property
     def newest(self) -> int:
-        """The number of the newest frame; 0 before the first."""
+        """The number of the newest frame, or 0 if there are no frames."""
         with self.changed:
             return self._newest
 
     def wait_until(self, ready: Callable[[], Frame | None], timeout: float, what: object) -> Frame:
-        """Wait until a function returns a frame. It is called whenever something has changed.
+        """Wait until a function returns a frame. It is called after every change.
 
         Parameters:
-            ready: the function. It is called with the lock.
-            timeout: in seconds.
-            what: what is waited for, for the error message.
+            ready: the function. It is called with the lock held.
+            timeout: the timeout in seconds.
+            what: a description of the frame, for the error message.
 
         Raises:
-            TimeoutError: if it does not return one in time, or the proxy is closed.
+            TimeoutError: if the function does not return a frame in time, or the proxy is closed.
         """
         end = time.monotonic() + timeout
         with self.changed:
@@ -154,11 +154,11 @@ class Traffic:
                     return found
                 left = end - time.monotonic()
                 if left <= 0 or self._closed:
-                    raise TimeoutError(f"{what}: none within {timeout:g} seconds")
+                    raise TimeoutError(f"no frame within {timeout:g} seconds: {what}")
                 self.changed.wait(min(left, _NOTICE_SECONDS))
 
     def wait(self, rule: Rule, after: int, timeout: float, *, passed: bool) -> Frame:
-        """Return the first frame by a rule with a number above `after`. See `leadline.brokers.proxy.Proxy.wait`."""
+        """Wait for the first matching frame after number `after`. The parameters are as for `Proxy.wait`."""
         matching: list[Frame] = []
         looked_at = after
 
@@ -179,7 +179,7 @@ class Traffic:
         return reversed(new)
 
     def raise_failure(self) -> None:
-        """Raise what a rule's predicate raised."""
+        """Raise the exception that the predicate of a rule raised, if any."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -192,10 +192,10 @@ class Traffic:
 
 
 class Hold:
-    """A rule in force: frames that match it wait, in order, until they are released or dropped.
+    """An active rule. Frames that match it wait, in order, until they are released or dropped.
 
-    On one connection and in one direction, frames stay in order: a held frame holds those behind it there too, and they
-    are not seen before it is released. A frame that several holds match waits until each has released it.
+    Frames in one direction of a connection keep their order: a held frame also delays the frames behind it, which are
+    not visible until it is released. A frame that matches several holds waits until each of them has released it.
     """
 
     def __init__(self, traffic: Traffic, rule: Rule) -> None:
@@ -204,18 +204,18 @@ class Hold:
 
     @property
     def held(self) -> list[Frame]:
-        """The frames that wait, oldest first."""
+        """The waiting frames, oldest first."""
         return self._traffic.held_by(self)
 
     def wait(self, n: int = 1, *, timeout: float) -> Frame:
-        """Return the `n`-th frame that waits, as soon as there is one.
+        """Wait until there are `n` waiting frames, and return the `n`-th of them.
 
         Parameters:
-            n: the position among the frames that wait, from 1.
-            timeout: in seconds.
+            n: the position among the waiting frames, from 1.
+            timeout: the timeout in seconds.
 
         Raises:
-            TimeoutError: if there are not as many in time.
+            TimeoutError: if there are fewer frames at the timeout.
         """
 
         def ready() -> Frame | None:
@@ -225,18 +225,18 @@ class Hold:
         return self._traffic.wait_until(ready, timeout, f"held: {self.rule}")
 
     def release(self, frame: Frame | None = None) -> None:
-        """Let a frame pass, or all that wait now. The rule stays in force.
+        """Release one frame, or all waiting frames. The rule remains active.
 
-        A frame passes once no other hold keeps it. A frame that does not wait any more, because its connection was
-        cut, is ignored: `Frame.state` tells.
+        A frame passes when all holds have released it. A frame that is no longer waiting, because its connection was
+        cut, is ignored; see `Frame.state`.
         """
         self._traffic.let_go(self, self.held if frame is None else [frame])
 
     def drop(self, frame: Frame) -> None:
-        """Drop a frame, and close its connection: TCP cannot lose a frame and go on."""
+        """Drop a frame, and close its connection, because TCP cannot lose a single frame."""
         self._traffic.let_go(self, [frame], drop=True)
 
     def end(self, *, drop: bool = False) -> None:
-        """End the rule, and let all that waits pass, or drop it."""
+        """Deactivate the rule, and release or drop all waiting frames."""
         self._traffic.remove(self)
         self._traffic.let_go(self, self.held, drop=drop)

@@ -1,8 +1,8 @@
-"""A plain client of ZooKeeper. Each call uses a connection of its own, and is not repeated if it fails.
+"""A simple ZooKeeper client. It opens a new connection for each call, and does not repeat a failed call.
 
-It ends sessions of brokers at once, instead of waiting until they expire. A client that knows the id and the password
-of a session can take it over; when it closes the session, ZooKeeper removes the ephemeral nodes of the broker.
-ZooKeeper's FAQ recommends this to test how a client handles an expired session.
+It closes sessions of brokers, so that a replay does not have to wait until they expire. A client that knows the id and
+the password of a session can take it over. When it closes the session, ZooKeeper removes the ephemeral nodes of the
+broker. ZooKeeper's FAQ recommends this method for testing how a client handles an expired session.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _NO_PASSWORD = bytes(16)
 
 
 class ZooKeeperError(Exception):
-    """Raised when ZooKeeper answers a request with an error.
+    """Raised when ZooKeeper's response contains an error.
 
     Attributes:
-        code: the error code, for example -110 if a node exists already.
+        code: the error code, for example -110 if the node already exists.
     """
 
     def __init__(self, operation: str, path: str, code: int) -> None:
@@ -45,30 +45,30 @@ class ZooKeeperError(Exception):
         self.code = code
 
 
-def close_session(port: int, session: Session, *, timeout: float = 10.0) -> bool:
+def close_session(port: int, session: Session, *, timeout: float = 60.0) -> bool:
     """Take over a session, and close it.
 
     Parameters:
         port: the port of ZooKeeper itself.
         session: the session; see `leadline.brokers.proxy.Proxy.session`.
-        timeout: in seconds.
+        timeout: the timeout in seconds.
 
     Returns:
-        Whether this ended the session. False if it had ended before.
+        True if the session was closed, False if it had already ended.
 
     Raises:
-        OSError: if ZooKeeper does not answer in time.
+        OSError: if ZooKeeper does not respond in time.
     """
     with _connected(port, session, timeout) as connection:
         return connection.granted.id == session.id
 
 
-def read(port: int, path: str, *, timeout: float = 10.0) -> bytes | None:
+def read(port: int, path: str, *, timeout: float = 60.0) -> bytes | None:
     """Return the data of a node, or None if there is no such node.
 
     Raises:
-        OSError: if ZooKeeper does not answer in time.
-        ZooKeeperError: if it answers with an error.
+        OSError: if ZooKeeper does not respond in time.
+        ZooKeeperError: if the response contains an error.
     """
     with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
         body = connection.ask("getData", write_get_data(path))
@@ -79,12 +79,12 @@ def read(port: int, path: str, *, timeout: float = 10.0) -> bytes | None:
     return body["data"] or b""
 
 
-def create(port: int, path: str, data: bytes, *, timeout: float = 10.0) -> None:
+def create(port: int, path: str, data: bytes, *, timeout: float = 60.0) -> None:
     """Create a persistent node.
 
     Raises:
-        OSError: if ZooKeeper does not answer in time.
-        ZooKeeperError: if it answers with an error, for example because the node exists.
+        OSError: if ZooKeeper does not respond in time.
+        ZooKeeperError: if the response contains an error, for example because the node exists.
     """
     with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
         body = connection.ask("create", write_create(path, data))

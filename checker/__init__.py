@@ -8,8 +8,10 @@ This package does not depend on Kafka. The modules are best read in this order:
 - `settings` and `result` are the inputs and outputs of the engines. `trace` and `coverage` are parts of results.
 - `values`, `canonical` and `content` compare values.
 - `engines` contains the engines, and `observing` analyses the code of a spec for them.
-- `traces` compares, shortens and reads traces.
+- `traces` saves, replays, reorders and compares traces.
+- `liveness` checks properties of infinite behaviours, on the graph of all states and steps.
 - `mutation` tests whether properties detect mistakes in the code.
+- `conformance` checks whether a recording of a system is a behaviour of a spec.
 - `stateful` runs specs with Hypothesis.
 """
 
@@ -18,7 +20,19 @@ from leadline.checker.bag import Bag
 from leadline.checker.bounds import bound
 from leadline.checker.engines import explore, fuzz
 from leadline.checker.errors import LeadlineError, SpecError, TraceError
-from leadline.checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
+from leadline.checker.properties import (
+    Kind,
+    Property,
+    always_eventually,
+    eventually,
+    eventually_always,
+    invariant,
+    leads_to,
+    recoverable,
+    step_invariant,
+    step_witness,
+    witness,
+)
 from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.state import component, constant
@@ -45,13 +59,18 @@ __all__ = [
     "TraceError",
     "Verdict",
     "action",
+    "always_eventually",
     "bound",
     "component",
     "constant",
+    "eventually",
+    "eventually_always",
     "explore",
     "fuzz",
     "invariant",
+    "leads_to",
     "put",
+    "recoverable",
     "step_invariant",
     "step_witness",
     "witness",

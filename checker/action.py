@@ -19,8 +19,25 @@ from leadline.checker.errors import SpecError, raised
 S = TypeVar("S")
 P = ParamSpec("P")
 
+FAIRNESS = {
+    "": "the action may be neglected for ever",
+    "weak": "if the action is enabled in all states from some time on, it is taken again and again",
+    "strong": "if the action is enabled again and again, it is taken again and again",
+    "weak each": "weak, for each instance of the action by itself",
+    "strong each": "strong, for each instance of the action by itself",
+}
+"""The values of `Action.fair`. Steps that do not change the state are ignored.
+
+An instance is the action with the values of its parameters. ``weak`` and ``strong`` apply to the action as a whole: a
+step of any instance counts as a step of the action.
+"""
+
+EFFECTS = ("", "healing", "perturbing")
+"""The values of `Action.effect`."""
+
 Domain = Iterable[object] | Callable[[Any], Iterable[object]]
-"""The type of the values of a parameter: an iterable, or a function of the spec's bounds that returns an iterable."""
+"""The possible values of a parameter: an iterable, or a function that takes the spec's bounds and returns an
+iterable."""
 
 
 @attrs.frozen(eq=False)
@@ -31,14 +48,19 @@ class Action(Generic[S, P]):
         name: the name of the function.
         function: a generator function that takes a state and the parameters, and yields the next states. If it yields
             nothing, the action is not enabled in the state.
-        domains: the possible values of each parameter, by name, in the order of the function's signature.
+        domains: a dict from the name of each parameter to its possible values, in the order of the parameters.
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
+        fair: the fairness of the action, a key of `FAIRNESS`. Only liveness properties depend on it.
+        effect: ``"healing"`` if the action repairs something, ``"perturbing"`` if it is a failure or another
+            disturbance, or an empty string. Only liveness properties depend on it.
     """
 
     name: str
     function: Callable[..., Iterator[S]]
     domains: dict[str, Domain]
     sentence: str
+    fair: str = ""
+    effect: str = ""
 
     def __call__(self, state: S, *args: P.args, **kwargs: P.kwargs) -> Iterator[S]:
         return self.function(state, *args, **kwargs)
@@ -50,8 +72,8 @@ class Action(Generic[S, P]):
             bounds: the bounds of the spec.
 
         Raises:
-            SpecError: if the values of a parameter are a set or are not iterable, or if two of them are equal, or if
-                one of them is not hashable.
+            SpecError: if the values of a parameter are a set or are not iterable, if two values are equal, or if a
+                value is not hashable.
         """
         values = [self._values(parameter, domain, bounds) for parameter, domain in self.domains.items()]
         return [ActionInstance(self, combination) for combination in itertools.product(*values)]
@@ -88,7 +110,7 @@ class ActionInstance(Generic[S]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The values of the parameters, by name."""
+        """A dict from the name of each parameter to its value."""
         return dict(zip(self.action.domains, self.values, strict=True))
 
     def successors(self, state: S) -> Iterator[S]:
@@ -119,12 +141,12 @@ class Step(Generic[S]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The values of the action's parameters, by name."""
+        """A dict from the name of each parameter of the action to its value."""
         return self.instance.arguments
 
 
 def action(
-    sentence: str = "", /, **domains: Domain
+    sentence: str = "", /, *, fair: str = "", effect: str = "", **domains: Domain
 ) -> Callable[[Callable[Concatenate[S, P], Iterator[S]]], Action[S, P]]:
     """Return a decorator that makes an action from a generator function.
 
@@ -133,12 +155,14 @@ def action(
 
     Parameters:
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
+        fair: the fairness of the action, a key of `FAIRNESS`.
+        effect: ``"healing"``, ``"perturbing"`` or an empty string; see `Action.effect`.
         domains: for each parameter after the state, its possible values: an iterable, or a function of the spec's
             bounds that returns an iterable.
 
     Raises:
-        SpecError: if the function is not a generator function, or if its parameters do not match `domains` or
-            `sentence`.
+        SpecError: if the function is not a generator function, if its parameters do not match `domains` or
+            `sentence`, or if `fair` or `effect` is not valid.
 
     Example:
         >>> @action("counter {index} goes up", index=range(3))
@@ -158,7 +182,10 @@ def action(
         _, *parameters = _parameters(name, function)
         _match_domains(name, parameters, domains)
         _check_sentence(name, sentence, parameters)
-        return Action(name, function, {parameter: domains[parameter] for parameter in parameters}, sentence)
+        check_fairness(name, fair, effect)
+        return Action(
+            name, function, {parameter: domains[parameter] for parameter in parameters}, sentence, fair, effect
+        )
 
     return decorate
 
@@ -176,6 +203,8 @@ def _parameters(name: str, function: Callable[..., object]) -> list[str]:
 
 def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain]) -> None:
     for parameter in parameters:
+        if parameter in ("fair", "effect"):
+            raise SpecError(f"action {name}: a parameter cannot be called {parameter!r}, which @action uses itself")
         if parameter not in domains:
             raise SpecError(
                 f"action {name}: parameter {parameter!r} has no domain: declare one with @action({parameter}=...)"
@@ -199,3 +228,18 @@ def _check_sentence(name: str, sentence: str, parameters: list[str]) -> None:
         raise SpecError(f"action {name}: the sentence {sentence!r} is not a valid format string: {error}") from error
     for field in sorted(named - set(parameters)):
         raise SpecError(f"action {name}: the sentence names {{{field}}}, which is not a parameter of the action")
+
+
+def check_fairness(name: str, fair: object, effect: object = "") -> None:
+    """Check the fairness and the effect of an action.
+
+    Raises:
+        SpecError: if `fair` or `effect` is not valid, or if a perturbing action is fair.
+    """
+    if not isinstance(fair, str) or fair not in FAIRNESS:
+        kinds = ", ".join(repr(kind) for kind in FAIRNESS if kind)
+        raise SpecError(f"action {name}: fair must be one of {kinds}, not {fair!r}")
+    if not isinstance(effect, str) or effect not in EFFECTS:
+        raise SpecError(f"action {name}: effect must be 'healing' or 'perturbing', not {effect!r}")
+    if fair and effect == "perturbing":
+        raise SpecError(f"action {name} is perturbing, so it cannot be fair: nothing guarantees a disturbance")

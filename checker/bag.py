@@ -78,7 +78,7 @@ class Bag(Mapping[T, int]):
         return made
 
     def total(self) -> int:
-        """Return the number of members. A member that the bag contains twice counts as two."""
+        """Return the number of members. A member that the bag contains twice is counted twice."""
         return sum(self._counts.values())
 
     def __getitem__(self, member: T) -> int:

@@ -49,7 +49,7 @@ def bound(
         choices: the allowed values of a str.
 
     Raises:
-        SpecError: if the default is not an int, a bool or a str, or is not an allowed value; also if `at_least`,
+        SpecError: if the default is not an int, a bool or a str, or is not an allowed value, or if `at_least`,
             `at_most` or `choices` is used with a default of the wrong type.
     """
     if type(default) not in (int, bool, str):

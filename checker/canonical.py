@@ -3,8 +3,8 @@
 The iteration order of a set depends on the hashes of its members and on how it was created. ``frozenset([0, 8])`` and
 ``frozenset([8, 0])`` are equal but iterate in different orders, because both members hash to the same slot of the
 table. The result of an action must not depend on which of two equal states a search reached first. Therefore, before a
-search stores a state, it creates each set again from its members, sorted by their contents. Equal sets then have equal
-tables.
+search stores a state, the search creates each set again from its members, sorted by their contents. Equal sets then
+have equal tables.
 
 Most sets occur in many states, so canonical collections and their members are cached. Usually the canonical copy of a
 set is found in the cache and does not have to be created. A cached object replaces an equal object only if the two
@@ -105,7 +105,9 @@ def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> 
 
 @functools.cache
 def _names(cls: type) -> tuple[str, ...]:
-    """Return the names of the fields of an attrs class that are searched for sets: all fields except constants."""
+    """Return the names of the fields of an attrs class in which `canonical` looks for sets: all fields except
+    constants.
+    """
     return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
 
 
@@ -194,7 +196,7 @@ class _Kept:
         Parameters:
             made: the canonical collection to add.
             members: its members.
-            is_free: whether the collection may be added. It is false if an equal collection is in the cache.
+            is_free: whether the collection may be added, which is not the case if an equal collection is in the cache.
         """
         if is_free and all(self._by_identity.get(id(member)) is member for member in members):
             if len(self._collections) >= MOST_COLLECTIONS:
@@ -221,8 +223,8 @@ class _Kept:
     def drop(self) -> None:
         """Empty the cache.
 
-        The collections must be removed together with the members. Otherwise they would contain old members that differ
-        in identity from the members cached later.
+        The collections must be removed together with the members. Otherwise the collections would contain old members
+        that are not the same objects as the members cached later.
         """
         for table in (self._collections, self._sort_keys, self._by_identity, self._by_value):
             table.clear()
@@ -284,9 +286,7 @@ def _has_methods_of(cls: type, base: type, *names: str) -> bool:
 
 @functools.cache
 def _is_made_of_fields(cls: type) -> bool:
-    """Return whether instances of a class consist only of attrs fields, and whether ``__eq__`` compares all of these
-    fields.
-    """
+    """Return whether the instances of a class consist only of attrs fields that ``__eq__`` compares."""
     if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
         return False
     fields = attrs.fields(cls)

@@ -84,8 +84,8 @@ def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """Return a text for a value that is the same in every process. The default `repr` is not used, because it has an
-    address.
+    """Return a text for a value that is the same in every process. The default `repr` is not, because it contains a
+    memory address.
     """
     if isinstance(value, enum.Enum):
         return value.name or repr(value.value)  # a Flag with the value 0 has no name

@@ -19,9 +19,9 @@ class InstanceCoverage:
     Attributes:
         enabled: the number of distinct expanded states in which the action is enabled. A random search counts a state
             each time that it visits it.
-        generated: the number of steps of the action from these states, and from a state whose expansion a limit cut
+        generated: the number of steps of the action from these states, including a state whose expansion a limit cut
             short. A random search counts the steps that it took.
-        distinct: the number of these steps that led to a new state. For a random search, this is an estimate unless
+        distinct: the number of these steps that led to a new state. For a random search, it is an estimate unless
             `WalkCounts.is_exact` is true.
     """
 
@@ -54,7 +54,7 @@ class SourceLine:
         text: the text of the line.
         mark: ``run`` if the line ran, ``never`` if it never ran, ``partly`` if it ran but one of its branches was never
             taken, or an empty string if the line contains no code.
-        missing: for ``partly``, the numbers of the lines to which the branches that were not taken lead. 0 is a branch
+        missing: for ``partly``, the line numbers to which the branches lead that were not taken. 0 stands for a branch
             that leaves the function.
     """
 
@@ -70,7 +70,7 @@ class FunctionCoverage:
 
     Attributes:
         name: the name of the function.
-        file: the path of the source file, shortened as far as it remains unambiguous.
+        file: the path of the source file, shortened as far as possible without becoming ambiguous.
         lines: the lines of the function.
     """
 
@@ -86,7 +86,7 @@ class FunctionCoverage:
 
 @attrs.frozen
 class CoverageCounts:
-    """The coverage of a run.
+    """The coverage of a search.
 
     Attributes:
         instances: the coverage of each action instance, by its text.
@@ -95,9 +95,9 @@ class CoverageCounts:
         fields: the values of each field in the distinct states, by the path of the field. In a path, ``[]`` means every
             element of a tuple. States for which `Spec.within` is false are not included.
         source: the functions that were called. Functions with lines that never ran come first.
-        sampled: the size of the sample of states in which `shown` was counted, for a random search that keeps only a
-            sample of the states that it visits. None if `shown` was counted in all distinct states. `fields` includes
-            all states that were ever in the sample.
+        sampled: the size of the sample of states in which `shown` was counted, if a random search kept only a sample of
+            its states. None if `shown` was counted in all distinct states. `fields` includes all states that were ever
+            in the sample.
     """
 
     instances: dict[str, InstanceCoverage]
@@ -108,7 +108,7 @@ class CoverageCounts:
 
 
 class FieldValues:
-    """Collects the distinct values of each field of states.
+    """Collects the distinct values of each field of some states.
 
     An attrs value is split into its fields. A tuple is split into its elements if it is a component or contains attrs
     values.

@@ -49,7 +49,7 @@ class Cell:
 
 @attrs.frozen
 class Mark:
-    """A named position in a row of cells, for example a high watermark.
+    """A named position in a row of cells, for example the high watermark.
 
     Attributes:
         name: the name of the mark.
@@ -71,7 +71,7 @@ class Row:
         badges: short texts about the row, such as the role of a broker.
         standing: short texts about the row that depend on other rows, for example whether the controller has fenced a
             broker. A change of these texts is not shown as an event of the row.
-        up: whether the process that the row represents is running. If not, its lane in a diagram is dotted.
+        up: whether the process that the row represents is running. If not, the lane of the row in a diagram is dotted.
     """
 
     columns: Mapping[str, str] = attrs.field(factory=dict, converter=_visible_columns)
@@ -110,10 +110,10 @@ class Event:
 
     Attributes:
         state: the index of the state after the step. The initial state has the index 0.
-        text: a clause without a full stop that says what happened and why. If it mentions the number of a step, the
-            initial state counts as 1.
-        label: one or two words for a diagram, for example ``committed`` or ``lost``. Empty if the step is not a turning
-            point.
+        text: a clause without a full stop that says what happened and why. If the text mentions a step by its number,
+            the initial state has the number 1.
+        label: one or two words for a diagram, for example ``committed`` or ``lost``. An empty string if the step is not
+            a turning point.
         good: whether the label describes a desired outcome.
     """
 
@@ -134,9 +134,9 @@ class Drawing(Generic[S]):
     Attributes:
         rows: returns the rows of a state by name, in the order in which they are shown.
         messages: returns the messages that are in flight in a state.
-        arrivals: returns the messages that arrive in a step. If such a message was not in flight before the step, it
-            was sent in the same step. If `messages` still returns it after the step, it waits at its receiver. A
-            message that disappears from `messages` without arriving is lost.
+        arrivals: returns the messages that arrive in a step. A message that arrives but was not in flight before the
+            step was sent in the same step. A message that arrives and that `messages` still returns after the step
+            waits at its receiver. A message that disappears from `messages` without arriving is lost.
         events: takes the steps of a trace in order and returns the events that decided its outcome. Reports show them
             as the explanation of the trace. If there are no events, reports instead list the steps that wrote the
             values that the property and later steps read.

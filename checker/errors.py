@@ -40,7 +40,7 @@ def raised(error: BaseException) -> str:
 
     Parameters:
         error: any exception that the code of a spec raised. `sys.exit` and ``pytest.fail`` raise exceptions that are
-            not instances of `Exception`, and they must not end the checker.
+            not instances of `Exception`. These exceptions must not end the checker either.
     """
     return f"{'must not exit, but raised' if isinstance(error, SystemExit) else 'raised'} {error_line(error)}"
 

@@ -13,8 +13,8 @@ from leadline.checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):
-    """The kind of a property: whether it is about states or steps, and whether it must be true always or at least
-    once.
+    """The kind of a property: whether it is about states or steps, and whether it must be true in all of them or in at
+    least one.
     """
 
     INVARIANT = "invariant"
@@ -27,29 +27,68 @@ class Kind(enum.Enum):
     """The predicate must be true for at least one step. It takes the states before and after the step."""
     CONSTRAINT = "constraint"
     """The predicate is true in the states whose next states are searched. See `Spec.within`."""
+    CUT = "cut"
+    """The predicate is true in the states in which only a bound of the search blocks a step. See `Spec.cut`."""
     PREMISE = "premise"
     """The predicate must be true in at least one reachable state. Otherwise, properties with this premise are
     vacuous.
     """
     DEADLOCK = "deadlock"
     """Every reachable state must have a next state. ``Spec(check_deadlock=True)`` enables this check."""
+    EVENTUALLY = "eventually"
+    """In every fair behaviour, the predicate is true in at least one state."""
+    LEADS_TO = "leads to"
+    """In every fair behaviour, if a state satisfies `Property.premise`, the predicate is true in this state or in a
+    later state.
+    """
+    ALWAYS_EVENTUALLY = "always eventually"
+    """In every fair behaviour, the predicate is true again and again."""
+    EVENTUALLY_ALWAYS = "eventually always"
+    """In every fair behaviour, the predicate is true from some state on."""
+    RECOVERABLE = "recoverable"
+    """From every reachable state, a state in which the predicate is true can be reached. Fairness has no effect."""
 
     @property
     def is_witness(self) -> bool:
-        """Whether the property must be true only once, in at least one state or step."""
+        """Whether the property must be true in at least one state or step, instead of in all of them."""
         return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE)
 
     @property
     def of_steps(self) -> bool:
-        """Whether the property is about steps. Otherwise, it is about states."""
+        """Whether the property is about steps instead of states."""
         return self in (Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
+    @property
+    def is_liveness(self) -> bool:
+        """Whether the property is a liveness property. It is checked after a search, on the graph of all states and
+        steps.
+        """
+        return self in LIVENESS
+
+    @property
+    def of_behaviours(self) -> bool:
+        """Whether the property is about infinite behaviours. A counterexample is then a lasso; see `Trace.loop`."""
+        return self in LIVENESS and self is not Kind.RECOVERABLE
+
+
+LIVENESS = (
+    Kind.EVENTUALLY,
+    Kind.LEADS_TO,
+    Kind.ALWAYS_EVENTUALLY,
+    Kind.EVENTUALLY_ALWAYS,
+    Kind.RECOVERABLE,
+)
+"""The kinds of liveness properties."""
+
+
+OF_STATES = (Kind.INVARIANT, Kind.WITNESS, *LIVENESS, Kind.PREMISE, Kind.CUT, Kind.CONSTRAINT)
+"""The kinds of properties whose predicates take one state."""
 
 Predicate = Callable[..., bool | Iterator[str]]
 """A function that returns whether a property is true, or yields a sentence for each reason why it is false."""
 
 Premise = Callable[[Any], bool]
-"""A function of a state that returns whether a property applies to the state or to the steps from it."""
+"""A function that takes a state and returns whether a property applies to the state or to the steps from it."""
 
 
 @attrs.frozen(eq=False)
@@ -65,7 +104,10 @@ class Property:
         fails_in: the names of specs that are known to violate the property for some values of their bounds.
         premise: a predicate of a state, or None. The property applies only to states in which the premise is true. A
             step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
-            property is vacuous.
+            property is vacuous. For a property of kind `Kind.LEADS_TO`, the predicate on the left side.
+        quiet: whether a property of behaviours applies only to behaviours with finitely many perturbing steps.
+        by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach such
+            a state.
     """
 
     name: str
@@ -75,12 +117,14 @@ class Property:
     source: str
     fails_in: tuple[str, ...] = ()
     premise: Premise | None = None
+    quiet: bool = False
+    by_healing: bool = False
 
     def __call__(self, *states: object) -> bool:
         return self.complaint(*states) is None
 
     def complaint(self, *states: object) -> str | None:
-        """Return the first reason why the property is false, or None if it is true.
+        """Return the first reason why the property is false, or None if the property is true.
 
         Parameters:
             states: a state; for a property of steps, the states before and after a step.
@@ -196,6 +240,86 @@ def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Pr
     return _property(Kind.STEP_WITNESS, sentence, source)
 
 
+def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
+    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
+    predicate is true in at least one state.
+
+    A behaviour is an infinite sequence of states that begins with an initial state. Between two of its states there is
+    a step, or nothing changes (stuttering). A behaviour is fair if it satisfies the fairness of all actions; see
+    `Action.fair`.
+
+    Parameters:
+        sentence: a one-sentence description of the property.
+        source: the source of the rule, such as an article, a KIP or a ticket.
+        quiet: whether the property applies only to behaviours with finitely many perturbing steps; see `Action.effect`.
+
+    Raises:
+        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
+    """
+    return _liveness(Kind.EVENTUALLY, sentence, source, quiet=quiet)
+
+
+def always_eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
+    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
+    predicate is true again and again. The parameters are those of `eventually`.
+    """
+    return _liveness(Kind.ALWAYS_EVENTUALLY, sentence, source, quiet=quiet)
+
+
+def eventually_always(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
+    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
+    predicate is true from some state on. The parameters are those of `eventually`.
+    """
+    return _liveness(Kind.EVENTUALLY_ALWAYS, sentence, source, quiet=quiet)
+
+
+def leads_to(
+    sentence: str, *, after: Premise, source: str = "", quiet: bool = False
+) -> Callable[[Predicate], Property]:
+    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, if
+    `after` is true in a state, the decorated predicate is true in this state or in a later state.
+
+    Parameters:
+        sentence, source, quiet: see `eventually`.
+        after: the left side, a predicate of a state or a witness. If it is never true, a search raises an error.
+
+    Raises:
+        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
+    """
+    return _liveness(Kind.LEADS_TO, sentence, source, quiet=quiet, premise=after)
+
+
+def recoverable(sentence: str, *, source: str = "", by_healing: bool = False) -> Callable[[Predicate], Property]:
+    """Return a decorator that makes a property from a predicate of a state: from every reachable state, a
+    state in which the predicate is true can be reached.
+
+    Parameters:
+        sentence: a one-sentence description of the property.
+        source: the source of the rule, such as an article, a KIP or a ticket.
+        by_healing: whether steps of healing actions alone must be able to reach such a state; see `Action.effect`.
+
+    Raises:
+        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
+    """
+    return _liveness(Kind.RECOVERABLE, sentence, source, by_healing=by_healing)
+
+
+def _liveness(
+    kind: Kind,
+    sentence: str,
+    source: str,
+    *,
+    premise: Premise | None = None,
+    quiet: bool = False,
+    by_healing: bool = False,
+) -> Callable[[Predicate], Property]:
+    for name, value in (("quiet", quiet), ("by_healing", by_healing)):
+        if type(value) is not bool:
+            raise SpecError(f"{name} must be True or False, not {value!r}")
+    decorate = _property(kind, sentence, source, (), premise)
+    return lambda function: attrs.evolve(decorate(function), quiet=quiet, by_healing=by_healing)
+
+
 DEADLOCK = Property(
     name="deadlock",
     kind=Kind.DEADLOCK,
@@ -203,7 +327,7 @@ DEADLOCK = Property(
     function=lambda state: True,
     source="",
 )
-"""The property that ``Spec(check_deadlock=True)`` adds. Engines check for next states and do not call its function."""
+"""The property that ``Spec(check_deadlock=True)`` adds. Engines do not call its function, but check for next states."""
 
 
 def _bare(function: Callable[..., object]) -> str:
@@ -266,7 +390,7 @@ def _check_premise(premise: object) -> None:
 def _property(
     kind: Kind, sentence: str, source: str, fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
-    a_kind = f"{'an' if kind is Kind.INVARIANT else 'a'} {kind.value}"
+    a_kind = f"{'an' if kind.value[0] in 'aei' else 'a'} {kind.value}{' property' if kind.is_liveness else ''}"
     if not isinstance(sentence, str) or not sentence:
         raise SpecError(f"{a_kind} needs a sentence that describes it, as in @{kind.value.replace(' ', '_')}('...')")
 

@@ -15,19 +15,25 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 
 SOUGHT_STATES = 250_000
-"""The number of distinct states from which any violation ends a search, also if it has `Limits.sought`."""
+"""The number of distinct states after which a violation of any property ends a search, even if `Limits.sought` is
+set."""
 
 MOST_TRACES = 10_000
-"""The maximum of `Limits.traces`. It is limited because the engine allocates memory for all traces at the start."""
+"""The maximum value of `Limits.traces`. There is a maximum because the engine allocates memory for all traces at the
+start."""
 
 
 class Verdict(enum.Enum):
     """The conclusion of a run, about one property or about all of them."""
 
     HOLDS = "holds"
-    """The search was exhaustive and found no violation, or it found a state or step that satisfies the witness."""
+    """The search was exhaustive and found no violation. For a witness: the search found a state or step that satisfies
+    it.
+    """
     VIOLATED = "violated"
-    """The search found a counterexample, or it was exhaustive and nothing satisfies the witness."""
+    """The search found a counterexample. For a witness: the search was exhaustive and found nothing that satisfies
+    it.
+    """
     INCOMPLETE = "incomplete"
     """The search ended early, for example at a limit. States that it did not reach may change the verdict."""
 
@@ -45,7 +51,7 @@ class StopKind(enum.Enum):
     INTERRUPT = "interrupt"
     """The process received a signal to terminate, for example because the user pressed Ctrl-C."""
     SAMPLE = "sample"
-    """A random search completed all its behaviours. It does not search every reachable state."""
+    """A random search completed all its behaviours. It did not search every reachable state."""
 
 
 @attrs.frozen
@@ -77,9 +83,9 @@ class Limits:
         max_seconds: the maximum duration of the search in seconds.
         max_memory: the maximum memory of the process in bytes. None means most of the free memory of the machine.
         keep_going: whether to continue the search after a violation.
-        sought: the names of the most important properties. If given, only their violation ends the search while it has
-            found fewer than `SOUGHT_STATES` distinct states. If empty, a violation of any property ends the search. A
-            random search ignores this.
+        sought: the names of the most important properties. If given, only a violation of these properties ends the
+            search before it has found `SOUGHT_STATES` distinct states. If empty, a violation of any property ends the
+            search. A random search ignores this option.
         traces: the number of different shortest counterexamples to find for each property.
         coverage: whether to collect `Statistics.covered`. This approximately doubles the duration of a search.
 
@@ -109,7 +115,7 @@ class Limits:
             raise SpecError(f"limit traces={self.traces} is out of range: it must be at most {MOST_TRACES:,}")
 
     def stop_after(self, violated: Collection[str], distinct: int) -> Stop | None:
-        """Return why a search ends after a level whose states are all known, or None if it continues.
+        """Return the reason why a search ends after a complete level, or None if the search continues.
 
         Parameters:
             violated: the names of the properties that were violated so far.
@@ -152,7 +158,7 @@ class Widest:
 
 @attrs.frozen
 class WholeRead:
-    """Code that the compiled engine does not support, so that it can learn less from calls of this code.
+    """Code that the compiled engine does not support, so that it can learn less from calls to this code.
 
     The engine records which parts of a state a call reads. For such code, it has to assume that the call reads
     everything that the code could read.
@@ -162,10 +168,10 @@ class WholeRead:
         function: the function that contains the code.
         file: the name of the source file.
         line: the line of the code, or the first line of the function if the line is unknown.
-        reads: a description of what is assumed to be read, for example ``whole states``.
+        reads: a description of the parts of a state that the code is assumed to read, for example ``whole states``.
         used_by: the names of the actions and properties that use the code.
-        calls: the number of calls of these actions and properties. Some of these calls would be necessary even if the
-            code were understood.
+        calls: the number of calls to these actions and properties. Some of these calls would be necessary even if the
+            code were supported.
     """
 
     construct: str
@@ -184,7 +190,8 @@ class Learning:
     Attributes:
         actions: the number of calls that the engine learned from, by the name of the action.
         properties: the number of calls that the engine learned from, by the name of the property.
-        called: the number of calls that the engine did not learn from, because too few states would have benefited.
+        called: the number of calls that the engine did not learn from, because too few states would have used the
+            result.
         by_oracle: the number of calls that the oracle engine would have made for the same states.
         memory: the size of the learned results in bytes.
         widest: the part of the state with the most distinct values, or None if all parts are split.
@@ -206,12 +213,13 @@ class Learning:
 
 @attrs.frozen
 class Verified:
-    """The number of learned results that a search compared with the results of calls. All compared results were equal.
+    """The counts of the learned results that a search compared with the results of calls. All compared results were
+    equal.
 
     Attributes:
         checked: the number of uses of a learned result that were compared.
         drawn: the number of compared uses that were chosen at random among all uses.
-        made: the total number of uses of learned results, or None if the search does not count them. States for which
+        made: the total number of uses of learned results, or None if the search does not count them. Results for which
             the engine called the function are not included.
     """
 
@@ -221,17 +229,16 @@ class Verified:
 
     @property
     def one_in(self) -> int:
-        """A number n. If one in n uses of learned results were wrong, the search would probably have found an error.
-
-        The probability is 99 %. The number is 0 if there were too few comparisons. An error that occurs only in a part
-        of the search can be missed more often.
+        """A number n: if one in n uses of learned results were wrong, the search would have found an error with a
+        probability of 99 %. The number is 0 if there were too few comparisons. The search is more likely to miss an
+        error that occurs only in a part of the search.
         """
         return int(self.drawn / 4.605)  # n draws miss errors at a rate of 4.605 / n with probability exp(-4.605) = 0.01
 
 
 @attrs.frozen
 class WalkCounts:
-    """The counts of a random search, which searches random behaviours.
+    """The counts of a random search.
 
     A behaviour is a sequence of steps from an initial state.
 
@@ -247,7 +254,8 @@ class WalkCounts:
             the smallest number of steps.
         dead_ends: the number of behaviours that ended in a state from which no step leads to a different state.
         outside: the number of behaviours that ended in a state for which `Spec.within` is false.
-        enabled: for each action, the number of times that it was enabled, whether or not the step was taken.
+        enabled: for each action, the number of times that it was enabled in a visited state, whether or not its step
+            was taken.
     """
 
     behaviours: int
@@ -262,9 +270,27 @@ class WalkCounts:
     enabled: dict[str, int]
 
 
+@attrs.frozen
+class LivenessCounts:
+    """The counts of the check of liveness properties, which follows a search.
+
+    Attributes:
+        components: the number of strongly connected components of the graph of all states and steps.
+        largest: the number of states of the largest component.
+        open: the number of states whose steps are not all known; see `Spec.is_open`. Behaviours that stay in such
+            states are not checked.
+        seconds: the duration in seconds of wall-clock time.
+    """
+
+    components: int
+    largest: int
+    open: int
+    seconds: float
+
+
 @attrs.define
 class Statistics:
-    """The counts of a run. They are defined as in TLC.
+    """The counts of a run, which are defined as in TLC.
 
     Attributes:
         distinct: the number of distinct states found, including initial states.
@@ -277,8 +303,8 @@ class Statistics:
             when all of its next states have been generated.
         expanded: the number of states that were completely expanded.
         successors: the total number of steps from expanded states.
-        out_degree_min: the smallest number of steps from an expanded state. All steps count. In contrast, the outdegree
-            that TLC reports includes only steps to new states.
+        out_degree_min: the smallest number of steps from an expanded state. All steps count, whereas the outdegree that
+            TLC reports includes only steps to new states.
         out_degree_max: the largest number of steps from an expanded state.
         deadlocks: the number of expanded states that have no step.
         seconds: the duration in seconds of wall-clock time.
@@ -286,7 +312,7 @@ class Statistics:
         level_done: the expanded fraction of the last level that was started, or None if the engine does not know it. A
             level is the set of states at the same depth.
         memory: the memory in bytes that the states occupy, or 0 if the engine does not know it.
-        calls: the number of calls of actions and properties that the engine learned from, or 0 if the engine does not
+        calls: the number of calls to actions and properties that the engine learned from, or 0 if the engine does not
             learn.
         learning: details of what the compiled engine learned. None for other engines.
         compared: the number of results learned from one state that were compared with a call on a different state.
@@ -303,6 +329,7 @@ class Statistics:
         spilled: the number of bytes written to files.
         walked: the counts of a random search. None for other engines.
         covered: the coverage, or None unless `Limits.coverage` is set.
+        liveness: the counts of the check of liveness properties. None if there was none, or if it did not end.
         activity: for progress reports, the work that follows the search, such as shortening a trace. Empty during the
             search and in results.
     """
@@ -333,6 +360,7 @@ class Statistics:
     spilled: int = 0
     walked: WalkCounts | None = None
     covered: CoverageCounts | None = None
+    liveness: LivenessCounts | None = None
     activity: str = ""
 
     @property
@@ -420,19 +448,20 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal stopped the run."""
+        """Whether a signal, such as that of Ctrl-C, stopped the run."""
         return self.stop is not None and self.stop.kind is StopKind.INTERRUPT
 
     @property
     def verdict(self) -> Verdict:
         """The conclusion of the run.
 
-        It is `VIOLATED` if any property is violated. Otherwise, it is `HOLDS` if the search was exhaustive and
-        `INCOMPLETE` if it was not.
+        It is `VIOLATED` if any property is violated. Otherwise, it is `HOLDS` if the search was exhaustive and every
+        property was decided, and `INCOMPLETE` if not.
         """
         if any(item.verdict is Verdict.VIOLATED for item in self.properties):
             return Verdict.VIOLATED
-        return Verdict.HOLDS if self.exhausted else Verdict.INCOMPLETE
+        undecided = any(item.verdict is Verdict.INCOMPLETE for item in self.properties)
+        return Verdict.HOLDS if self.exhausted and not undecided else Verdict.INCOMPLETE
 
     def of(self, name: str) -> PropertyResult:
         """Return the result for the property with this name.

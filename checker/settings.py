@@ -1,4 +1,4 @@
-"""The settings of the engines. Except for those of random search, the settings do not affect the results."""
+"""The settings of the engines. Only the settings of random search affect the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 class Tuning:
     """Sizes and times that engines use internally. The defaults suit every spec. Tests use smaller values.
 
-    Some terms: *direct calls* are calls of the spec's actions and properties on states. The compiled engine *learns*
+    Some terms: *direct calls* are calls to the spec's actions and properties on states. The compiled engine *learns*
     from calls: it records which values a call read and what it returned. A *path* is the sequence of values that a call
     read. A result that was learned for a path is *applied* to other states with the same values instead of calling
     again. The compiled engine searches states in *blocks*, which it divides into *chunks* for its threads.
@@ -24,63 +24,63 @@ class Tuning:
     Attributes:
         block: the number of states that each thread expands between two checks of the limits.
         chunks: the number of chunks of a block for each thread. A thread that is idle takes the next chunk.
-        alone: the number of states below which the engine uses only one thread.
-        asked: the number of unknown paths in a chunk that are learned before its compiled loop continues.
+        alone: if there are fewer states than this number to process, the engine uses only one thread.
+        asked: the number of unknown paths in a chunk that are learned before the compiled loop of the chunk continues.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
         pays: the number of states in a block that must need a path for the engine to learn the path in any case.
         always: for each action instance and property, the number of first calls from which the engine learns in any
             case.
-        many_values: a part of the state that has at least this number of values is split into smaller parts if
-            possible.
+        many_values: the number of values from which a part of the state is split into smaller parts if possible.
         searched_again: the number of expanded states above which a search does not restart in order to split a part.
-        compared_calls: the engine compares one of this number of calls of predicates from which it learns with a direct
-            call. 0 means that no calls are compared.
+        compared_calls: of the calls to predicates from which the engine learns, one in this number is compared with a
+            direct call. 0 means that no calls are compared.
         compared_paths: the number of states of a block in which paths are compared before the block is expanded.
         compared_states: the number of states of a level on which all known paths are compared.
         made_again: calls that may depend on the identity of objects are repeated with equal objects, to find out
             whether the result changes. The first calls, up to this number, are all repeated.
-        made_again_later: after the first `made_again` calls, one of this number of calls is repeated.
+        made_again_later: after the first `made_again` calls, one in this number of calls is repeated.
         shared: the number of calls below which the calls are not shared with other processes.
         helped_after: the number of calls after which a search may use other processes.
         renewed_after: the number of calls that the other processes could not make because a value was missing, after
             which the processes are replaced by newly forked processes.
-        in_order: whether to sort the next states that a call of an action yields by their contents. Traces then do not
+        in_order: whether to sort the next states that a call to an action yields by their contents. Traces then do not
             depend on the iteration order of sets, which differs between processes.
-        look_seconds: the CPU seconds of direct calls after which the engine forecasts the size of the state space. With
-            0, the search starts to learn at once, even if the state space is small.
+        look_seconds: the CPU seconds of direct calls after which the engine forecasts the size of the state space. If
+            it is 0, the search starts to learn at once, even if the state space is small.
         small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
             seconds.
         sample: the number of initial states that are used first to measure the speed of direct calls.
-        first_look: the seconds of learning after which a search may return to direct calls.
+        first_look: the number of seconds for which a search learns before it may return to direct calls.
         behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
             would expand in the same time.
         level_seconds: the time in seconds that the compiled loops take for a level, however small the level is.
         narrow_levels: the number of levels after which the engine decides whether levels are small. The first levels of
             every state space are small.
-        known_states: the number of expanded states after which the engine estimates the fraction of calls that are new.
-            At first, all calls are new.
+        known_states: the number of expanded states after which the engine estimates the fraction of calls that are new,
+            because at first all calls are new.
         verify: the fraction of applications of learned results that are compared with direct calls. None means that
             about 3 % of the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
         verify_seed: the seed of the random choice of the applications to compare.
-        progress_seconds: the seconds between two calls of the progress function.
-        progress_states: the number of expanded states between two calls of the progress function in the oracle engine.
+        progress_seconds: the seconds between two calls to the progress function.
+        progress_states: the number of expanded states between two calls to the progress function in the oracle engine.
         watch_seconds: the seconds between two checks of the limits by the thread that interrupts a search.
         grace_seconds: the seconds after the time limit at which a search that has not stopped is interrupted.
         again_seconds: the seconds after which a search is interrupted again if the spec caught the first interrupt.
         pure_states: the number of states at the start of a search that are all checked for functions that are not pure.
         pure_growth: after the first `pure_states` states, another state is checked each time that the number of states
-            has grown by this factor. These checks detect almost all functions that are not pure and take little time.
+            has grown by this factor. These checks take little time and find almost all functions that are not pure.
         interruptible: the number of states to add to a table, or to check, between two checks for Ctrl-C.
         field_values: the maximum number of distinct values of a field that are counted.
-        frontier: the maximum number of states that a random search keeps for expansion. If there are more, the search
-            drops the states that it would expand last.
+        frontier: the maximum number of states that a random search keeps for expansion. If there are more states, the
+            search drops those that it would expand last.
         remembered: the number of entries in the table of found states of a random search. It must be a power of 2.
         sampled: the size of the sample from which a random search estimates the number of distinct states. The standard
             error of the estimate is 1 / sqrt(sampled - 2), which is 0.8 % for the default.
-        tried: the maximum number of steps that are executed to find steps of a trace that can be left out. This takes
-            about ten seconds.
-        shortening_seconds: the seconds for leaving out steps even if a random search has used up its time or was
-            interrupted. Without this time, counterexamples would be as long as the random behaviours.
+        tried: the maximum number of steps that are taken to find steps of a trace that can be left out. Taking the
+            default number of steps takes about ten seconds.
+        shortening_seconds: the number of seconds for leaving out steps of counterexamples, even if a random search has
+            used up its time or was interrupted. Without this time, counterexamples would be as long as the random
+            behaviours.
     """
 
     block: int = 32_768
@@ -170,8 +170,8 @@ class SparkTuning:
     """Sizes and times that the Spark engine uses internally. The defaults suit every spec. Tests use smaller values.
 
     Attributes:
-        large: the minimum number of states of a level that Spark expands. The driver itself expands the levels before
-            the first such level.
+        large: the minimum number of states of the first level that Spark expands. The driver itself expands all earlier
+            levels.
         small: after the first large level, the driver itself expands levels with fewer states than this number.
         task: the maximum number of states that one task expands. It limits the memory of the task.
         compiled: the tuning of the compiled engine, which the driver and the workers use.
@@ -228,15 +228,15 @@ class RandomSettings:
 
     Attributes:
         examples: the number of behaviours, at most `MOST_EXAMPLES`.
-        steps: the maximum number of steps in a behaviour, at most `MOST_STEPS`. States that need more steps are not
-            expanded.
-        seed: the seed of the random choices. Runs with the same seed search the same behaviours, whatever the number of
+        steps: the maximum number of steps in a behaviour, at most `MOST_STEPS`. States that are reached only after more
+            steps are not expanded.
+        seed: the seed of the random choices. Runs with the same seed take the same steps, whatever the number of
             threads.
         uniform: whether all behaviours are random walks from initial states, with checks only of the steps taken. By
             default, the search instead mostly expands states in random order; see
             `leadline.checker.engines.random.frontier`.
         workers: the number of threads, at most `MOST_WORKERS`. None means one for each core.
-        verify: see `CompiledSettings`. It does not change which behaviours are searched.
+        verify: see `CompiledSettings`. This setting does not change which steps the search takes.
         tuning: internal sizes and times.
 
     Raises:
@@ -272,6 +272,6 @@ class RandomSettings:
 
     @property
     def shown(self) -> dict[str, int | bool]:
-        """The settings that determine which behaviours are searched, by name, for reports."""
+        """The settings that determine which steps the search takes, by name. Reports show them."""
         shown: dict[str, int | bool] = {"examples": self.examples, "steps": self.steps, "seed": self.seed}
         return shown | ({"uniform": True} if self.uniform else {})

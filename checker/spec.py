@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from leadline.checker.action import Action, ActionInstance, Step
+from leadline.checker.action import FAIRNESS, Action, ActionInstance, Step, check_fairness
 from leadline.checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
 from leadline.checker.canonical import canonical
 from leadline.checker.drawing import Drawing, Event, Message, Row
@@ -29,7 +29,7 @@ MOST_COMPLAINTS = 100
 
 
 def as_tuple(values: Iterable[object]) -> tuple[object, ...]:
-    """Convert an iterable to a tuple. It is an attrs converter, which allows callers to pass lists.
+    """Convert an iterable to a tuple. This function is an attrs converter, which allows callers to pass lists.
 
     Raises:
         SpecError: if the value is not iterable.
@@ -59,6 +59,11 @@ class Spec(Generic[S]):
             that is at least 0. It guides `leadline.checker.stateful.state_machine` and random searches. It never
             changes the result of an exhaustive search.
         drawing: a description of how reports display the states. By default, they display components and fields.
+        optional: further properties, which are checked only if they are named; see `with_properties`.
+        fairness: the fairness of actions, by name, where it differs from `Action.fair`. An empty string means that the
+            action is not fair.
+        cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
+            bound of the search, which the modelled system does not have. Such a state is open; see `is_open`.
 
     Raises:
         SpecError: if an attribute is invalid. The message names the attribute.
@@ -75,11 +80,14 @@ class Spec(Generic[S]):
     within: Callable[[S], bool] | None = None
     distance: Callable[[S], float] | None = None
     drawing: Drawing[S] | None = None
+    optional: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
+    fairness: Mapping[str, str] = attrs.field(factory=dict)
+    cut: Callable[[S], bool] | None = None
 
     def __attrs_post_init__(self) -> None:
         if not callable(self.initial_states):
             raise SpecError(f"spec {self.name}: initial_states must be a function of the bounds")
-        for name, function in (("within", self.within), ("distance", self.distance)):
+        for name, function in (("within", self.within), ("distance", self.distance), ("cut", self.cut)):
             if function is not None and not callable(function):
                 raise SpecError(f"spec {self.name}: {name} must be a function of a state, not {function!r}")
         if not self.actions:
@@ -87,16 +95,17 @@ class Spec(Generic[S]):
         for action in self.actions:
             if not isinstance(action, Action):
                 raise SpecError(f"spec {self.name}: {_name(action)} is not an action: decorate it with @action(...)")
-        for item in self.properties:
+        for item in (*self.properties, *self.optional):
             if not isinstance(item, Property):
                 raise SpecError(f"spec {self.name}: {_name(item)} is not a property: decorate it with @invariant(...)")
         for kind, names in (
             ("actions", [action.name for action in self.actions]),
-            ("properties", [item.name for item in self.checks]),
+            ("properties", [item.name for item in (*self.checks, *self.optional)]),
         ):
             for name in names:
                 if names.count(name) > 1:
                     raise SpecError(f"spec {self.name}: two {kind} are called {name!r}")
+        self._check_fairness()
         if not isinstance(self.drawing, Drawing | None):
             raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
@@ -104,6 +113,19 @@ class Spec(Generic[S]):
         for name, value, *_ in describe_bounds(self.bounds):
             if type(value) not in (int, bool, str):
                 raise SpecError(f"spec {self.name}: bound {name} must be an int, a bool or a str, not {value!r}")
+
+    def _check_fairness(self) -> None:
+        if not isinstance(self.fairness, Mapping):
+            raise SpecError(f"spec {self.name}: fairness must map names of actions to {tuple(FAIRNESS)}")
+        effects = {action.name: action.effect for action in self.actions}
+        for name, fair in self.fairness.items():
+            if name not in effects:
+                raise SpecError(f"spec {self.name}: fairness names an unknown action {name!r}{nearest(name, effects)}")
+            check_fairness(name, fair, effects[name])
+
+    def fair(self, action: Action[S, ...]) -> str:
+        """Return the fairness of an action, a key of `leadline.checker.action.FAIRNESS`."""
+        return self.fairness.get(action.name, action.fair)
 
     @property
     def checks(self) -> tuple[Property, ...]:
@@ -123,7 +145,33 @@ class Spec(Generic[S]):
 
     def premise_of(self, item: Property) -> Property | None:
         """Return the premise of a property as a property of kind `Kind.PREMISE`, or None if it has no premise."""
-        return None if item.premise is None else self._premises[item.premise]
+        if item.premise is None:
+            return None
+        return self._premises.get(item.premise) or premise_property(item.premise)  # one of `optional` has no entry
+
+    @property
+    def liveness(self) -> tuple[Property, ...]:
+        """The liveness properties, which are checked after a search; see `Kind.is_liveness`."""
+        return tuple(item for item in self.properties if item.kind.is_liveness)
+
+    @functools.cached_property
+    def opening(self) -> Property | None:
+        """The predicate `cut` as a property of kind `Kind.CUT`, or None if there is no such predicate."""
+        if self.cut is None:
+            return None
+        name = getattr(self.cut, "__name__", "cut")
+        return Property(name=name, kind=Kind.CUT, sentence="", function=self.cut, source="")
+
+    def is_open(self, state: S) -> bool:
+        """Return whether the search may not know all steps from a state, because `within` is false or `cut` is true.
+
+        An open state is never used as evidence that a liveness property is violated: it is not part of the loop of a
+        counterexample, and a state from which it can be reached counts as recoverable.
+
+        Raises:
+            SpecError: if `within` or `cut` raised an exception or did not return a bool.
+        """
+        return not self.is_within(state) or (self.opening is not None and self.complaint(self.opening, state) is None)
 
     @functools.cached_property
     def constraint(self) -> Property | None:
@@ -134,7 +182,7 @@ class Spec(Generic[S]):
         return Property(name=name, kind=Kind.CONSTRAINT, sentence="", function=self.within, source="")
 
     def is_within(self, state: S) -> bool:
-        """Return whether `within` is true for a state. If the spec does not have this predicate, return True.
+        """Return whether `within` is true for a state. Return True if the spec does not have this predicate.
 
         Raises:
             SpecError: if `within` raised an exception or did not return a bool.
@@ -201,13 +249,14 @@ class Spec(Generic[S]):
             SpecError: if the spec has no property with one of the names.
         """
         wanted = list(dict.fromkeys(names))
-        known = [item.name for item in self.checks]
+        known = [item.name for item in (*self.checks, *self.optional)]
         for name in wanted:
             if name not in known:
                 raise SpecError(f"{self.name} has no property {name!r}{nearest(name, known)}")
         return attrs.evolve(
             self,
-            properties=[item for item in self.properties if item.name in wanted],
+            properties=[item for item in (*self.properties, *self.optional) if item.name in wanted],
+            optional=(),
             check_deadlock=self.check_deadlock and DEADLOCK.name in wanted,
         )
 
@@ -226,7 +275,8 @@ class Spec(Generic[S]):
             The properties of these kinds in `checks`, `premises` and `constraint`, in this order.
         """
         constraint = () if self.constraint is None else (self.constraint,)
-        return tuple(item for item in (*self.checks_and_premises, *constraint) if item.kind in kinds)
+        opening = () if self.opening is None or not self.liveness else (self.opening,)
+        return tuple(item for item in (*self.checks_and_premises, *opening, *constraint) if item.kind in kinds)
 
     def initials(self) -> list[S]:
         """Return the distinct initial states, in the order in which `initial_states` returns them.
@@ -299,7 +349,7 @@ class Spec(Generic[S]):
                 yield instance, successor
 
     def complaint(self, item: Property, *states: S) -> str | None:
-        """Return the first reason why a property is false, or None if it is true. See `Property.complaint`.
+        """Return the first reason why a property is false, or None if the property is true; see `Property.complaint`.
 
         Parameters:
             item: the property.
@@ -311,7 +361,7 @@ class Spec(Generic[S]):
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
 
     def complaints(self, item: Property, *states: S) -> list[str]:
-        """Return the reasons why a property is false. See `Property.complaints`.
+        """Return the reasons why a property is false; see `Property.complaints`.
 
         Parameters:
             item: the property.
@@ -329,7 +379,7 @@ class Spec(Generic[S]):
         )
 
     def rows(self, state: S) -> dict[str, Row]:
-        """Return the rows that display a state, by name. Without a drawing, there are none.
+        """Return the rows that display a state, by name. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -340,7 +390,7 @@ class Spec(Generic[S]):
         return {visible(name): row for name, row in rows.items()}
 
     def messages(self, state: S) -> list[Message]:
-        """Return the messages that are in flight in a state. Without a drawing, there are none.
+        """Return the messages that are in flight in a state. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -348,7 +398,7 @@ class Spec(Generic[S]):
         return self._drawn_messages("messages", lambda drawing: drawing.messages(state))
 
     def arrivals(self, step: Step[S]) -> list[Message]:
-        """Return the messages that arrive in a step. Without a drawing, there are none.
+        """Return the messages that arrive in a step. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -356,7 +406,7 @@ class Spec(Generic[S]):
         return self._drawn_messages("arrivals", lambda drawing: drawing.arrivals(step))
 
     def events(self, steps: Sequence[Step[S]]) -> list[Event]:
-        """Return the events that decided the outcome of a behaviour. Without a drawing, there are none.
+        """Return the events that decided the outcome of a behaviour. If the spec has no drawing, there are none.
 
         Parameters:
             steps: the steps of the behaviour.

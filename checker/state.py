@@ -1,24 +1,27 @@
-"""States: frozen attrs values. The fields of a state are its parts.
+"""States, which are frozen attrs values. The fields of a state are its parts.
 
 A field that is declared with `component` is a separate part of the state. Its value is a nested attrs value, or a tuple
 whose length never changes, for example a tuple with one replica for each broker. Engines handle each component
 separately, and reports draw a row for each component. A field that is declared with `constant` has the same value in
-every state of a run, for example the bounds. It is ignored when states are compared. Any other field is usually handled
-as a whole.
+every state of a run, for example the bounds. It is ignored when states are compared. A field that is declared with
+`history` records what happened, for properties; actions only write it. Any other field is usually handled as a whole.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from leadline.checker.errors import SpecError
 
+S = TypeVar("S")
+
 _COMPONENT = "leadline.component"
 _CONSTANT = "leadline.constant"
+_HISTORY = "leadline.history"
 
 
 def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
@@ -44,6 +47,37 @@ def constant(*, default: Any = attrs.NOTHING) -> Any:
     return attrs.field(default=default, eq=False, repr=False, metadata={_CONSTANT: True})
 
 
+def history(*, blank: Any) -> Any:
+    """Return an attrs field for a part of a state that records what happened: actions write it, properties read it.
+
+    The field must not affect whether an action is enabled, or how an action changes other fields. The field is left out
+    when a recording of a system is checked against a spec, because no observation can determine its value.
+
+    Parameters:
+        blank: the value that replaces the field when it is left out.
+    """
+    return attrs.field(metadata={_HISTORY: blank})
+
+
+def without_history(state: S) -> S:
+    """Return a copy of a state in which each field that is declared with `history` has its blank value."""
+    kind: Any = type(state)  # mypy does not take `type[S]` for hashable
+    changes = {
+        field.name: field.metadata[_HISTORY]
+        for field in _history_fields(kind)
+        if getattr(state, field.name) != field.metadata[_HISTORY]
+    }
+    if not changes:
+        return state
+    changed: S = attrs.evolve(state, **changes)  # type: ignore[misc]
+    return changed
+
+
+@functools.cache
+def _history_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
+    return tuple(field for field in attrs.fields(cls) if _HISTORY in field.metadata) if attrs.has(cls) else ()
+
+
 def is_component(field: attrs.Attribute[object]) -> bool:
     """Return whether an attrs field was declared with `component`."""
     return _COMPONENT in field.metadata
@@ -55,7 +89,7 @@ def is_constant(field: attrs.Attribute[object]) -> bool:
 
 
 def element_name(field: attrs.Attribute[object]) -> str:
-    """Return the name of one element of a component that is a tuple. By default, it is the name of the field."""
+    """Return the name of one element of a component that is a tuple. The default is the name of the field."""
     each = field.metadata.get(_COMPONENT)
     return each if isinstance(each, str) else field.name
 
@@ -78,8 +112,8 @@ def changed_parts(before: object, after: object) -> set[str]:
         after: the state after the step.
 
     Returns:
-        The names of the changed components, such as ``broker 0``. An empty name means that a field that is not a
-        component has changed, or that the step changes nothing.
+        The names of the changed components, such as ``broker 0``. The set contains an empty name if a field that is not
+        a component has changed, or if the step changes nothing.
     """
     changed = set()
     for field in variables(before):

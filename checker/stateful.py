@@ -1,7 +1,7 @@
 """A Hypothesis state machine that tests a spec.
 
 Hypothesis draws steps of the spec, and the properties are checked after each step. When a property is violated,
-Hypothesis shrinks the steps. It uses the settings of the user's test suite.
+Hypothesis shrinks the steps. The settings of the user's test suite apply.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.engines.random.visited_states import VisitedStates
 from leadline.checker.engines.set_order import check_order
 from leadline.checker.errors import SpecError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -35,7 +36,7 @@ Moves = dict[ActionInstance[object], list[object]]
 
 
 class PropertyViolated(AssertionError):
-    """Raised if a state machine finds a violation. The message lists the steps.
+    """Raised when a state machine finds a violation. The message lists the steps.
 
     Attributes:
         trace: the trace that violates the property.
@@ -82,9 +83,9 @@ class Move:
 
 @st.composite
 def bursts(draw: st.DrawFn) -> list[Move]:
-    """Draw several steps. Each step is enabled in the state that the previous step leads to.
+    """Draw several steps. Each step is enabled in the state to which the previous step leads.
 
-    The overhead of Hypothesis occurs once for each draw, so drawing several steps at once is faster.
+    Each draw has an overhead in Hypothesis, so drawing several steps at once is faster.
     """
     machine: SpecMachine = draw(st.runner())
     moves: list[Move] = []
@@ -100,8 +101,8 @@ class SpecMachine(RuleBasedStateMachine):
     """The base class of the state machines that `state_machine` returns. A machine runs behaviours of one spec.
 
     A behaviour ends when no action leads to a different state, or after `longest` steps. Then the next behaviour begins
-    with the same initial state, so that no drawn byte is wasted. A step that leads back to the same state is checked
-    but not taken.
+    at the same initial state, so that no drawn byte is wasted. A step that leads back to the same state is checked but
+    not taken.
 
     Attributes:
         longest: the maximum number of steps in a behaviour, or None if there is no limit.
@@ -150,7 +151,7 @@ class SpecMachine(RuleBasedStateMachine):
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
 
     def moves(self, choice: int, state: object) -> Moves:
-        """Return the steps from a state that a choice allows."""
+        """Return the steps from a state that `choice` allows."""
         guided = self.spec.distance is not None and choice >= CHOICES // 2
         return self._nearest(state) if guided else self.visited.steps(state).moves
 
@@ -212,7 +213,8 @@ class SpecMachine(RuleBasedStateMachine):
         """Do nothing. Subclasses can override this method, which is called before a state is checked."""
 
     def met(self, trace: Trace[object]) -> None:
-        """Raise `PropertyViolated`. Subclasses can override this method, which is called with evidence for a property.
+        """Raise `PropertyViolated`. Subclasses can override this method, which is called when a property is violated or
+        a witness is satisfied.
 
         Parameters:
             trace: the behaviour, and the property that it violates or the witness that it satisfies.
@@ -221,7 +223,7 @@ class SpecMachine(RuleBasedStateMachine):
 
 
 def _refusal(spec: Spec[S]) -> str:
-    """Return a text that says how a spec depends on the order of a set, or an empty string if it does not."""
+    """Return a text that says how a spec depends on the order of a set, or an empty string if the spec does not."""
     try:
         check_order(spec)
     except SpecError as error:
@@ -243,7 +245,11 @@ def state_machine(spec: Spec[S]) -> type[SpecMachine]:
     Returns:
         A subclass of `hypothesis.stateful.RuleBasedStateMachine`. ``TestLock = state_machine(spec).TestCase`` is a test
         that pytest runs.
+
+    Raises:
+        SpecError: if the spec has a liveness property.
     """
+    refuse_liveness(spec, "Hypothesis", "`assert_holds`")
     name = "".join(part.capitalize() for part in spec.name.replace("/", " ").replace("-", " ").split())
     orders = [random.Random(choice).sample(spec.instances, len(spec.instances)) for choice in range(CHOICES)]
     members = {

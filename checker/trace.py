@@ -20,25 +20,34 @@ class Trace(Generic[S]):
 
     Attributes:
         spec: the spec, with its bounds.
-        states: the states in order. There is at least one.
-        instances: the action instances between the states. There is one action instance fewer than there are states.
+        states: the states in order. There is at least one state.
+        instances: the action instances between the states. There is one fewer than there are states.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
+        loop: for a lasso, the index of the state where the loop begins, otherwise None. The last state is equal to this
+            state, and the steps between them repeat for ever. If the index is that of the last state, no further steps
+            are taken.
 
     Raises:
-        ValueError: if the number of action instances does not match the number of states.
+        ValueError: if the number of action instances does not match the number of states, or if `loop` is not the index
+            of a state that is equal to the last state.
     """
 
     spec: Spec[S]
     states: tuple[S, ...] = attrs.field(converter=as_tuple)
     instances: tuple[ActionInstance[S], ...] = attrs.field(converter=as_tuple)
     about: Property | None = None
+    loop: int | None = None
 
     def __attrs_post_init__(self) -> None:
         if len(self.states) != len(self.instances) + 1:
             raise ValueError(
                 f"{len(self.states)} states require {len(self.states) - 1} steps, not {len(self.instances)}"
             )
+        if self.loop is not None and not 0 <= self.loop < len(self.states):
+            raise ValueError(f"the loop cannot begin with state {self.loop}: there are {len(self.states)} states")
+        if self.loop is not None and self.states[self.loop] != self.states[-1]:
+            raise ValueError(f"the last state is not equal to state {self.loop}, with which the loop begins")
 
     def __len__(self) -> int:
         """Return the number of states, including the initial state, as TLC does."""
@@ -53,14 +62,19 @@ class Trace(Generic[S]):
         )
 
     @property
+    def loop_steps(self) -> list[Step[S]]:
+        """The steps that repeat for ever. Empty if the trace is not a lasso, or if its loop has no steps."""
+        return [] if self.loop is None else list(self.steps)[self.loop :]
+
+    @property
     def complaint(self) -> str:
-        """The reason why the last state or step violates the property. Empty if the property gives no reason."""
+        """The reason why the last state or step violates the property, or an empty string if there is no reason."""
         return next(iter(self.complaints), "")
 
     @property
     def complaints(self) -> list[str]:
         """The reasons why the last state or step violates the property: a sentence for each value that violates it."""
-        if self.about is None:
+        if self.about is None or self.about.kind.is_liveness:
             return []
         return list(filter(None, complaints_at_end(self.spec, self.about, self.states)))
 
@@ -75,8 +89,11 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
     Returns:
         The reason, or an empty string if the property does not give a reason. None if the property is not violated. For
-        a witness, an empty string if the witness is satisfied, and None if it is not.
+        a witness, an empty string if the witness is satisfied, and None if it is not. For a liveness property, None,
+        because a single state cannot violate it.
     """
+    if item.kind.is_liveness:
+        return None  # what comes after the last state decides
     if item.kind is Kind.DEADLOCK:
         dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
         return "no action is enabled" if dead else None
@@ -89,10 +106,10 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
 
 def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> list[str]:
-    """Return all reasons why the last state or step of a behaviour violates a property. See `complaint_at_end`.
+    """Return all reasons why the last state or step of a behaviour violates a property.
 
     Returns:
-        At most `MOST_COMPLAINTS` sentences. Empty if the property is not violated.
+        At most `MOST_COMPLAINTS` sentences. The list is empty if the property is not violated.
     """
     first = complaint_at_end(spec, item, states)
     if first is None or item.kind.is_witness or item.kind is Kind.DEADLOCK:

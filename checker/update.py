@@ -12,8 +12,8 @@ T = TypeVar("T")
 def put(value: T, /, *path_and_new: Any) -> T:
     """Return a copy of a tuple or an attrs value with one part replaced. The part can be at any depth.
 
-    ``put(grid, 1, 2, 0)`` is like ``[grid EXCEPT ![1][2] = 0]`` in TLA+. The compiled engine does not count the parts
-    that are only copied as read by the action.
+    ``put(grid, 1, 2, 0)`` is like ``[grid EXCEPT ![1][2] = 0]`` in TLA+. For the compiled engine, the parts that are
+    only copied do not count as read by the action.
 
     Parameters:
         value: a tuple or an attrs value.

@@ -1,8 +1,7 @@
-"""Checks for values that are equal but distinguishable, such as ``True`` and ``1``.
-
-Two states that differ only in such values count as one state. The next steps would then depend on which of the two
-states a search reached first. TLC stops when it compares such values. In leadline, every engine rejects a spec in which
-a part of the state takes both values.
+"""Finds values that are equal but distinguishable, such as ``True`` and ``1``. Two states that differ only in such
+values would count as one state. The next steps would then depend on which of the two states a search reached first. TLC
+stops when it compares such values. In leadline, every engine rejects a spec in which a part of the state takes both
+values.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def _told_apart(one: object, other: object) -> tuple[str, str]:
 
 
 def refusal(place: str, one: object, other: object) -> SpecError | None:
-    """Return an error if two equal values of a part of the state are distinguishable, or None if they are not.
+    """Return an error if two equal values of a part of the state are distinguishable, otherwise None.
 
     Parameters:
         place: the location of the part, for example ``State.replicas[0].epoch``.
@@ -102,7 +101,7 @@ class Values:
         self._within: dict[str | int, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Check that a value, and each of its parts, differs from or is indistinguishable from every earlier value.
+        """Check that no earlier value is equal to a value, or to one of its parts, but distinguishable from it.
 
         Parameters:
             value: a state or a part of a state.

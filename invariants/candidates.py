@@ -22,7 +22,7 @@ from leadline.model.quorum import drawn_isr
 def leader_candidates_complete(state: Partition) -> Iterator[str]:
     for broker in sorted(state.quorum.isr | state.quorum.elr):
         replica = state.replicas[broker]
-        if not replica.up:
+        if not replica.up or replica.offline or (state.bounds.moves and broker not in state.assignment.replicas):
             continue
         for promise in state.exposed:
             held = replica.log[promise.offset] if replica.log.has(promise.offset) else None
@@ -35,19 +35,19 @@ def leader_candidates_complete(state: Partition) -> Iterator[str]:
 
 
 def outside_of_isr(state: Partition) -> bool:
-    """Return whether a broker is outside the ISR, so that it could join the ISR."""
+    """Return whether any broker is outside the ISR and could therefore join it."""
     return len(state.quorum.isr) < state.bounds.brokers
 
 
 def elr_has_members(state: Partition) -> bool:
-    """Return whether a broker is in the ELR."""
+    """Return whether the ELR has any members."""
     return bool(state.quorum.elr)
 
 
 @step_invariant(
     "a running broker that joins the ISR has every record below its leader's high watermark",
     source="KIP-903; KAFKA-14617, KAFKA-15221",
-    fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/0.10.2", "kafka/3.7")),
+    fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/0.10.2", "kafka/3.8")),
     premise=outside_of_isr,
 )
 def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
@@ -72,7 +72,7 @@ def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
     source="KIP-497; Vanlightly's TLA+ specification of KIP-966, ReplicationQuorumSuperset",
 )
 def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
-    """Checks the true leader only, because the maximal ISR of other brokers does no harm.
+    """Checks only the true leader, because the maximal ISR of any other broker has no effect.
 
     This property is kept because it is violated as soon as the leader stops waiting for a candidate, before a record is
     lost. Its shortest counterexample has 5 states, and that of `leader_candidates_complete` has 8.
@@ -93,13 +93,15 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
 
 @invariant("all members of the ISR and the ELR are replicas of the partition", source="KIP-497, KIP-966; KAFKA-9672")
 def isr_within_replicas(state: Partition) -> bool:
-    """Checks that the members of the ISR and the ELR are numbers of existing replicas.
+    """Checks that the leader and all members of the ISR and the ELR are replicas.
 
-    This property is kept because its violation names the fault. If a broker in the ISR is not a replica, other
-    properties and actions raise an error when they read the broker's log.
+    This property is kept because its violation names the fault. If a broker in the ISR does not exist, other properties
+    and actions raise an error when they read the broker's log. With the bound `reassignments`, releases violate it: a
+    broker that is removed can stay in the ELR.
     """
-    replicas = range(state.bounds.brokers)
-    return all(broker in replicas for broker in state.quorum.isr | state.quorum.elr)
+    replicas = state.assignment.replicas
+    leads = () if state.quorum.leader is None else (state.quorum.leader,)
+    return all(broker in replicas for broker in (*state.quorum.isr, *state.quorum.elr, *leads))
 
 
 @invariant("no broker is in both the ISR and the ELR", source="KIP-966", premise=elr_has_members)

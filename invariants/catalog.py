@@ -11,7 +11,19 @@ import attrs
 from leadline.checker.errors import SpecError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.spec import Spec
-from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
+from leadline.invariants import (
+    assignment,
+    candidates,
+    durability,
+    followers,
+    leadership,
+    liveness,
+    logs,
+    promises,
+    transactions,
+    watermarks,
+    witnesses,
+)
 from leadline.model.atomic import drawing as atomic_drawing
 from leadline.model.atomic.actions import ACTIONS, truncate
 from leadline.model.atomic.mistakes import MISTAKES as ATOMIC_MISTAKES
@@ -20,11 +32,18 @@ from leadline.model.atomic.state import Bounds, Partition, initial_states
 from leadline.model.kafka import drawing as kafka_drawing
 from leadline.model.kafka import state as kafka_state
 from leadline.model.kafka.actions import actions_of
-from leadline.model.kafka.mistakes import MISTAKES, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
+from leadline.model.kafka.mistakes import MISTAKES, NOT_MUTATED, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
 from leadline.model.kafka.protocols import Protocol as KafkaProtocol
-from leadline.model.kafka.releases import COLUMNS, Column, column_of
+from leadline.model.kafka.releases import COLUMNS, KRAFT, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
+from leadline.model.txn import actions as txn_actions
+from leadline.model.txn import drawing as txn_drawing
+from leadline.model.txn import mistakes as txn_mistakes
+from leadline.model.txn import releases as txn_releases
+from leadline.model.txn import state as txn_state
+from leadline.model.txn.protocols import Protocol as TxnProtocol
+from leadline.model.txn.rules import RULES as TXN_RULES
 
 __all__ = ["CATALOG", "find"]
 
@@ -44,6 +63,16 @@ ATOMIC_PROPERTIES = (
     witnesses.log_truncated,
     witnesses.broker_rejoins_isr,
 )
+
+ATOMIC_LIVENESS = (
+    liveness.leader_learns,
+    liveness.followers_learn,
+    liveness.all_written,
+    liveness.all_committed,
+    liveness.isr_full_at_last,
+    liveness.isr_full_again,
+)
+"""Checked only if they are named, because some do not hold under the fairness that the TLA+ specification declares."""
 
 KAFKA_PROPERTIES = (
     promises.committed_never_lost,
@@ -70,11 +99,33 @@ KAFKA_PROPERTIES = (
     leadership.leaders_elected_alive,
     leadership.one_leader_per_epoch,
     followers.remote_leo_not_ahead,
+    followers.brokers_keep_running,
     witnesses.record_committed,
     witnesses.leadership_moves,
     witnesses.log_truncated,
     witnesses.broker_rejoins_isr,
 )
+
+TXN_PROPERTIES = (
+    transactions.no_aborted_read,
+    transactions.no_lost_write,
+    transactions.no_torn_transaction,
+    transactions.no_hanging_transaction,
+    transactions.lso_monotonic,
+    transactions.lso_within_hw,
+    transactions.fenced_stays_fenced,
+    transactions.epoch_bump_repeatable,
+    transactions.sequences_complete,
+    transactions.transitions_valid,
+    transactions.committed_record_read,
+    transactions.read_uncommitted_sees_aborted,
+    transactions.lso_below_hw,
+    transactions.two_partitions_committed,
+)
+
+
+KRAFT_PROPERTIES = (assignment.reassignment_as_asked,)
+"""The properties of releases in whose model replicas can be reassigned."""
 
 
 def atomic(protocol: Protocol) -> Spec[Partition]:
@@ -88,6 +139,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
         initial_states=functools.partial(initial_states, protocol=protocol),
         actions=[action for action in ACTIONS if action is not truncate or protocol.diverges is not never],
         properties=ATOMIC_PROPERTIES,
+        optional=ATOMIC_LIVENESS,
         bounds=Bounds(),
         distance=logs.distance_to_divergence,
         drawing=atomic_drawing.DRAWING,
@@ -95,7 +147,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
 
 
 def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition]:
-    """Return the spec of a release or design with the given rules, which may differ from its rules in the table.
+    """Return the spec of a release or design with the given rules, which may differ from those in the table of rules.
 
     Parameters:
         protocol: the rules.
@@ -108,10 +160,10 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
         note=column.note,
         initial_states=functools.partial(kafka_state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
-        properties=KAFKA_PROPERTIES,
+        properties=(*KAFKA_PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
         bounds=column.bounds,
         distance=logs.distance_to_divergence,
-        drawing=kafka_drawing.DRAWING,
+        drawing=kafka_drawing.KRAFT_DRAWING if column.controller == KRAFT else kafka_drawing.DRAWING,
     )
 
 
@@ -120,14 +172,39 @@ def of_column(column: Column) -> Spec[kafka_state.Partition]:
     return kafka(column.protocol(), column)
 
 
+def txn(protocol: TxnProtocol, column: txn_releases.Column) -> Spec[txn_state.Transactions]:
+    """Return the spec of transactions with the given rules, which may differ from those in the table of rules.
+
+    Parameters:
+        protocol: the rules.
+        column: the column of the releases or design in the table of rules.
+    """
+    return Spec(
+        name=f"txn/{protocol.name}",
+        summary=protocol.summary,
+        note=column.note,
+        initial_states=functools.partial(txn_state.initial_states, protocol=protocol),
+        actions=txn_actions.actions_of(protocol),
+        properties=TXN_PROPERTIES,
+        bounds=column.bounds,
+        distance=transactions.distance_to_hanging,
+        drawing=txn_drawing.DRAWING,
+    )
+
+
+def txn_of_column(column: txn_releases.Column) -> Spec[txn_state.Transactions]:
+    """Return the spec of the releases or design in a column of the table of rules for transactions."""
+    return txn(column.protocol(), column)
+
+
 def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
-    """Return the spec of a release or design with a wrong rule."""
+    """Return the spec of a release or design in which one rule is wrong."""
     spec = kafka(mistake.made_in(column.protocol()), column)
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
 
 def atomic_with_mistake(mistake: Mistake, protocol: Protocol = KIP_320) -> Spec[Partition]:
-    """Return the spec of a protocol of the `atomic` family with a wrong rule."""
+    """Return the spec of a protocol of the `atomic` family in which one rule is wrong."""
     spec = atomic(mistake.made_in(protocol))
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
@@ -139,9 +216,13 @@ def mutations(reference: str) -> list[Mutation]:
         reference: the name or alias of the spec. See `find`.
 
     Returns:
-        The mutations. The list is empty unless the spec is a release or design of the `kafka` family, or
-        ``atomic/kip-320``.
+        The mutations. The list is empty unless the spec is a release or design of the `kafka` family,
+        ``atomic/kip-320``, or a spec of transactions with transaction version 2. The others violate properties
+        without any mutation.
     """
+    transactional = txn_releases.column_of(reference)
+    if transactional is not None:
+        return _txn_mutations(transactional) if transactional.values["transaction_version"] == "2" else []
     if reference == f"atomic/{KIP_320.name}":
         return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
     column = column_of(reference)
@@ -151,7 +232,8 @@ def mutations(reference: str) -> list[Mutation]:
     for rule in RULES:
         own = column.values[rule.name]
         other_rule, needed = ONLY_WITH.get(rule.name, (rule.name, own))
-        for value in rule.values if column.values[other_rule] == needed else ():
+        is_mutated = column.values[other_rule] == needed and rule.name not in NOT_MUTATED
+        for value in rule.values if is_mutated else ():
             if value.name != own:
                 other = column.with_rules({rule.name: value.name})
                 found.append(
@@ -172,6 +254,37 @@ def mutations(reference: str) -> list[Mutation]:
     ]
 
 
+def txn_with_mistake(mistake: Mistake, column: txn_releases.Column) -> Spec[txn_state.Transactions]:
+    """Return a spec of transactions in which one rule is wrong."""
+    spec = txn(mistake.made_in(column.protocol()), column)
+    return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
+
+
+def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
+    found = [
+        Mutation(
+            name=f"rule {rule.name}: {column.values[rule.name]} => {value.name}",
+            kind="rule",
+            sentence=f"{rule.question}: {value.sentence}",
+            source=value.source,
+            replace=functools.partial(
+                _behaving_as, functools.partial(txn_of_column, column.with_rules({rule.name: value.name}))
+            ),
+            bounds=txn_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
+            harmless=txn_mistakes.why_harmless(rule, value.name, column.values),
+        )
+        for rule in TXN_RULES
+        for value in rule.values
+        if value.name != column.values[rule.name]
+    ]
+    protocol = column.protocol()
+    return found + [
+        _mistaken(each, functools.partial(txn_with_mistake, each, column))
+        for each in txn_mistakes.MISTAKES
+        if each.concerns(protocol, txn_actions.actions_of(protocol))
+    ]
+
+
 def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
     return Mutation(
         name=f"mistake {mistake.name}",
@@ -185,12 +298,16 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
-    """Return a spec that has the initial states and actions of the spec that `make` returns."""
+    """Return a copy of a spec with the initial states and actions of the spec that `make` returns."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 
 
-SPECS: tuple[Spec[Any], ...] = (*map(atomic, PROTOCOLS), *map(of_column, COLUMNS))
+SPECS: tuple[Spec[Any], ...] = (
+    *map(atomic, PROTOCOLS),
+    *map(of_column, COLUMNS),
+    *map(txn_of_column, txn_releases.COLUMNS),
+)
 
 CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in SPECS}
 
@@ -205,9 +322,12 @@ def find(reference: str) -> Spec[Any] | None:
         The spec, or None if no spec has the name or alias.
 
     Raises:
-        SpecError: a rule or value does not exist, or the spec has no rules that can be changed.
+        SpecError: if a rule or value does not exist, or the spec has no rules that can be changed.
     """
     name = reference.partition("+")[0]
+    transactional = txn_releases.column_of(reference)
+    if transactional is not None:
+        return CATALOG.get(transactional.name) or txn_of_column(transactional)
     column = column_of(reference)
     if column is not None and column.name not in CATALOG:
         return of_column(column)

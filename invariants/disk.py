@@ -219,7 +219,9 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
 def _other_epochs(
     broker: int, replica: DiskReplica, epochs: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> Iterator[Complaint]:
-    """Yield a complaint about each run of batches whose leader epoch differs from the leader epoch checkpoint."""
+    """Yield a complaint for each run of successive batches whose leader epoch contradicts the leader epoch
+    checkpoint.
+    """
     batches = replica.log.batches
     batches = chosen(batches, (batches["epoch"] != NO_EPOCH) & batches["intact"])
     place = np.searchsorted(starts, batches["first"], side="right") - 1
@@ -369,7 +371,7 @@ def topic_ids_agree(state: DiskPartition) -> Iterator[Complaint]:
     source="seed 004: records below HW survive any failure",
 )
 def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Complaint]:
-    """Compares two copies of a cluster. On a broker that cannot be elected, the end of a log may be missing."""
+    """Compares two copies of a cluster. The end of a log may be missing on brokers that cannot be elected."""
     for broker, earlier in before.replicas_of():
         for _, later in after.replicas_of((broker,)):
             may_lag = after.state is not None and broker not in after.state.electable
@@ -409,7 +411,7 @@ def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
 
 
 def _where(replica: DiskReplica, index: int) -> str:
-    """Return a phrase for the position of a batch."""
+    """Return a phrase that gives the offset of a batch and its position in the segment."""
     batch = replica.batches[index]
     segment = replica.segments[int(replica.segment_of[index])]
     first = int(batch["first"])

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leadline.checker.properties import invariant
+from leadline.checker.properties import invariant, step_invariant
 from leadline.invariants.known import RPC, releases
+from leadline.model.kafka.broker import SHUTTING_DOWN
 from leadline.model.kafka.consume import readable
+from leadline.model.kafka.messages import OffsetOutOfRange
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Record
 
@@ -21,7 +23,7 @@ from leadline.model.log import Record
     fails_in=RPC,
 )
 def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
-    """Compares each leader with its followers in the same leader epoch.
+    """Compares each leader with the followers that are in its leader epoch.
 
     This property is kept because it finds a wrong remote log end offset in the step that sets it, with a trace of 3
     states instead of 4. The other properties are violated only after the wrong offset has caused the high watermark to
@@ -39,7 +41,7 @@ def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
 
 
 def a_follower_serves(state: Partition) -> bool:
-    """Return whether consumers may read a record from a follower in this state."""
+    """Return whether consumers can read any record from a follower in this state."""
     return state.protocol.followers_serve and any(
         replica.up
         and replica.leader is not None
@@ -53,7 +55,7 @@ def a_follower_serves(state: Partition) -> bool:
     "if consumers read from followers, every record below the high watermark of a running follower could be read from "
     "a leader at the same offset, or can be read there now",
     source="KIP-392; KAFKA-14704",
-    fails_in=(*releases("kafka/2.8", "kafka/3.3-zk"), *releases("kafka/3.2-kraft", "kafka/3.7")),
+    fails_in=(*releases("kafka/2.8", "kafka/3.3-zk"), *releases("kafka/3.2-kraft", "kafka/3.9")),
     premise=a_follower_serves,
 )
 def follower_reads(state: Partition) -> Iterator[str]:
@@ -73,3 +75,29 @@ def follower_reads(state: Partition) -> Iterator[str]:
 
 def _shown_by_a_leader(state: Partition, offset: int, record: Record) -> bool:
     return any(offset in readable(leader) and leader.log[offset] == record for _, leader in state.believed_leaders())
+
+
+@step_invariant(
+    "no broker exits because its log is longer than its leader's log",
+    source="KAFKA-3410, KAFKA-7414",
+    fails_in=releases("kafka/0.10.2", "kafka/2.0.0"),
+)
+def brokers_keep_running(before: Partition, after: Partition) -> Iterator[str]:
+    """Checks followers that handle an OFFSET_OUT_OF_RANGE error. Crashes and shutdowns do not violate this property.
+
+    It stays because no other property is about brokers that exit. No mutant of 4.1 needs it: since 2.8, a follower
+    truncates by a diverging response before its fetch offset can be beyond its leader's log.
+    """
+    if before.spent != after.spent:
+        return
+    for broker, replica in enumerate(before.replicas):
+        exits = replica.up and not after.replicas[broker].up
+        if exits and isinstance(replica.in_flight, OffsetOutOfRange) and not _shuts_down(before, broker):
+            yield (
+                f"broker {broker} exits: its log ends at {replica.log.end_offset}, "
+                f"and that of its leader at {replica.in_flight.end_offset}"
+            )
+
+
+def _shuts_down(state: Partition, broker: int) -> bool:
+    return state.registrations[broker].status == SHUTTING_DOWN

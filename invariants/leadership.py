@@ -1,4 +1,6 @@
-"""Properties of leadership: a leader is in the ISR, leads in an epoch of its own, and is alive when it is elected."""
+"""Properties of leadership: a leader is in the ISR, is the only leader in its epoch, and is alive when it is
+elected.
+"""
 
 from __future__ import annotations
 

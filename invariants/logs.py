@@ -17,8 +17,8 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
 def distance_to_divergence(state: PartitionView) -> int:
     """Return 0 if any two logs have different records at the same offset, and 1 otherwise.
 
-    Random search uses this number as the distance to a violation (see `Spec.distance`), because such logs lead to lost
-    or diverging data unless a broker truncates them.
+    A random search uses this number to find states that are close to a violation (see `Spec.distance`). Such logs lead
+    to lost or diverging records unless a broker truncates one of them.
 
     Source: KIP-101, whose scenarios begin with such logs.
     """
@@ -47,12 +47,12 @@ def both_committed(state: PartitionView) -> bool:
     fails_in=(
         *("atomic/hw-truncation", "rpc/hw-truncation", "rpc/kip-101"),
         *releases("kafka/0.10.2", "kafka/2.1"),
-        *releases("kafka/3.2-kraft", "kafka/3.7"),
+        *releases("kafka/3.2-kraft", "kafka/3.9"),
     ),
     premise=both_committed,
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
-    """Compares any two replicas in the same leader epoch.
+    """Compares every two replicas that are in the same leader epoch.
 
     This property is kept because the second scenario of the articles violates it, and because it also compares two
     followers, even on disks. In mutants, `follower_log_is_prefix`, which compares a follower with its leader, is
@@ -106,10 +106,10 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
     "if two logs have records of the same leader epoch at the same offset, these records are the same, and so are all "
     "earlier ones",
     source="KIP-101: an epoch has one leader, which assigns each offset once; Raft's log matching property",
-    fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.7")),
+    fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.9")),
 )
 def log_matching(state: PartitionView) -> Iterator[Complaint]:
-    """Compares any two logs, independently of the leaders and epochs that the brokers have learned.
+    """Compares every two logs, whatever leaders and epochs the brokers have learned.
 
     This property is kept in the `kafka` family because it does not need the leaders or epochs of brokers, so it can be
     checked on disks. In that family, `follower_log_is_prefix` finds the same mistakes. In the `atomic` family, there is

@@ -13,21 +13,21 @@ from leadline.checker.result import PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
-from leadline.invariants.known import ALL_RELEASES, RPC, releases
+from leadline.invariants.known import ALL_RELEASES, RPC
 from leadline.invariants.view import Complaint
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.consume import readable
-from leadline.model.kafka.controller import controller_elects_uncleanly
+from leadline.model.kafka.controller import controller_elects_uncleanly, operator_elects_uncleanly
 from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than the epoch in which consumers could read a record."""
+    """Return whether a broker leads in a later epoch than one in which consumers could read a record."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than the epoch in which a record was acknowledged."""
+    """Return whether a broker leads in a later epoch than one in which a record was acknowledged."""
     return _led_after(state, state.acked)
 
 
@@ -37,8 +37,8 @@ def something_exposed(state: Partition) -> bool:
 
 
 def led_after_durable(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than the epoch in which a record was acknowledged that KIP-966
-    protects.
+    """Return whether KIP-966 protects acknowledged records, and a broker leads in a later epoch than one in which a
+    record was acknowledged.
     """
     return _promises_durability(state) and led_after_acked(state)
 
@@ -48,9 +48,19 @@ def _led_after(state: Partition, promises: Iterable[Promise]) -> bool:
 
 
 def _promises_durability(state: Partition) -> bool:
-    if state.bounds.acks != "all" or state.bounds.unclean_leader_election:
+    if state.bounds.acks != "all" or state.bounds.unclean_leader_election or state.spent.unclean_elections:
         return False
-    return state.spent.lossy_crashes < state.bounds.min_insync_replicas
+    return _lost_logs(state) < min(state.bounds.min_insync_replicas, _fewest_replicas(state))
+
+
+def _lost_logs(state: Partition) -> int:
+    """Return the number of brokers that have lost their log or the end of it."""
+    return state.spent.lossy_crashes + state.spent.lost_directories
+
+
+def _fewest_replicas(state: Partition) -> int:
+    """Return the number of replicas, which limits the number of copies of a record."""
+    return len(state.assignment.final) if state.bounds.moves else state.bounds.brokers
 
 
 @invariant(
@@ -93,7 +103,7 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     premise=something_exposed,
 )
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
-    """Checks every record that consumers can read from any leader, even from a deposed leader.
+    """Checks every record that consumers can read from any leader, including deposed leaders.
 
     This property is kept because it answers a question of the articles' readers, and because it includes the records
     that consumers read from deposed leaders. In mutants, `leader_candidates_complete` is violated earlier.
@@ -133,7 +143,7 @@ def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
     "a record acknowledged with acks=all survives as long as fewer than min.insync.replicas brokers have lost the end "
     "of their log, and no election is unclean",
     source="KIP-966",
-    fails_in=(*RPC, *releases("kafka/2.2", "kafka/4.0")),
+    fails_in=(*RPC, *ALL_RELEASES),
     premise=led_after_durable,
 )
 def durable_as_promised(state: Partition) -> Iterator[Complaint]:
@@ -151,8 +161,8 @@ PROMISES = tuple(
 def promised(spec: Spec[Any]) -> tuple[str, ...]:
     """Return the names of the properties of a spec that its configuration promises to users.
 
-    With ``acks=0`` and ``acks=1``, `acked_never_lost` is left out. A record that consumers could read counts for
-    `committed_never_lost`, and the loss of any other record is by design; see `why_not_promised`.
+    With ``acks=0`` and ``acks=1``, the result does not contain `acked_never_lost`. `committed_never_lost` covers the
+    records that consumers could read, and the loss of any other record is by design; see `why_not_promised`.
 
     Parameters:
         spec: the spec. If it is not of the `kafka` family, the result is empty.
@@ -164,14 +174,16 @@ def promised(spec: Spec[Any]) -> tuple[str, ...]:
 
 
 def by_design(item: PropertyResult) -> str:
-    """Return why the configuration does not promise a property in its counterexamples; empty if it does in one."""
+    """Return why the configuration does not promise a property in any counterexample to it, or "" if it does in one of
+    them.
+    """
     violated = item.traces if item.verdict is Verdict.VIOLATED else ()
     reasons = [why_not_promised(item.property.name, trace) for trace in violated]
     return reasons[0] if reasons and all(reasons) else ""
 
 
 def violations(result: Result) -> list[PropertyResult]:
-    """Return the properties of a result that have counterexamples. Those that are violated by design come last."""
+    """Return the properties of a result that have counterexamples. Properties that are violated by design come last."""
     found = [item for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
     return sorted(found, key=lambda item: bool(by_design(item)))
 
@@ -195,11 +207,14 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     end = trace.states[-1]
     if not isinstance(end, Partition) or name not in _LOSSES:
         return ""
-    bounds, lost = end.bounds, end.spent.lossy_crashes
-    is_unclean = any(step.action.name == controller_elects_uncleanly.name for step in trace.instances)
-    if is_unclean and (bounds.min_insync_replicas < bounds.brokers or lost):
-        return UNCLEAN_NOT_PROMISED
-    if lost >= bounds.min_insync_replicas:
+    bounds, lost = end.bounds, _lost_logs(end)
+    names = {step.action.name for step in trace.instances}
+    if bounds.min_insync_replicas < bounds.brokers or lost:
+        if controller_elects_uncleanly.name in names:
+            return UNCLEAN_NOT_PROMISED
+        if operator_elects_uncleanly.name in names:
+            return REQUESTED_NOT_PROMISED
+    if lost >= min(bounds.min_insync_replicas, _fewest_replicas(end)):
         return _loss_not_promised(bounds, lost)
     readable_records = {(promise.record, promise.offset) for promise in end.exposed}
     readable_acked = [promise for promise in end.acked if (promise.record, promise.offset) in readable_records]
@@ -210,10 +225,10 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
 
 
 def not_promised(bounds: Bounds) -> list[str]:
-    """Return what the settings of a cluster do not promise, in sentences. See `why_not_promised`.
+    """Return a sentence for each promise that the settings of a cluster do not make. See `why_not_promised`.
 
     Parameters:
-        bounds: the settings; the other bounds do not matter.
+        bounds: the bounds that stand for settings of the cluster. Other bounds are ignored.
     """
     said = [_acks_not_promised(bounds)] if bounds.acks != "all" else []
     if bounds.unclean_leader_election:
@@ -222,6 +237,7 @@ def not_promised(bounds: Bounds) -> list[str]:
 
 
 UNCLEAN_NOT_PROMISED = "unclean.leader.election.enable=true does not promise that records survive an unclean election"
+REQUESTED_NOT_PROMISED = "records need not survive an unclean election that an operator requests"
 
 
 def _acks_not_promised(bounds: Bounds) -> str:

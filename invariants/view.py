@@ -1,7 +1,7 @@
 """The protocols (interfaces) of the states that properties read. All families of specs implement them.
 
-Because of these interfaces, each property is defined only once. `leadline.model.disk` implements them for the disks of
-brokers, with record batches in place of records.
+The interfaces allow one definition of each property for all families. `leadline.model.disk` implements them for the
+disks of brokers, with record batches in place of records.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class LogView(Protocol):
     @property
     def records(self) -> Sequence[RecordView]: ...
     def beside(self, other: Self, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
-        """Yield each offset less than `below`, with the records of both logs at the offset. A missing record is
-        None.
+        """Yield each offset less than `below`, with the records of both logs at that offset. If a log has no record
+        there, yield None in its place.
         """
 
 

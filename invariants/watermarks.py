@@ -28,7 +28,7 @@ def hw_within_log(state: PartitionView) -> Iterator[Complaint]:
     source="seeds 000, 001, 002: HW = max(HW, min LEO)",
 )
 def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[Complaint]:
-    """Checks leaders that still lead in the same epoch after a step.
+    """Checks each step after which a leader still leads in the same epoch.
 
     This property is kept in the `atomic` family because of the protocols before KIP-101. With leader epochs, no member
     of the ISR truncates below a high watermark. The high watermark would then not decrease even if the leader did not

@@ -340,8 +340,10 @@ def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
 
 
 def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the final step of each history in which a broker that never had a given record is elected as leader."""
+    """Yield the steps in which a broker that never had a committed record is elected."""
     for state, step in reversed(list(enumerate(steps, start=1))):
+        if not any(_holds(replica.log, commit) for earlier in steps[:state] for replica in earlier.before.replicas):
+            return  # the record has not been written yet
         if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
             text = f"broker {broker} leads in epoch {step.after.replicas[broker].epoch} and never had "
             yield Event(state, f"{text}{short(commit.record)}", LOST)

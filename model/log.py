@@ -85,7 +85,7 @@ class Log:
         return next((offset + 1 for offset in reversed(range(shared)) if self[offset] == other[offset]), 0)
 
     def drawn(self, high_watermark: int) -> str:
-        """Return the records as text, in offset order. A record is ``m<value>@<epoch>``, and ``┃`` is the high
+        """Return the records as text, in offset order. A record is ``m<value>@<epoch>``, and ``┃`` marks the high
         watermark.
         """
         cells = [str(record) for record in self.records]

@@ -91,5 +91,5 @@ class Mistake:
         return attrs.evolve(protocol, **self.wrong)
 
     def replacing(self, actions: Collection[Action[Any, ...]]) -> list[Action[Any, ...]]:
-        """Return the actions, in which the functions of the mistake replace the original functions."""
+        """Return the actions, with the functions of the mistake in place of the original functions."""
         return [attrs.evolve(each, function=self.actions.get(each, each.function)) for each in actions]

@@ -40,11 +40,13 @@ class Request:
         isr: the in-sync replicas.
         elected: True if the leader epoch began with an election, False if it began with the removal of a follower from
             the ISR.
+        replicas: the replicas in order, or None if all brokers have a replica at any time.
     """
 
     leader: int | None
     isr: frozenset[int]
     elected: bool = True
+    replicas: tuple[int, ...] | None = None
 
 
 class Brokers(Protocol):

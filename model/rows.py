@@ -1,5 +1,5 @@
-"""Parts of the rows that show a partition in diagrams and tables. All families use them. See
-`leadline.checker.drawing`.
+"""Parts of the rows that show a partition in diagrams and tables. All families use them. The
+classes are in `leadline.checker.drawing`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,16 @@ def broker_row(broker: int) -> str:
     return f"broker {broker}"
 
 
-def leader_and_isr(broker: int, epoch: int, request: Request) -> Message:
-    """Return the message that shows a `LeaderAndIsr` request of a leader epoch that is in flight to a broker."""
+def announcement(broker: int, epoch: int, request: Request, name: str = "LeaderAndIsr") -> Message:
+    """Return the message that announces a leader epoch to a broker.
+
+    Parameters:
+        broker: the broker.
+        epoch, request: the leader epoch, and its leader and ISR.
+        name: the name of the request or, with KRaft, the name of the record in the metadata log.
+    """
     detail = f"leader {'none' if request.leader is None else request.leader}, ISR {drawn_isr(request.isr)}"
-    return Message(CONTROLLER, broker_row(broker), f"LeaderAndIsr, epoch {epoch}", detail)
+    return Message(CONTROLLER, broker_row(broker), f"{name}, epoch {epoch}", detail)
 
 
 def record_cell(record: Record) -> Cell:

@@ -12,7 +12,13 @@ from leadline.checker.support.messages import counted
 from leadline.reports.bugs import Bug, BugResult, UnmodelledBug
 from leadline.reports.diagnosis import Diagnosis
 
-PARTS = {"affected": "", "fixed": ", which fixed it", "put back": ", with the old rule", "later": ""}
+PARTS = {
+    "affected": "",
+    "as released": ", as it was released",
+    "fixed": ", which fixed it",
+    "put back": ", with the old rule",
+    "later": "",
+}
 """The words that follow a release, by the kind of release (see `BugSearch.part`)."""
 
 
@@ -32,12 +38,14 @@ class BugsReport:
 
     @property
     def by_bug(self) -> list[tuple[Bug, list[BugResult]]]:
-        """The bugs, each with the results of its searches."""
+        """The bugs in the report, each with the results of its searches."""
         return [(bug, list(own)) for bug, own in itertools.groupby(self.outcomes, key=lambda each: each.run.bug)]
 
 
 def described(outcomes: Sequence[BugResult]) -> list[BugResult]:
-    """Return the results that are described one by one: all but later releases in which the property holds."""
+    """Return the results to describe one by one: all results except those of later releases in which the property
+    holds.
+    """
     return [each for each in outcomes if each.run.part != "later" or not each.as_expected]
 
 
@@ -57,7 +65,9 @@ def size_text(outcome: BugResult) -> str:
 
 
 def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
-    """Return phrases for the later releases in which the property holds and for their numbers of states, or None."""
+    """Return two phrases: the later releases in which the property holds, and their numbers of states. Return None if
+    there are no such releases.
+    """
     later = [each for each in outcomes if each.run.part == "later" and each.as_expected]
     if not later:
         return None
@@ -68,7 +78,9 @@ def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
 
 
 def comparison(outcomes: Sequence[BugResult]) -> str:
-    """Return the command that compares the last affected release with the fixed one, or "" if that was not searched."""
+    """Return the command that compares the last affected release with the fixed release, or "" if the latter was not
+    searched.
+    """
     last = {outcome.run.part: outcome.run for outcome in outcomes}
     if "fixed" not in last:
         return ""

@@ -45,7 +45,7 @@ class Bug:
     """A known bug of Kafka's replication.
 
     Attributes:
-        ticket: the ticket of the bug, or the KIP if there is no ticket.
+        ticket: the ticket of the bug, or the KIP if the bug has no ticket.
         also: further tickets and KIPs about the same bug.
         sentence: a sentence that describes the bug.
         property: the name of the property that the bug violates.
@@ -55,7 +55,7 @@ class Bug:
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
             changed no rules.
-        besides: other known bugs, which are fixed in all searches for this bug because they would be found first.
+        besides: other known bugs that searches would find first. They are therefore fixed in every search for this bug.
         note: further facts, such as disputed versions.
     """
 
@@ -90,8 +90,10 @@ class BugSearch:
         bug: the bug.
         spec: the spec to search, with its bounds. Its only property is the property that the bug violates.
         expected: the expected verdict.
-        part: the kind of release that is searched: ``affected``, ``fixed``, ``later``, or ``put back``. The last kind
-            is the release that fixed the bug, with the old rule restored.
+        part: the kind of release that is searched: ``affected``, ``as released``, ``fixed``, ``later``, or ``put
+            back``. The last kind is the release that fixed the bug, with the old rule restored. If `Bug.besides` names
+            other bugs, which are fixed in the search of an affected release, that release is also searched without
+            these fixes, as released.
     """
 
     bug: Bug
@@ -156,20 +158,20 @@ class Archive:
         return bugs, unreached
 
     def possible(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs of a release that can occur in a configuration, however large the cluster is.
+        """Return the bugs of a release that can occur with certain settings, in a cluster of any size.
 
         Parameters:
-            spec: the spec of a release. Its bounds give the configuration: the settings of the cluster, and the kinds
-                of failures that can happen. The numbers of brokers, records, epochs and failures do not matter.
+            spec: the spec of a release. Its bounds give the settings of the cluster and the kinds of failures that can
+                happen. The numbers of brokers, records, epochs and failures are ignored.
         """
         return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec.bounds)]
 
     def outside(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs of a release that a search of its spec cannot show.
+        """Return the bugs of a release that a search of its spec cannot find.
 
         Parameters:
-            spec: the spec that is searched. A search of it cannot show a bug that needs different settings, larger
-                bounds, or a property that the spec does not check.
+            spec: the spec that is searched. The search cannot find a bug that needs different settings, larger bounds,
+                or a property that the spec does not check.
 
         Returns:
             The bugs. The result is empty if the spec is not a release.
@@ -182,7 +184,7 @@ class Archive:
         ]
 
     def known(self, spec: Spec[Any], name: str) -> list[Bug]:
-        """Return the bugs of a release that violate a property within the bounds of a search.
+        """Return the bugs in a release that can violate a property within the bounds of a search.
 
         Parameters:
             spec: the spec with the bounds of the search.
@@ -197,7 +199,7 @@ class Archive:
         return [] if column is None else [bug for bug in self.bugs if self.affects(bug, column)]
 
     def affects(self, bug: Bug, column: Column) -> bool:
-        """Return whether a bug affects a release, or a what-if that has the rules of an affected release."""
+        """Return whether a bug affects a release, or a design with the rules of an affected release."""
         affected = [_column(name) for name in bug.affected]
         return any(each.values == column.values and each.controller == column.controller for each in affected)
 
@@ -213,6 +215,10 @@ class Archive:
         try:
             for name in bug.affected:
                 yield self._run(bug, name, {}, "violated", "affected")
+            for name in bug.affected:
+                released = _as_released(bug, name)
+                if released.name != self.searched(bug, name).name:
+                    yield BugSearch(bug, released, "violated", "as released")
             for name in bug.fixed:
                 yield self._run(bug, name, {}, "holds", "fixed")
                 yield self._run(bug, name, bug.rules, "violated", "put back")
@@ -226,7 +232,8 @@ class Archive:
         return BugSearch(bug, self.searched(bug, name, rules).with_bounds(bounds), expected, part)
 
     def searched(self, bug: Bug, name: str, rules: Mapping[str, str] | None = None) -> Spec[object]:
-        """Return a release with the bounds in which the archive searches it for a bug, and the property of the bug.
+        """Return the spec of a release with the bounds that the archive uses to search for a bug, and with only the
+        bug's property.
 
         Parameters:
             bug: the bug.
@@ -242,6 +249,14 @@ class Archive:
         base = _column(name.partition("+")[0])
         reference = base.with_rules({rule: value for rule, value in values.items() if base.values[rule] != value}).name
         return load_spec(reference).with_bounds(bug.bounds).with_properties([bug.property])
+
+
+def _as_released(bug: Bug, name: str) -> Spec[object]:
+    """Return the spec of a release with the bounds and the property of a bug. Other bugs in the release are not
+    fixed.
+    """
+    released: Spec[object] = load_spec(name).with_bounds(bug.bounds).with_properties([bug.property])
+    return released
 
 
 def _bounds_of(bug: Bug, spec: Spec[Any]) -> Bounds:
@@ -284,16 +299,14 @@ def _column(name: str) -> Column:
 
 
 def fix_of(bug: Bug, column: Column) -> dict[str, str]:
-    """Return the rules that fix a bug in an affected release, and the value of each rule in the release that fixed the
-    bug.
-    """
+    """Return the rules that fix a bug in an affected release, with their values in the release that fixed the bug."""
     fixed = _column(bug.fixed[0])
     return {rule: fixed.values[rule] for rule, value in bug.rules.items() if column.values[rule] == value}
 
 
 def _later(bug: Bug) -> Iterator[Column]:
-    """Yield the releases after the fix. Releases in which a rule has its old value are skipped: KRaft may have the bug
-    again.
+    """Yield the releases after the fix, except releases in which a rule has its old value again, as can happen with
+    KRaft.
     """
     fixed = [_column(name) for name in bug.fixed]
     first = min(RELEASES.index(column) for column in fixed)
@@ -319,7 +332,7 @@ def read_archive(path: Path = SHIPPED) -> Archive:
 
 
 def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
-    """Return the tickets of the known bugs of a release that a search of its spec cannot show.
+    """Return the tickets of known bugs that affect a release but that a search of its spec cannot find.
 
     Parameters:
         spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
@@ -335,8 +348,7 @@ class KnownBug:
 
     Attributes:
         ticket: the ticket of the bug.
-        defaults: the bounds on failures that the bug needs, if the search uses the default values of the release for
-            them.
+        defaults: the bounds on failures that the bug needs and that have the release's default values in the search.
     """
 
     ticket: str
@@ -344,7 +356,7 @@ class KnownBug:
 
 
 def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
-    """Return the known bugs of a release that violate a property within the bounds of a search.
+    """Return the known bugs in a release that can violate a property within the bounds of a search.
 
     Parameters:
         spec: the spec with the bounds of the search. If the spec is not a release, the archive is not read and the

@@ -1,4 +1,4 @@
-"""Find the cause of a violation by changing the spec in one respect and searching it again.
+"""Find the cause of a violation by changing the spec in one respect and searching the changed spec.
 
 For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
 For a protocol of the `atomic` family, it is the value of a rule in a later protocol. A change *mends* the violation if
@@ -35,13 +35,13 @@ PRICES = {
     "min_insync_replicas": "producers with acks=all cannot write while the ISR has one member",
     "unclean_leader_election": "the partition has no leader while no member of the ISR is alive",
 }
-"""The disadvantage of each configuration value that `_stricter` suggests."""
+"""The disadvantage of each stricter setting, by the name of the setting."""
 
 MOST_BEHAVIOURS = 100
-"""The most behaviours examined for the steps of one counterexample. Steps with several next states lead to several."""
+"""The maximum number of behaviours to examine that have the steps of one counterexample."""
 
 MOST_UNDECIDED = 4
-"""The most undecided changes that `lines` names."""
+"""The maximum number of undecided changes that `lines` names."""
 
 Answer = Literal["mends", "does not mend", "not decided"]
 
@@ -51,12 +51,12 @@ class Change:
     """A change to a spec, and whether the change mends a violation, so that the property holds.
 
     Attributes:
-        kind: the kind of change: changed rules of a release, a changed configuration, or the removal of a step.
+        kind: what is changed: rules, the configuration, or a step of the counterexample, which is left out.
         name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step.
-        answer: the answer whether the change mends the violation.
-        about: for rules, the releases or protocols that have the changed values; for a configuration, its disadvantage;
-            for a step, its description.
-        tickets: the bugs in the archive that the rule causes. Empty if the change is not of a rule.
+        answer: whether the change mends the violation.
+        about: an explanation: the releases or protocols that have the changed rules, the disadvantage of the
+            configuration, or the description of the step.
+        tickets: the tickets of known bugs that the changed rules cause. Empty for other kinds of changes.
     """
 
     kind: Literal["rule", "configuration", "step"]
@@ -68,12 +68,12 @@ class Change:
 
 @attrs.frozen
 class Diagnosis:
-    """The changes that were tried in order to explain the violation of a property.
+    """The result of a diagnosis, which tries changes in order to explain the violation of a property.
 
     Attributes:
-        name: the property's name.
+        name: the name of the property.
         changes: the changes that were tried.
-        interrupted: whether the user interrupted the diagnosis. Further changes were then not tried.
+        interrupted: whether the user interrupted the diagnosis, so that further changes were not tried.
     """
 
     name: str
@@ -82,17 +82,19 @@ class Diagnosis:
 
     @property
     def mending(self) -> list[Change]:
-        """The changes that mend the violation, which means that the property holds with the change."""
+        """The changes that mend the violation, so that the property holds."""
         return [change for change in self.changes if change.answer == "mends"]
 
     @property
     def undecided(self) -> list[Change]:
-        """The changes for which the time limit was reached before there was an answer."""
+        """The changes that were not decided within the time limit."""
         return [change for change in self.changes if change.answer == "not decided"]
 
 
 def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None = None) -> Diagnosis | None:
-    """Find the changes that mend the first violation of a result, in the order of `violations`.
+    """Find changes to a spec that mend the first violation in a result.
+
+    The function `leadline.invariants.promises.violations` determines which violation is the first.
 
     Parameters:
         result: the result of a search.
@@ -107,6 +109,8 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
         return None
     search = _Search(result.spec, item.property, item.traces[0], time.monotonic() + seconds, progress)
     table = rule_table(result.spec)
+    if table is None and item.property.kind.is_liveness:
+        return None  # leaving out a step can only end fair behaviours earlier
     changes, interrupted = list[Change](), False
     try:
         for change in _of_rules(search, table) if table is not None else _of_steps(search):
@@ -118,7 +122,7 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
 
 @attrs.frozen
 class _Search:
-    """The searches of changed specs for one violation. They end at the time `until`, measured by `time.monotonic`."""
+    """A violation, for which changed specs are searched until `time.monotonic` reaches the time `until`."""
 
     spec: Spec[object]
     item: Property
@@ -127,7 +131,7 @@ class _Search:
     progress: Progress | None
 
     def answer(self, changed: Spec[object]) -> Answer:
-        """Return the answer whether a change to the spec mends the violation.
+        """Return whether a change to the spec mends the violation.
 
         Parameters:
             changed: the changed spec.
@@ -138,10 +142,12 @@ class _Search:
         return "does not mend" if self._trace_is_in(spec) else self.answer_of_search(spec)
 
     def answer_of_search(self, spec: Spec[object]) -> Answer:
-        """Search a changed spec. The change mends if the property holds and all other properties are shown.
+        """Search a changed spec, and return whether the change mends the violation.
+
+        The change mends the violation if the property holds and all witnesses are shown.
 
         Parameters:
-            spec: the changed spec with the property. Its other properties, if it has any, are witnesses.
+            spec: the changed spec. Its properties are the violated property and any number of witnesses.
         """
         left = self.until - time.monotonic()
         if left <= 0:
@@ -177,7 +183,7 @@ class _Search:
 
 
 def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Try changes to a release, and yield them: first single rules, then rules together, then configurations."""
+    """Try changes to a release, and yield each: first to single rules, then to several rules, then to settings."""
     single: list[Change] = []
     for rule, values in table.later_values.items():
         for value in values:
@@ -193,7 +199,7 @@ def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
 
 
 def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Find the first later release whose rules mend the violation. Yield the change to those rules that are needed."""
+    """Find the first later release whose rules mend the violation, and yield the change to the necessary rules."""
     kept: dict[str, str] = {}
     for each in table.later:
         rules = {rule: value for rule, value in each.values.items() if table.values[rule] != value}
@@ -218,13 +224,13 @@ def _with_one_rule(search: _Search, table: RuleTable, rule: str, value: str) -> 
 
 
 def _mending(table: RuleTable, rules: Mapping[str, str]) -> Change:
-    """Return a `Change` for rules that mend the violation."""
+    """Return the `Change` that describes rules that mend the violation."""
     name = ",".join(f"{rule}={value}" for rule, value in rules.items())
     return Change("rule", name, "mends", table.having(rules), table.tickets_of(rules.keys()))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
-    """Yield settings that give stronger guarantees than the given bounds, as pairs of a name and a value."""
+    """Yield the name and value of each setting that gives stronger guarantees than the given bounds."""
     if getattr(bounds, "acks", "all") != "all":
         yield "acks", "all"
     if getattr(bounds, "min_insync_replicas", 2) < 2 <= getattr(bounds, "brokers", 0):
@@ -237,7 +243,7 @@ def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
 
 
 def _of_steps(search: _Search) -> Iterator[Change]:
-    """Leave each action instance out of the counterexample, one at a time, and yield the changes."""
+    """Leave one action instance at a time out of the counterexample, and yield each of these changes."""
     if search.item.kind is Kind.DEADLOCK:  # fewer actions cannot explain why no action is enabled
         return
     for instance in dict.fromkeys(search.trace.instances):
@@ -247,12 +253,16 @@ def _of_steps(search: _Search) -> Iterator[Change]:
 
 
 def default_seconds(spec: Spec[object]) -> float:
-    """Return the default time limit for a diagnosis: `SECONDS` for a spec that is built from rules, otherwise 0."""
+    """Return the default time limit of a diagnosis in seconds: `SECONDS` for a spec built from rules, otherwise 0."""
     return SECONDS if rule_table(spec) is not None else 0
 
 
 def lines(diagnosis: Diagnosis) -> Sequence[str]:
-    """Return a diagnosis in sentences. Empty if all changes of rules were decided and none mends the violation."""
+    """Return a diagnosis in sentences.
+
+    Returns:
+        The sentences. Empty if all changes of rules were decided and none of them mends the violation.
+    """
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
     if diagnosis.undecided:
         names = ", ".join(change.name for change in diagnosis.undecided[:MOST_UNDECIDED])

@@ -1,4 +1,4 @@
-"""The differences between two specs: in their rules and bounds, and in the last steps of their behaviours.
+"""Describe how two specs differ: in their rules and bounds, and in their behaviours.
 
 A protocol is a constant of the state: an attrs object whose fields are functions and plain values. The report names the
 fields that differ. For the `kafka` specs, the names come from the table of rules (`leadline.model.kafka.rules`).
@@ -24,16 +24,16 @@ from leadline.reports.traces.rows import written
 S = TypeVar("S")
 
 NOT_RULES = frozenset({"name", "summary"})
-"""The fields of a protocol that are not rules: its name and summary."""
+"""The fields of a protocol that are not rules."""
 
 
 def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
-    """Return lines about the rules and bounds in which two specs differ.
+    """Describe the rules and bounds that differ between two specs.
 
     Returns:
         Lines such as ``rule truncates_to: own high watermark → end of agreement`` and ``bound acks: 1 → all``. A rule
         of Kafka's releases has three lines: its question, and the two answers with their sources. There are no
-        lines if the states of the two specs have different classes.
+        lines if the states of the two specs belong to different classes.
     """
     one, other = first.initials()[0], second.initials()[0]
     kind: type[object] = type(one)
@@ -53,10 +53,10 @@ class Difference:
     Attributes:
         first: the first spec.
         second: the second spec.
-        partings: a behaviour of one spec that the other does not have. If a counterexample of each spec distinguishes
-            the specs, there are two: a behaviour of the first spec, then a behaviour of the second.
-        unfinished: the number of states of the second spec in which no counterexample was found, if its search was not
-            complete, for example ``50,000 states``. Otherwise, it is empty.
+        partings: one or two behaviours that only one spec has. If each spec has a counterexample that the other does
+            not have, there are two: first a behaviour of the first spec, then a behaviour of the second spec.
+        unfinished: how many states of the second spec were searched without finding a counterexample, for example
+            ``50,000 states``. Empty if the search was complete.
     """
 
     first: Spec[Any]
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def sentences(self) -> list[str]:
-        """For each spec, a sentence on the counterexample that only this spec has."""
+        """For each spec, a sentence about the counterexample that only this spec has. Empty if there are none."""
         found = {parting.first.spec.name: parting for parting in self.partings if parting.first.about is not None}
         pairs = ((self.first, self.second), (self.second, self.first))
         return [self._sentence(one, other, found.get(one.name)) for one, other in pairs] if found else []
@@ -80,15 +80,17 @@ class Difference:
 
 
 def complaint(parting: Parting) -> str | None:
-    """Return the reason why the second behaviour violates the property of the first behaviour, or None if it does
-    not.
+    """Return why the second behaviour violates the property that the first behaviour is about.
+
+    Returns:
+        The reason, or None if the second behaviour does not violate the property.
     """
     about = parting.first.about
     return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
 
 
 def ending(parting: Parting) -> str:
-    """Return a sentence about how the second behaviour ends."""
+    """Return a sentence that says how the second behaviour ends."""
     name, about = visible(parting.second.spec.name), parting.first.about
     if parting.refused is not None:
         return f"{name} does not take {visible(repr(parting.refused))} here"

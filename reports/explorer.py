@@ -1,6 +1,6 @@
-"""A server of pages to explore a spec's state space, one step at a time.
+"""A web server for exploring the state space of a spec, one step at a time.
 
-A page's address contains the complete path: the number of the initial state and the number of each choice after it.
+The address of a page contains the complete path: the index of the initial state and the index of each choice after it.
 Therefore the server keeps no state, every page can be linked to, and the browser's back button undoes a step.
 
 The server is Python's `http.server`. It listens on the loopback interface only, answers only GET requests, and reads no
@@ -32,13 +32,13 @@ from leadline.reports.traces.story import story_of
 LOOPBACK = "127.0.0.1"
 
 Path = tuple[int, ...]
-"""The number of an initial state, followed by the index of each choice in `Spec.successors`."""
+"""The index of an initial state in `Spec.initials`, followed by the index of each choice in `Spec.successors`."""
 
 MOST_CONNECTIONS = 32
-"""The most connections that are answered at the same time. Further connections are closed."""
+"""The maximum number of connections that the server answers at the same time. It closes further connections."""
 
 PATIENCE_SECONDS = 10.0
-"""The time in seconds after which a silent connection is closed."""
+"""The time in seconds after which the server closes a connection that sends nothing."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -46,17 +46,17 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
-"""Headers of every response. They forbid browsers to guess content types, use frames, or load further resources."""
+"""The headers of every response. They stop browsers from guessing content types, using frames, or loading resources."""
 
 MOST_STEPS = 1_000
-"""The most states in a path. Longer paths are refused."""
+"""The maximum number of states in a path. Longer paths are refused."""
 
 MOST_DIGITS = 9
-"""The most digits in the number of a choice. Longer numbers are refused."""
+"""The maximum number of digits in an index. Longer indices are refused."""
 
 
 def path_of(trace: Trace[object]) -> Path:
-    """Return the path of a trace: the number of its initial state, followed by the number of each choice.
+    """Return the path that leads to the last state of a trace.
 
     Raises:
         TraceError: if the trace is too long, or if the spec does not allow the trace.
@@ -73,11 +73,15 @@ def path_of(trace: Trace[object]) -> Path:
 
 
 def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
-    """Return the trace of a path. The trace names the first property that its last state or step violates.
+    """Return the trace that follows a path, with the first property that its last state or step violates, if any.
+
+    Parameters:
+        spec: the spec.
+        path: the path. If it is empty, the trace is the first initial state.
 
     Raises:
         TraceError: if the path contains a choice that does not exist.
-        SpecError: if the code of the spec raised an error.
+        SpecError: if the code of the spec raises an error.
     """
     first, *rest = path or (0,)
     states, instances = [_chosen(spec.initials(), first)], []
@@ -105,9 +109,11 @@ def _complaint(spec: Spec[object], item: Property, states: Sequence[object]) -> 
 
 
 def verdicts(trace: Trace[object]) -> list[StateVerdict]:
-    """Return the verdict of each property on the last state or step of a trace."""
+    """Return the verdict of each property on the last state or step of a trace. Liveness properties have no verdict."""
     found = []
     for item in trace.spec.checks:
+        if item.kind.is_liveness:
+            continue  # no state violates it by itself
         complains = _complaint(trace.spec, item, trace.states) is not None
         if item.kind.is_witness:
             found.append(
@@ -125,10 +131,12 @@ def verdicts(trace: Trace[object]) -> list[StateVerdict]:
 
 
 def walk_page(spec: Spec[object], path: Path) -> str:
-    """Return the page of a path: the trace so far, the verdict of each property, and the enabled steps of each state.
+    """Return the HTML page for a path.
+
+    The page shows the trace so far, the verdict of each property, and the steps that are enabled in each state.
 
     Raises:
-        LeadlineError: if the path or the spec is invalid, see `trace_of`.
+        LeadlineError: if the path contains a choice that does not exist, or if the code of the spec raises an error.
     """
     path = path or (0,)
     trace = trace_of(spec, path)
@@ -149,7 +157,13 @@ def _address(path: Path) -> str:
 
 @attrs.frozen
 class Answer:
-    """A response of the server: the HTTP status, the content type and the content."""
+    """A response of the server.
+
+    Attributes:
+        status: the HTTP status.
+        kind: the content type.
+        content: the body of the response.
+    """
 
     status: HTTPStatus
     kind: str
@@ -161,7 +175,7 @@ def answer(spec: Spec[object], target: str) -> Answer:
 
     Parameters:
         spec: the spec that is explored.
-        target: the request's target: ``/?path=0,3`` for a page, ``/trace.itf.json?path=0,3`` for a trace file.
+        target: the target of the request: ``/?path=0,3`` for a page, ``/trace.itf.json?path=0,3`` for a trace file.
     """
     try:
         parts = urlsplit(target)
@@ -196,7 +210,7 @@ Request = socket.socket | tuple[bytes, socket.socket]
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that runs each connection in a thread and limits the number of connections."""
+    """A server that handles each connection in a thread, and limits the number of connections."""
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -216,12 +230,14 @@ class _Server(ThreadingHTTPServer):
 
 
 def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _: None) -> ThreadingHTTPServer:
-    """Create a server on the loopback interface to explore a spec's state space. Its method `serve_forever` runs it.
+    """Create a server for exploring the state space of a spec. Call its method `serve_forever` to run it.
+
+    The server listens on the loopback interface.
 
     Parameters:
         spec: the spec.
         port: the port to listen on, or 0 for any free port.
-        note: a function that is called with a message if a request fails unexpectedly.
+        note: a function that is called with an error message if a request fails unexpectedly.
 
     Raises:
         LeadlineError: if the server cannot listen on the port.

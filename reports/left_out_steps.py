@@ -1,9 +1,9 @@
-"""Leave steps out of a counterexample, and search what the other steps of the counterexample can still do.
+"""Leave a step out of a counterexample, to find out whether the other steps can still violate the property.
 
 The world of a counterexample is its spec with only the action instances that occur in it, in any order and number. If a
-step is left out of this world and the property holds there, the step may be the cause. It may also be that what the
-property is about does not happen any more: without writes, no write is lost. If the property has a premise, the premise
-must therefore still be true in some state. Otherwise, each field on which the violation depends must still change.
+step is left out of this world and the property then holds, the step may be the cause. But the property may also hold
+because it no longer applies: without writes, no write is lost. Therefore, if the property has a premise, the premise
+must still be true in some state. Otherwise, each field that the violation depends on must still change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leadline.checker.state import is_component, variables
 from leadline.checker.trace import Trace, complaint_at_end
 
 Path = tuple[str | int, ...]
-"""The location of a field in a state: names of attributes and indices of tuples."""
+"""The location of a field in a state, as a sequence of attribute names and tuple indices."""
 
 
 @attrs.frozen(eq=False)
@@ -35,21 +35,22 @@ class _Chosen(Action[object, ...]):
 
 
 def world_without(trace: Trace[object], left_out: ActionInstance[object], item: Property) -> Spec[object] | None:
-    """Return the world of a counterexample without one of its action instances.
+    """Return the world of a counterexample, without one of its action instances.
 
-    Its properties are the violated property and, unless that has a premise, a witness for each field that must change.
+    The world has the violated property and, unless the property has a premise, a witness for each field that must
+    change.
 
     Parameters:
         trace: the counterexample.
-        left_out: the action instance.
+        left_out: the action instance to leave out.
         item: the property that the counterexample violates.
 
     Returns:
-        The spec, or None if no step remains.
+        The spec of this world, or None if no action instance remains.
     """
     kept = set(trace.instances) - {left_out}
     actions = tuple(
-        _Chosen(action.name, action.function, action.domains, action.sentence, chosen)
+        _Chosen(action.name, action.function, action.domains, action.sentence, chosen=chosen)
         for action in trace.spec.actions
         if (chosen := frozenset(instance.values for instance in kept if instance.action is action))
     )
@@ -60,17 +61,17 @@ def world_without(trace: Trace[object], left_out: ActionInstance[object], item: 
 
 
 def _changes(path: Path, trace: Trace[object]) -> Property:
-    """Return a witness for states in which a field has another value than in every initial state."""
+    """Return a witness that is shown when a field has a value that it has in no initial state."""
     first = {_at(state, path) for state in trace.spec.initials()}
     name = ".".join(map(str, path))
     return Property(f"{name} changes", Kind.WITNESS, f"{name} changes", lambda state: _at(state, path) not in first, "")
 
 
 def _decisive(trace: Trace[object], item: Property) -> list[Path]:
-    """Return the changed fields on which a violation depends.
+    """Return the changed fields that a violation depends on.
 
-    The violation depends on a field if it disappears when the field gets its value in the initial state. If there is no
-    such field, as when two fields both suffice, the violation is taken to depend on all changed fields.
+    A violation depends on a field if it disappears when the field is reset to its initial value. If there is no such
+    field, for example because either of two fields suffices, all changed fields are returned.
     """
     last, initials = trace.states[-1], trace.spec.initials()
     changed = [path for path in _paths(trace.states[0]) if all(_at(each, path) != _at(last, path) for each in initials)]
@@ -78,7 +79,7 @@ def _decisive(trace: Trace[object], item: Property) -> list[Path]:
 
 
 def _is_violated_with(trace: Trace[object], item: Property, path: Path) -> bool:
-    """Return whether the end of a trace violates a property if a field keeps its value in the initial state."""
+    """Return whether the end of a trace still violates a property if a field is reset to its initial value."""
     value = _at(trace.states[0], path)
     try:
         states = [_replaced(state, path, value) for state in trace.states[-2:]]
@@ -88,10 +89,10 @@ def _is_violated_with(trace: Trace[object], item: Property, path: Path) -> bool:
 
 
 def _paths(value: object, is_split: bool = False) -> Iterator[Path]:
-    """Yield the paths of the fields of a state. Attrs values and components are split.
+    """Yield the path of each field of a state. Attrs objects and components are divided into their fields.
 
     Parameters:
-        value: the state, or a part of it.
+        value: the state, or a part of the state.
         is_split: whether the part is a component.
     """
     if attrs.has(type(value)):
@@ -110,7 +111,7 @@ _ABSENT = object()
 
 
 def _at(value: Any, path: Path) -> object:
-    """Return the value of a field, or `_ABSENT` if a part of the state has a different structure there."""
+    """Return the value of a field, or `_ABSENT` if the state has no such field."""
     for key in path:
         try:
             value = getattr(value, key) if isinstance(key, str) else value[key]
@@ -120,7 +121,7 @@ def _at(value: Any, path: Path) -> object:
 
 
 def _replaced(value: Any, path: Path, new: object) -> object:
-    """Return a state in which a field has another value."""
+    """Return a copy of a state in which one field has a new value."""
     if not path:
         return new
     key, rest = path[0], path[1:]

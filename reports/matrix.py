@@ -1,8 +1,8 @@
-"""The verdict matrix: a table of the verdicts of searches, by spec, property and configuration.
+"""Search the specs of a verdict matrix, which is a table of verdicts by spec, property and configuration.
 
 A matrix of Kafka's releases can also show the archive of known bugs. The bounds of the matrix are small, and some bugs
 need larger bounds. Therefore each bug that can occur in a configuration is searched for with the bounds from the
-archive. The bug is shown in the cell of the property that it violates.
+archive. The matrix shows the bug in the cell of the property that the bug violates.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from leadline.reports.loading import load_spec
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
 STATES = "distinct states"
-"""The only column of a matrix without properties."""
+"""The name of the only column of a matrix that checks no properties."""
 
 Values = dict[str, int | bool | str]
 
 
 @attrs.frozen(kw_only=True)
 class Configuration:
-    """A configuration in which the specs are searched.
+    """A configuration in which the specs of a matrix are searched.
 
     Attributes:
         name: the name of the configuration.
         bounds: the bounds that differ from the bounds of the matrix.
         note: a note about the configuration.
-        by_design: the properties that the configuration does not promise. A violation of such a property is not a bug.
+        by_design: the names of the properties that the configuration does not promise. Violating them is not a bug.
     """
 
     name: str
@@ -53,18 +53,18 @@ class Configuration:
 
 @attrs.frozen(kw_only=True)
 class Matrix:
-    """The searches of a matrix.
+    """The description of a matrix: the searches to run, and how to show their results.
 
     Attributes:
         specs: the names of the specs.
-        bounds: the bounds of all searches, unless a configuration changes them.
+        bounds: the bounds of all searches, which configurations can change.
         configurations: the configurations in which each spec is searched.
-        properties: the names of the properties, or None for all properties of each spec. If the list is empty,
-            states are only counted.
-        labels: what a violation of each property means, by the name of the property.
+        properties: the names of the properties, or None for all properties of each spec. If the list is empty, the
+            searches only count states.
+        labels: texts that say what a violation of a property means, by the name of the property.
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
-        known_bugs: true if cells also show the known bugs that can occur in the configuration.
+        known_bugs: true if the cells also show the known bugs that can occur in the configuration.
     """
 
     specs: list[str]
@@ -83,11 +83,11 @@ class Matrix:
 
     @property
     def by_spec(self) -> bool:
-        """True if tables have a row for each spec, because there are more specs than properties."""
+        """True if the tables have a row for each spec, because there are more specs than properties."""
         return self.properties is not None and len(self.specs) > len(self.properties)
 
     def label(self, name: str) -> str:
-        """Return the meaning of a violation of a property, or the name of the property if no meaning is given."""
+        """Return what a violation of a property means, or the name of the property if `labels` does not say it."""
         return self.labels.get(name, name)
 
     def bounds_of(self, configuration: Configuration) -> Values:
@@ -95,16 +95,20 @@ class Matrix:
         return self.bounds | configuration.bounds
 
     def by_configuration(self, columns: Sequence[Column]) -> list[tuple[Configuration, list[Column]]]:
-        """Return each configuration that was searched, with its results."""
+        """Return each configuration for which there are results, with these results."""
         found = [(each, [column for column in columns if column.configuration is each]) for each in self.configurations]
         return [(each, own) for each, own in found if own]
 
     def is_complete(self, own: Sequence[Column]) -> bool:
-        """Return whether all specs were searched in a configuration and no search was interrupted."""
+        """Return whether all searches of a configuration were run and none was interrupted.
+
+        Parameters:
+            own: the results for the configuration.
+        """
         return len(own) == len(self.specs) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
-        """Return the searches as pairs of a configuration and a spec, after validating all of them.
+        """Validate all searches, and return them as pairs of a configuration and a spec.
 
         Raises:
             LeadlineError: if a spec or property does not exist, if a bound is invalid, or if the specs have different
@@ -129,7 +133,11 @@ class Matrix:
         return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
-        """Run the searches, and yield each result when it is available. Stop after an interrupted search."""
+        """Run the searches, and yield the result of each. Stop after a search that was interrupted.
+
+        Parameters:
+            progress: a function that is called regularly with the counts of the current search.
+        """
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         archive = read_archive() if self.known_bugs else Archive(bugs=[])
@@ -154,22 +162,22 @@ class Matrix:
                 return
 
     def _of_bug(self, bug: Bug, spec: Spec[object]) -> Spec[object]:
-        """Return the search for a bug in a release, with the properties of the matrix."""
+        """Return a spec with the bounds that a bug needs and the properties of the matrix."""
         own: Spec[object] = load_spec(spec.name).with_bounds(bug.bounds)
         return own.with_properties([item.name for item in spec.checks])
 
 
 @attrs.frozen
 class MatrixCell:
-    """The verdict on one property, and a number.
+    """A cell of a matrix: the verdict on a property, with a number.
 
     Attributes:
         verdict: the verdict.
-        text: the verdict in words with a number: of distinct states if the property holds, of the states in a shortest
-            trace if it is violated, of the depth reached if the search is incomplete.
+        text: the verdict in words, with a number. The number is the count of distinct states if the property holds, the
+            length of a shortest trace if it is violated, and the depth reached if the search is incomplete.
         by_design: true if the property is violated but the configuration does not promise it.
-        trace: the trace of the search, or None if the search has no trace for the property.
-        bugs: the tickets of the known bugs that violate the property, each with a trace.
+        trace: the trace that the search found for the property, or None if it found none.
+        bugs: the known bugs that violate the property, as pairs of a ticket and a trace.
     """
 
     verdict: Verdict
@@ -180,7 +188,13 @@ class MatrixCell:
 
     @classmethod
     def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
-        """Return the cell for a property, given the result of a search in a configuration."""
+        """Return the cell for a property.
+
+        Parameters:
+            item: the result for the property.
+            result: the result of the search.
+            configuration: the configuration that was searched.
+        """
         verdict, statistics = item.verdict, result.statistics
         trace = item.traces[0] if item.traces else None
         length = len(trace) if trace is not None else 0
@@ -196,14 +210,14 @@ class MatrixCell:
         return cls(verdict, f"{verdict.value} ({number})", trace=trace)
 
     def with_bug(self, bug: Bug, item: PropertyResult) -> MatrixCell:
-        """Return the cell with a known bug added, if the search for the bug violates the property of the cell.
+        """Return the cell, with a known bug added if the bug violates the property of the cell.
 
         Parameters:
             bug: the bug.
             item: the result for the property in the search for the bug.
 
         Raises:
-            LeadlineError: if the bug does not violate the property that the archive of bugs gives for it.
+            LeadlineError: if the archive says that the bug violates the property, but the search finds no violation.
         """
         if item.verdict is not Verdict.VIOLATED or not item.traces:
             if item.property.name == bug.property:
@@ -217,13 +231,16 @@ class MatrixCell:
 
     @property
     def words(self) -> str:
-        """The text of the cell, with the tickets of the bugs that violate the property."""
+        """The text of the cell, followed by the tickets of the known bugs that violate the property."""
         return self.text + "".join(f", {ticket} ({len(trace)})" for ticket, trace in self.bugs)
 
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:
-        """Return a cell with the number of states. If rules are changed, add the ratio to the number without the
-        changes.
+        """Return a cell with the number of distinct states, and its ratio to the number in another search.
+
+        Parameters:
+            result: the result of the search.
+            base: the result of searching the spec without changed rules. If it is `result`, no ratio is shown.
         """
         distinct = result.statistics.distinct
         if not result.exhausted:
@@ -240,12 +257,12 @@ class MatrixCell:
 
 @attrs.frozen
 class Column:
-    """The result of a search of one spec in one configuration.
+    """The result of searching one spec in one configuration.
 
     Attributes:
         configuration: the configuration.
         spec: the name of the spec.
-        cells: a cell for each property, by its name.
+        cells: the cells, by the names of their properties.
         result: the result of the search.
         bugs: the bugs of the archive that affect the release.
     """
@@ -258,7 +275,7 @@ class Column:
 
     @property
     def short(self) -> str:
-        """The spec's name without its family, such as ``3.7`` for ``kafka/3.7``."""
+        """The name of the spec without its family, such as ``3.7`` for ``kafka/3.7``."""
         return self.spec.partition("/")[2]
 
     @property
@@ -268,7 +285,7 @@ class Column:
 
     @property
     def not_shown(self) -> list[str]:
-        """The tickets of the bugs that affect the release but are not named in any cell."""
+        """The tickets of the bugs that affect the release but are not shown in any cell."""
         shown = {ticket for cell in self.cells.values() for ticket, _ in cell.bugs}
         return [bug.ticket for bug in self.bugs if bug.ticket not in shown]
 
@@ -280,7 +297,7 @@ class Tables:
     Attributes:
         matrix: the matrix.
         columns: the results of the searches that were run, in order.
-        command: the command that makes the tables again.
+        command: the command that generates the tables again.
     """
 
     matrix: Matrix
@@ -293,7 +310,7 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
 
     Parameters:
         matrix: the matrix that was searched.
-        own: the results in this configuration, in the order of the specs.
+        own: the results for one configuration, in the order of the specs.
     """
     if matrix.only_counts:
         sizes = [column.result.statistics.distinct for column in own]
@@ -321,7 +338,7 @@ def _tickets(own: Sequence[Column]) -> list[str]:
 
 
 def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:
-    """Return the chosen names as text. Consecutive names form a range, as in ``0.10.2 to 2.1, 2.8``."""
+    """Return the chosen names as text, with consecutive names joined to ranges, such as ``0.10.2 to 2.1, 2.8``."""
     runs: list[list[str]] = []
     for name, is_chosen, before in zip(names, chosen, [False, *chosen], strict=False):
         if is_chosen:
@@ -335,10 +352,10 @@ def read_matrix(path: Path) -> Matrix:
     """Read a matrix from a TOML file.
 
     Parameters:
-        path: a file with ``specs``, ``[[configurations]]``, and optionally ``bounds``, ``properties``, ``max_states``.
+        path: the file. Its keys are the attributes of `Matrix`.
 
     Raises:
-        LeadlineError: the file cannot be read or is invalid.
+        LeadlineError: if the file cannot be read or is invalid.
     """
     try:
         content = tomllib.loads(file_text(path))

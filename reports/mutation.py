@@ -1,6 +1,6 @@
-"""The report on a spec's mutants, which are copies of the spec with one mistake each.
+"""Report on the mutants of a spec, which are copies of the spec with one mistake each.
 
-A property that a mutant violates kills the mutant. A mutant that violates no property survives.
+If a mutant violates a property, the property kills the mutant. A mutant that violates no property survives.
 """
 
 from __future__ import annotations
@@ -37,31 +37,35 @@ FATES = {
     Fate.SURVIVED: "survived",
     Fate.INCOMPLETE: "incomplete",
 }
-"""The fates of mutants, in the order in which they are shown: those that need attention come last."""
+"""The name of each fate of a mutant, in the order of the report. Mutants that need attention come last."""
 
 EXPLAINED = "explained"
-"""The fate shown for a survivor that has an explanation."""
+"""The name that the report shows for the fate of a survivor that has an explanation."""
 
 INTERRUPTED = "interrupted"
-"""The reason given for an incomplete report after Ctrl-C."""
+"""The reason why a report is incomplete after the user pressed Ctrl-C."""
 
 CATALOGUED = ("rule", "mistake")
-"""The kinds of mutants whose effect is known. If one of them changes nothing, that has to be explained too."""
+"""The kinds of mutants whose effect is known. If such a mutant changes nothing, the user must explain this too."""
 
 
 def is_open(outcome: Outcome) -> bool:
-    """Return whether a mutant still needs an explanation, for example because it survived."""
+    """Return whether a mutant needs an explanation, for example because it survived."""
     if outcome.fate is Fate.EQUIVALENT:
         return outcome.kind in CATALOGUED
     return outcome.fate in (Fate.SURVIVED, Fate.INCOMPLETE)
 
 
 STAYS = "This property is kept"
-"""The first words of the docstring paragraph that says why a property is kept even if no mutant needs it."""
+"""The first words of the paragraph in the docstring of a property that says why the suite keeps the property."""
 
 
 def why_it_stays(checked: Property) -> str:
-    """Return the reason, given in a property's docstring, why the property is kept although no mutant needs it."""
+    """Return the paragraph in the docstring of a property that says why the suite keeps the property.
+
+    Returns:
+        The paragraph, or an empty string if the docstring has no such paragraph.
+    """
     paragraphs = (inspect.getdoc(checked.function) or "").split("\n\n")
     return next((" ".join(each.split()) for each in paragraphs if each.startswith(STAYS)), "")
 
@@ -85,11 +89,13 @@ class _Table:
 
 
 def read_explained(path: Path) -> dict[str, str]:
-    """Read a TOML file that explains surviving mutants, in ``[[explained]]`` tables with the keys ``mutant`` and
-    ``why``.
+    """Read a TOML file with explanations of why mutants survive.
+
+    Parameters:
+        path: a file with ``[[explained]]`` tables, which have the keys ``mutant`` and ``why``.
 
     Returns:
-        The reasons, by the names of the mutants.
+        The explanations, by the names of the mutants.
 
     Raises:
         LeadlineError: if the file cannot be read or is invalid.
@@ -111,11 +117,11 @@ def read_explained(path: Path) -> dict[str, str]:
 
 @attrs.frozen
 class Sample:
-    """A random sample of mutants.
+    """The random choice of a sample of mutants.
 
     Attributes:
-        of: the number of mutants from which the sample was chosen.
-        seed: the seed; the same seed chooses the same mutants.
+        of: the number of mutants that the sample was chosen from.
+        seed: the seed of the random choice. The same seed chooses the same mutants.
     """
 
     of: int
@@ -123,12 +129,12 @@ class Sample:
 
 
 def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
-    """Choose mutants at random, and keep their order.
+    """Choose a random sample of mutants, and return it in the original order.
 
     Parameters:
         mutants: the mutants to choose from.
         count: the number of mutants to choose, or None for all.
-        seed: the seed; the same seed chooses the same mutants.
+        seed: the seed of the random choice. The same seed chooses the same mutants.
     """
     if count is None or count >= len(mutants):
         return mutants
@@ -137,14 +143,14 @@ def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
 
 @attrs.frozen
 class Killer:
-    """The mutants that one property kills.
+    """A property, and the mutants that it kills.
 
     Attributes:
         name: the name of the property.
-        kills: the mutants that violate the property, each with the number of states in a shortest counterexample.
-        alone: the mutants that only this property kills, counting only complete searches. None if the searches ended at
-            the first violation.
-        may_be_alone: true if the search of some mutant ended at a limit and had found only violations of this property.
+        kills: the number of states in a shortest counterexample, by the name of the mutant.
+        alone: the names of the mutants that only this property kills and that were searched completely. None if the
+            searches ended at the first violation.
+        may_be_alone: true if the search of a mutant found only violations of this property before it reached a limit.
     """
 
     name: str
@@ -154,27 +160,27 @@ class Killer:
 
     @property
     def shortest(self) -> int | None:
-        """The number of states of the shortest counterexample to the property, or None if it kills no mutant."""
+        """The number of states in the shortest counterexample to the property, or None if it has no counterexample."""
         return min((states for states in self.kills.values() if states), default=None)
 
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """The results of searching a spec's mutants.
+    """The report on the mutants of a spec.
 
     Attributes:
-        spec: the spec's name.
+        spec: the name of the spec.
         way: the settings with which the mutants are searched.
-        originals: the results of the original spec, one for each set of bounds that mutants use.
-        mutations: the mutations to search, in this order.
-        outcomes: the outcomes of the mutants that were searched, by name.
-        refused: the functions that could not be mutated, each with the reason why.
-        explained: the given reasons why mutants survive, by the name of the mutant.
-        stays: for each property that is not a witness, the reason why it is kept even if no mutant needs it. The reason
-            is empty if the docstring of the property does not give one.
-        stopped: why some mutants were not searched. Empty if all mutants were searched.
-        origin: the version, date and command that made the report.
-        sample: the random choice of mutations, or None if all mutations were chosen.
+        originals: the results of searching the original spec, one for each set of bounds that mutants use.
+        mutations: the mutations whose mutants are searched, in this order.
+        outcomes: the outcomes of the searched mutants, by the name of the mutant.
+        refused: the functions that could not be mutated, as pairs of a name and a reason.
+        explained: the explanations of why mutants survive, by the name of the mutant.
+        stays: for each property that is not a witness, the reason why the suite keeps it even if no mutant needs it.
+            Empty if the docstring of the property gives no reason.
+        stopped: the reason why some mutants were not searched. Empty if all mutants were searched.
+        origin: the version, date and command that produced the report.
+        sample: the random choice of the mutations, or None if all mutations were chosen.
     """
 
     spec: str
@@ -191,40 +197,38 @@ class Report:
 
     @property
     def extent(self) -> str:
-        """The number of mutants as text. For a sample, the text also gives the number of mutants from which it was
-        chosen.
-        """
+        """The number of mutants, as text. If they are a sample, the text also names the total number and the seed."""
         if self.sample is None:
             return counted(len(self.mutations), "mutant")
         return f"{len(self.mutations):,} of {counted(self.sample.of, 'mutant')}, seed {self.sample.seed}"
 
     @property
     def shown(self) -> list[Outcome]:
-        """The outcomes in the order in which they are shown."""
+        """The outcomes in the order in which the report shows them."""
         order = list(FATES)
         known = [self.outcomes[each.name] for each in self.mutations if each.name in self.outcomes]
         return sorted(known, key=lambda outcome: order.index(outcome.fate))
 
     @property
     def fates(self) -> str:
-        """The number of mutants with each outcome, in words. Explained survivors are counted separately."""
+        """The number of mutants with each fate, as text. Explained survivors are counted separately."""
         texts = Counter(EXPLAINED if self.is_explained(each) else FATES[each.fate] for each in self.outcomes.values())
         order = [*FATES.values(), EXPLAINED]
         return ", ".join(f"{texts[text]:,} {text}" for text in order if text in texts)
 
     @property
     def counts(self) -> str:
-        """The number of mutants that were searched, as text: the total, and the number with each outcome."""
+        """The number of searched mutants, as text: the total, and the number with each fate."""
         return f"{counted(len(self.outcomes), 'mutant')}: {self.fates}" if self.outcomes else "no mutant was searched"
 
     @property
     def unexplained(self) -> list[Outcome]:
-        """The mutants without an explanation that survive or have no verdict."""
+        """The outcomes of the mutants that need an explanation and have none."""
         return [each for each in self.shown if is_open(each) and not self.is_explained(each)]
 
     @property
     def advice(self) -> Iterator[str]:
-        """Sentences that advise the user about mutants that are not explained."""
+        """Sentences that say what the user can do about unexplained mutants."""
         incomplete = sum(each.fate is Fate.INCOMPLETE for each in self.unexplained)
         survivors = len(self.unexplained) - incomplete
         if incomplete:
@@ -239,15 +243,16 @@ class Report:
             )
 
     def is_explained(self, outcome: Outcome) -> bool:
-        """Return whether a survivor is explained. A mutant of a kind in `CATALOGUED` must also have been searched
-        completely.
+        """Return whether a mutant needs an explanation and has one.
+
+        For a mutant of a kind in `CATALOGUED`, the explanation counts only if the search was complete.
         """
         is_unknown = outcome.fate is Fate.INCOMPLETE and outcome.kind in CATALOGUED
         return is_open(outcome) and outcome.name in self.explained and not is_unknown
 
     @property
     def outdated(self) -> list[str]:
-        """Sentences about mutants that are killed although the user explained why they survive."""
+        """Sentences about explanations that are outdated, because the mutant is now killed."""
         return [
             f"explained as a survivor, but killed: {name}"
             for name in self.explained
@@ -256,7 +261,7 @@ class Report:
 
     @property
     def killers(self) -> list[Killer]:
-        """For each property, the mutants that it kills. The properties are in the order of the spec."""
+        """Each property, with the mutants that it kills, in the order of the spec."""
         return [self._killer(name) for name in dict.fromkeys(it for each in self.originals for it in each.properties)]
 
     def _killer(self, name: str) -> Killer:
@@ -269,9 +274,7 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The properties that are never the only property to kill a mutant, excluding witnesses. Empty if this is
-        unknown.
-        """
+        """The names of the properties that kill no mutant alone, without witnesses. Empty if this is not known."""
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]
@@ -286,8 +289,10 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 if a survivor is unexplained or an explained mutant is killed, 3 if incomplete, and
-        otherwise 0.
+        """The exit code.
+
+        It is 1 if a survivor is unexplained or an explanation is outdated. Otherwise, it is 3 if the report is
+        incomplete, and 0 if it is complete.
         """
         fates = {each.fate for each in self.unexplained}
         if fates - {Fate.INCOMPLETE} or self.outdated:
@@ -296,9 +301,7 @@ class Report:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Sentences about properties that are never needed to kill a mutant, and about properties whose premise is
-        never true.
-        """
+        """Sentences about properties that the original spec violates, and properties whose premise is never true."""
         for each in self.originals:
             if each.left_out:
                 where = f" with {each.changes}" if each.changes else ""
@@ -313,8 +316,8 @@ class Reports:
 
     Attributes:
         every: the reports, one for each spec that was searched.
-        of_several: whether several specs were requested. If so, the JSON object contains all reports under ``reports``
-            and the exit code of the run. Otherwise, the JSON object is that of the single report.
+        of_several: true if the user requested several specs. The JSON object then contains the exit code of the run and
+            all reports under ``reports``. Otherwise, it is the object of the only report.
     """
 
     every: tuple[Report, ...]
@@ -322,11 +325,10 @@ class Reports:
 
 
 def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
-    """Yield sentences about properties that are never the only property to kill a mutant, with the reasons to keep
-    them.
+    """Yield sentences about properties that kill no mutant alone, with the reasons why the suite keeps them.
 
     Parameters:
-        reports: all reports of a run. If any of them was stopped early, no sentences are yielded.
+        reports: all reports of a run. If any of them was stopped early, there are no sentences.
     """
     if any(report.stopped for report in reports):
         return
@@ -341,15 +343,18 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """Return the changed line or the changed bounds of a mutant. Empty if the mutant changes neither."""
+    """Return a text with the changed line or the changed bounds of a mutant. Empty if the mutant changes neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
 
 
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
-    """Return the properties that kill a mutant, with the lengths of their counterexamples, or the reason why it
-    survives.
+    """Return a text that says which properties kill a mutant, or why it survives.
+
+    Parameters:
+        outcome: the outcome of the mutant.
+        explained: the explanations of why mutants survive, by the name of the mutant.
     """
     parts = [
         f"{name} ({counted(states, 'state')})" if states else f"{name} (never shown)"
@@ -414,7 +419,12 @@ def reports_object(reports: Reports) -> dict[str, object]:
 
 
 def _difference(name: str, value: object) -> str:
-    """Return the message for a saved report that cannot be resumed because a setting has changed."""
+    """Return the reason why a saved report cannot be resumed.
+
+    Parameters:
+        name: the key that differs from the current run.
+        value: its value in the saved report.
+    """
     match name:
         case "code":
             return "the code has changed since it was written"
@@ -426,17 +436,17 @@ def _difference(name: str, value: object) -> str:
 
 
 def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
-    """Read the outcomes of an earlier run that still apply.
+    """Read the outcomes in the saved report of an earlier run, so that the run can be resumed.
 
     Parameters:
-        path: a file with a JSON object of `reports_object`.
-        spec: the name of the spec that is searched now.
+        path: a file with a JSON object that `reports_object` returned.
+        spec: the name of the spec in the current run.
         way: the settings of the current run.
-        code: the digest of the spec's current code.
+        code: the digest of the current code of the spec.
 
     Returns:
-        The outcomes by the names of the mutants, excluding incomplete outcomes. Empty if the file has reports on
-        several specs and none of them is this spec.
+        The complete outcomes, by the names of the mutants. Empty if the file contains reports on several specs, but
+        none on this spec.
 
     Raises:
         LeadlineError: if the file cannot be read, or if its spec, code or settings differ from those of this run.

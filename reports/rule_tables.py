@@ -53,7 +53,7 @@ class RuleTable:
 
     @property
     def later_values(self) -> dict[str, list[str]]:
-        """The values that later rule sets have and the spec has not, by rule. Rules of known bugs come first."""
+        """The values in later rule sets that differ from the spec, by rule. Rules of known bugs come first."""
         changed = {}
         for rule, own in self.values.items():
             values = dict.fromkeys(each.values[rule] for each in self.later)

@@ -1,4 +1,4 @@
-"""Suites, which are TOML files with checks and their expected results."""
+"""Read and run suites, which are TOML files with checks and their expected results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from leadline.reports.shares import share_of
 SHIPPED = Path(__file__).resolve().with_name("suite.toml")
 
 _HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")
-"""Matches the line with which a check begins."""
+"""A regular expression that matches the first line of a check."""
 
 Expected = Literal["holds", "violated", "incomplete"]
 Engine = Literal["explore", "fuzz"]
@@ -48,14 +48,15 @@ class Check:
     """An entry of a suite: a search and its expected result.
 
     Attributes:
-        spec: a catalog name, or a file's path relative to the suite's folder, with ``:name``.
-        expect: the expected verdict; ``incomplete`` means that no violation is found within the limits.
-        violates: the property that is expected to be violated. Required if, and only if, a violation is expected.
-        name: the name of the check. By default, the spec's name.
-        bounds: the bounds that differ from the spec's defaults.
-        engine: ``explore`` or ``fuzz``.
-        properties: the properties that are checked. By default ``violates``, or all if no violation is expected.
-        trace_length: the expected number of states of the counterexample, or None for any number.
+        spec: the name of a spec in the catalog, or ``file.py:name`` with a path relative to the folder of the suite.
+        expect: the expected verdict. It is ``incomplete`` if the search should find no violation within its limits.
+        violates: the name of the property that should be violated. It must be given if, and only if, ``expect`` is
+            ``violated``.
+        name: the name of the check. By default, the name of the spec.
+        bounds: the bounds that differ from the defaults of the spec.
+        engine: ``explore`` to search all states, or ``fuzz`` to search at random.
+        properties: the names of the properties to check. By default, only ``violates`` if it is given, otherwise all.
+        trace_length: the expected number of states in the counterexample, or None for any number.
         distinct_states: the expected number of distinct states, or None for any number. Only for ``explore``.
         depth: the maximum number of states in a behaviour. Only for ``explore``.
         max_states: the number of distinct states after which the search stops. Only for ``explore``.
@@ -64,9 +65,9 @@ class Check:
         steps: the maximum number of steps in a behaviour. Only for ``fuzz``.
         seed: the seed of the random choices. Only for ``fuzz``.
         verify: the share of learned results to compare with real calls, as a percentage such as ``5%``.
-        covers: the coverage that the run must also reach, given as names. A named action must be enabled in some state,
-            a named witness must be shown, and the premise of a named property must be true in some state. If true, all
-            names are required.
+        covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
+            action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
+            some state.
         marks: the names of the pytest markers of the check, see `leadline.reports.pytest_plugin`.
         note: a text about the check, for the page that `leadline answers` writes.
     """
@@ -97,13 +98,13 @@ _DEFAULTS = Check(spec="", expect="holds")
 
 @attrs.frozen
 class PreparedCheck:
-    """A check whose spec, bounds and properties are known to exist.
+    """A check whose spec has been loaded and whose bounds and properties are valid.
 
     Attributes:
         check: the check.
-        spec: the spec, with the check's bounds and properties.
-        file: the suite's file, or None if the check is not from a file.
-        line: the line of the file at which the check begins.
+        spec: the spec, with the bounds and properties of the check.
+        file: the file of the suite, or None if the check is not from a file.
+        line: the number of the line at which the check begins in the file.
     """
 
     check: Check
@@ -113,17 +114,17 @@ class PreparedCheck:
 
     @property
     def title(self) -> str:
-        """The name of the check, or the name of its spec if the check has no name, in `visible` characters."""
+        """The name of the check, or of its spec if the check has no name. Invisible characters are replaced."""
         return visible(self.check.name or self.spec.name)
 
     @property
     def is_python_file(self) -> bool:
-        """True if the spec of the check is defined in a Python file and not in the catalog."""
+        """True if the spec of the check is in a Python file, and not in the catalog."""
         return ".py" in self.check.spec
 
     @property
     def spec_name(self) -> str:
-        """The spec's name on the command line, relative to the working directory."""
+        """The name of the spec on the command line. A path is relative to the working directory."""
         if self.is_python_file and self.file is not None:
             return os.path.relpath(self.file.parent / self.check.spec)
         return self.check.spec
@@ -154,12 +155,12 @@ class PreparedCheck:
 
         Parameters:
             progress: a function that is called regularly with the counts so far.
-            coverage: true to measure the coverage, see `Statistics.covered`.
-            verify: the fraction of learned results to verify (see `CompiledSettings`), or None for the setting of the
-                check.
+            coverage: true to measure coverage, see `Statistics.covered`.
+            verify: the fraction of learned results to compare with real calls, or None for the fraction that the check
+                requests.
 
         Raises:
-            LeadlineError: if the code of the spec raised an error. The message names the check.
+            LeadlineError: if the code of the spec raises an error. The message names the check.
         """
         try:
             if verify is None and self.check.verify is not None:
@@ -181,12 +182,12 @@ class PreparedCheck:
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """A check of a suite, together with its result.
+    """The outcome of a check in a suite.
 
     Attributes:
         prepared: the check.
-        result: the result.
-        diagnosis: the diagnosis of the first unexpected violation, or None if there is none or it was not diagnosed.
+        result: the result of the check.
+        diagnosis: the diagnosis of the first violation, or None if no diagnosis was made.
     """
 
     prepared: PreparedCheck
@@ -194,10 +195,10 @@ class Outcome:
     diagnosis: Diagnosis | None = None
 
     def diagnosed(self, seconds: float | None = None, progress: Progress | None = None) -> Outcome:
-        """Return the outcome with a diagnosis, if the result is an unexpected violation.
+        """Diagnose the violation if it is unexpected, and return the outcome with the diagnosis.
 
         Parameters:
-            seconds: the time limit in seconds, or None for the default of the spec. 0 for no diagnosis.
+            seconds: the time limit of the diagnosis in seconds. None for the default of the spec, 0 for no diagnosis.
             progress: a function that is called regularly with the counts of the current search.
         """
         limit = default_seconds(self.result.spec) if seconds is None else seconds
@@ -207,23 +208,23 @@ class Outcome:
 
     @property
     def causes(self) -> Sequence[str]:
-        """The diagnosis in sentences. Empty if there is none."""
+        """The sentences of the diagnosis. Empty if there is no diagnosis."""
         return lines(self.diagnosis) if self.diagnosis is not None else ()
 
     @property
     def failure(self) -> str:
-        """Why the result is not as expected, in words. Empty if the result is as expected."""
+        """A text that says why the result is not as expected. Empty if the result is as expected."""
         missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
 
     @property
     def reported_gaps(self) -> list[str]:
-        """The actions and properties that `failure` names as not covered."""
+        """The names of the actions and properties that `failure` reports as not covered."""
         return [] if self._unexpected else list(self.uncovered)
 
     @property
     def _unexpected(self) -> str:
-        """Why the result is not as expected, disregarding coverage. Empty if the result is as expected."""
+        """A text that says why the result, without its coverage, is not as expected. Empty if it is as expected."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -248,7 +249,7 @@ class Outcome:
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """Descriptions of the missing coverage, by the name of the action or property that is not covered."""
+        """A text about each required action or property that is not covered, by its name."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
@@ -267,14 +268,14 @@ class Outcome:
 
     @property
     def saying_nothing(self) -> list[str]:
-        """The properties that hold only because their premise is never true, except those that `failure` names."""
+        """The names of the properties that hold only because their premise is never true. Omits those in `failure`."""
         named = [] if self._unexpected else self._expected_to_cover
         names = [item.property.name for item in self.result.properties if item.says_nothing]
         return [name for name in names if name not in named]
 
     @property
     def verdicts_as_expected(self) -> bool:
-        """True if all verdicts are as expected. The check may still fail because of its counts or an interrupt."""
+        """True if all verdicts are as expected. The check can still fail, for example because a count differs."""
         violates = self.prepared.check.violates
         if self.result.verdict.value != self.prepared.check.expect:
             return False
@@ -282,11 +283,10 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 0 if the result is as expected, 3 if the run ended before the expected verdict, and otherwise
-        1.
+        """The exit code of the check.
 
-        If the verdict is as expected, a wrong count or missing coverage is a failure, even if the run is expected to be
-        incomplete.
+        It is 0 if the result is as expected, and 3 if the run was interrupted or ended before it reached a verdict.
+        Otherwise it is 1. It is also 1 if an incomplete run is expected, but a count differs or coverage is missing.
         """
         if not self.failure:
             return AS_EXPECTED
@@ -299,9 +299,9 @@ class SuiteRun:
     """A run of a suite.
 
     Attributes:
-        name: the name of the suite's file.
+        name: the name of the suite file.
         checks: the checks of the suite.
-        outcomes: the checks that were run, with their results.
+        outcomes: the outcomes of the checks that were run.
     """
 
     name: str
@@ -323,7 +323,7 @@ class SuiteRun:
 
 
 def find_suite(folder: Path) -> Path | None:
-    """Return the path of the suite in a folder, or None if there is no suite.
+    """Return the path of the suite in a folder, or None if the folder contains no suite.
 
     A suite is in ``leadline.toml``, or in ``pyproject.toml`` if that file has a table ``[tool.leadline]``.
     """
@@ -336,7 +336,7 @@ def find_suite(folder: Path) -> Path | None:
 
 
 def _tool_table(content: dict[str, object]) -> object:
-    """Return the table [tool.leadline] of a pyproject.toml, or None if there is no such table."""
+    """Return the table ``[tool.leadline]`` of a ``pyproject.toml``, or None if there is no such table."""
     tool = content.get("tool")
     return tool.get("leadline") if isinstance(tool, dict) else None
 
@@ -345,8 +345,8 @@ def read_suite(path: Path) -> list[PreparedCheck]:
     """Read and validate the checks of a suite file.
 
     Parameters:
-        path: a TOML file with an array of tables ``[[check]]``. In a ``pyproject.toml``, the tables are called
-            ``[[tool.leadline.check]]``.
+        path: a TOML file with a ``[[check]]`` table for each check. In a ``pyproject.toml``, these are
+            ``[[tool.leadline.check]]`` tables.
 
     Raises:
         LeadlineError: if the file cannot be read, or if a check is invalid. The message names the check.
@@ -369,7 +369,7 @@ def read_suite(path: Path) -> list[PreparedCheck]:
 
 
 def _header_lines(path: Path) -> list[int]:
-    """Return the numbers of the lines in a suite file at which a check begins."""
+    """Return the number of each line at which a check begins in a suite file."""
     lines = file_text(path).splitlines()
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
@@ -402,7 +402,7 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
 
 
 def _check_sense(check: Check, given: set[str]) -> None:
-    """Raise LeadlineError if a key of a check has an impossible value, or requires a key that is missing."""
+    """Raise `LeadlineError` if the value of a key is out of range, or if keys of a check contradict each other."""
     if (check.expect == "violated") != (check.violates is not None):
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" must be given together')
     if check.engine == "fuzz" and check.expect == "holds":
@@ -444,7 +444,7 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _converter() -> cattrs.Converter:
-    """Return a converter that accepts the types of TOML and does not convert one type to another."""
+    """Return a converter that accepts the types of TOML, and does not convert one type to another."""
     converter = cattrs.Converter(forbid_extra_keys=True)
 
     def take(kind: object, right: str, fits: Callable[[object], bool]) -> None:
@@ -478,8 +478,9 @@ def _converter() -> cattrs.Converter:
 
 
 def _explained(error: cattrs.BaseValidationError) -> str:
-    """Return the message for the first error in a check. Unknown keys come first, because they can cause further
-    errors.
+    """Return the message about one error in a check.
+
+    Errors about unknown keys take precedence, because an unknown key can cause further errors.
     """
     complaints = cattrs.transform_error(error, format_exception=lambda inner, _: _complaint(inner))
     first = min(complaints, key=lambda text: not text.startswith("unknown"))
@@ -495,7 +496,7 @@ def _complaint(error: BaseException) -> str:
 
 
 def as_expected(codes: Sequence[int], planned: int) -> str:
-    """Return a sentence with the number of checks of a suite that are as expected.
+    """Return a sentence that says how many checks of a suite had the expected result.
 
     Parameters:
         codes: the exit codes of the checks that were run.

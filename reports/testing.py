@@ -1,4 +1,4 @@
-"""Assertions for test suites. Each assertion checks a spec in one line, and its failure shows the trace."""
+"""Assertions for test suites. An assertion checks a spec in one line, and shows the trace if it fails."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ def assert_holds(
     allow_incomplete: bool = False,
     **bounds: Value,
 ) -> Result:
-    """Search all reachable states of a spec, and fail the test unless all its properties hold.
+    """Search all reachable states of a spec, and fail the test unless all properties hold.
 
     Parameters:
         spec: the spec, or its name as for `leadline explore`.
         properties: the names of the properties to check. By default, all properties of the spec.
         limits: the limits of the search.
-        allow_incomplete: true if the test passes when a limit ended the search and no property was violated.
+        allow_incomplete: true if the test should also pass if the search reached a limit and found no violation.
         bounds: the bounds that differ from the bounds of the spec.
 
     Returns:
-        The result.
+        The result of the search.
 
     Raises:
-        AssertionError: if a property is violated or the search is incomplete. The message contains the trace.
+        AssertionError: if a property is violated, or if the search is incomplete. The message contains the trace of a
+            violation.
         LeadlineError: if the spec, a bound or a property does not exist, or if the code of the spec raised an error.
 
     Example:
@@ -75,7 +76,7 @@ def assert_violated(
     Parameters:
         spec: the spec, or its name as for `leadline explore`.
         name: the name of the property.
-        length: the expected number of states of a shortest counterexample, or None for any number.
+        length: the expected number of states in a shortest counterexample, or None for any number.
         limits: the limits of the search.
         bounds: the bounds that differ from the bounds of the spec.
 
@@ -117,7 +118,7 @@ def assert_not_violated(
     limits: Limits | None = None,
     **bounds: Value,
 ) -> Result:
-    """Search a spec's behaviours at random, and fail the test if a property is violated.
+    """Search behaviours of a spec at random, and fail the test if a property is violated.
 
     Parameters:
         spec: the spec, or its name as for `leadline fuzz`.
@@ -127,7 +128,7 @@ def assert_not_violated(
         bounds: the bounds that differ from the bounds of the spec.
 
     Returns:
-        The result, which is incomplete because a random search cannot show that a property holds.
+        The result of the search. It is incomplete, because a random search cannot show that a property holds.
 
     Raises:
         AssertionError: if a property is violated. The message contains the trace.
@@ -156,6 +157,6 @@ def _chosen(spec: Spec[Any] | str, bounds: Mapping[str, Value], properties: Iter
 
 
 def _shown(result: Result) -> str:
-    """Return the first counterexample as text to append to a message. Empty if there is no counterexample."""
+    """Return the first counterexample as text for the end of a message. Empty if there is no counterexample."""
     violated = (item for item in result.properties if item.verdict is Verdict.VIOLATED)
     return next((f"\n\n{plain_text(trace)}" for item in violated for trace in item.traces), "")

@@ -1,6 +1,8 @@
-"""Replaying a trace of the `kafka` family on real brokers.
+"""Replay a trace of the `kafka` family on real brokers.
 
-Read in this order: `schedule` arranges the steps of a trace so that they can be made from outside, and `plan` says what
-has to be done for each of them, both without brokers. `sight` is what can be seen of a state, in the model and on
-brokers. `stage` sets brokers, proxies and a client up, `observer` looks at them, and `driver` makes the steps.
+Read the modules in this order. `schedule` orders the steps of a trace so that real brokers can execute them, and `plan`
+lists the operations for each step; both need no brokers. `sight` defines the observable part of a state, in the model
+and on brokers. `stage` starts brokers, proxies and a client, and `observer` observes them. `driver` executes the steps:
+`frames` releases held frames, `deeds` kills and starts processes, produces records and elects leaders, and `sessions`
+ends sessions. `replay` is the whole replay, from the start of the brokers to the last read of the records.
 """

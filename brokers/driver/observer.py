@@ -1,4 +1,4 @@
-"""Looking at real brokers: their disks, the controller, and the frames that are held, in the model's terms."""
+"""Observe real brokers: their disks, the controller, and the held frames, translated to values of the model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import attrs
 from leadline.brokers import zookeeper
 from leadline.brokers.driver.sight import UNKNOWN_EPOCH, SeenQuorum, SeenRecord, SeenReplica, Sight
 from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC, Stage, asks_about_an_epoch, partition_of
+from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
 from leadline.brokers.messages.batches import Batch, read_batches
 from leadline.model.disk.files import LocalFiles, Unreadable
@@ -34,7 +35,7 @@ NO_OFFSET = -1
 
 @attrs.frozen
 class Decision:
-    """The last decision of the controller: the leader, the brokers' own number of the epoch, the ISR, the ELR."""
+    """The last decision of the controller: the leader, the leader epoch in the brokers' numbers, the ISR, the ELR."""
 
     leader: int | None
     epoch: int
@@ -43,40 +44,48 @@ class Decision:
 
 
 class Observer:
-    """Looks at a stage.
+    """Observes the brokers of a stage.
 
-    Leader epochs have other numbers on brokers than in the model, where an epoch without a leader has none.
+    The numbers of leader epochs differ on brokers and in the model, because the model does not number epochs without
+    a leader.
     """
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self.numbers: list[int] = []
-        """For each epoch of the model that has begun, the number that the brokers give it."""
+        """The number on brokers of each epoch of the model that has begun."""
         self.down: set[int] = set()
         """The brokers that were killed or have ended."""
 
     # --- the controller -----------------------------------------------------------------------------------------
 
     def decision(self) -> Decision:
-        """Return the last decision of the controller."""
+        """Return the last decision of the controller.
+
+        Raises:
+            BrokerError: if the decision cannot be read.
+        """
         if self._stage.release.kraft:
             state = self._stage.cluster.controller_state(TOPIC, PARTITION)
             if state is None:
                 return Decision(None, NO_OFFSET, frozenset())
             return Decision(state.leader, state.leader_epoch, state.isr, state.elr)
-        data = zookeeper.read(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
+        try:
+            data = zookeeper.read(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
+        except OSError as error:
+            raise BrokerError(f"ZooKeeper does not answer: {error}") from error
         told: dict[str, Any] = json.loads(data) if data else {"leader": -1, "leader_epoch": NO_OFFSET, "isr": []}
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
 
     def epochs_at(self) -> Mapping[int, int]:
-        """Return the leader epoch that began at each offset of KRaft's metadata log, in the brokers' numbers."""
+        """Return the partition's leader epochs by offset in KRaft's metadata log, in the brokers' numbers."""
         metadata = self._stage.cluster.controller_metadata()
         topic = metadata.topic_id(TOPIC)
         history = [] if topic is None else metadata.partitions.get((topic, PARTITION), [])
         return {offset: state.leader_epoch for offset, state in history}
 
     def quorum(self) -> SeenQuorum:
-        """Return the last decision in the model's numbers. An epoch that has none yet is the next one."""
+        """Return the last decision with the model's number of its epoch. A new epoch has the next number."""
         decision = self.decision()
         return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
 
@@ -108,7 +117,7 @@ class Observer:
         return found
 
     def high_watermark(self, broker: int) -> int:
-        """Return the high watermark in a broker's checkpoint, 0 without one."""
+        """Return the high watermark in a broker's checkpoint, or 0 if there is no checkpoint."""
         path = self._stage.cluster.data_directory(broker) / HIGH_WATERMARKS
         try:
             return offsets(LocalFiles(), str(path)).get((TOPIC, PARTITION), 0)
@@ -118,7 +127,7 @@ class Observer:
     # --- messages -----------------------------------------------------------------------------------------------
 
     def frame_in_flight(self, follower: int) -> Frame | None:
-        """Return the newest frame between a follower and any leader that is held, or None."""
+        """Return the newest held frame between a follower and any leader, or None."""
         frames = [
             frame
             for other in self._stage.replicas
@@ -172,7 +181,7 @@ class Observer:
     # --- everything ---------------------------------------------------------------------------------------------
 
     def sight(self) -> Sight:
-        """Return what can be seen now."""
+        """Return the observable part of the current state."""
         return Sight(self.quorum(), tuple(self._replica(broker) for broker in self._stage.replicas))
 
     def _replica(self, broker: int) -> SeenReplica:
@@ -191,12 +200,12 @@ def proposed_isr(body: Mapping[str, Any]) -> frozenset[int]:
 
 
 def payload(value: int) -> bytes:
-    """Return the value of a record on brokers, for its value in the model."""
+    """Return the value of a record on brokers for a value in the model."""
     return b"m%d" % value
 
 
 def value_of(data: bytes | None) -> int:
-    """Return the value of a record in the model."""
+    """Return the value in the model for the value of a record on brokers. This is the inverse of `payload`."""
     return int((data or b"m-1")[1:])
 
 

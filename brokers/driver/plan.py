@@ -1,4 +1,4 @@
-"""The plan of a replay: what has to be done on real brokers for each step of a trace, computed without brokers.
+"""Plan a replay: list the operations on real brokers for each step of a trace. No brokers are needed.
 
 The driver holds all replication traffic and lets one action of the model through at a time.
 """
@@ -22,22 +22,22 @@ from leadline.model.kafka.state import PREFERRED, Partition
 from leadline.model.kafka.wire import Deed, FrameKind, OnTheWire, on_the_wire
 
 _SECONDS = {Deed.START: 8.0, Deed.END_SESSION: 2.0, Deed.KILL: 1.0}
-"""The time that a step with a deed takes at most on a machine with other work, in seconds. Other steps take one."""
+"""The maximum duration of a step with a deed on a busy machine, in seconds. All remaining steps take at most 1."""
 
 _LEAST_LAG_SECONDS = 2.0
 
 
 @attrs.frozen
 class PlannedStep:
-    """A step of a plan.
+    """A step of a plan, with its action and the states around it.
 
     Attributes:
         number: the number of the step in the schedule, from 1.
         instance: the action instance.
         wire: how the action appears on the brokers of the release.
         before, after: the states of the model.
-        with_next: whether the step and the next one are a single step from outside, so that nothing can be compared
-            between the two.
+        with_next: whether real brokers execute this step and the next one together, so that the state between them
+            cannot be compared.
     """
 
     number: int
@@ -54,7 +54,7 @@ class PlannedStep:
 
     @property
     def broker(self) -> int:
-        """The broker that the step is about: its parameter ``broker``, or else its only or first broker."""
+        """The broker of the step: the first of its parameters ``broker``, ``leader`` and ``follower`` that exists."""
         arguments = self.instance.arguments
         return int(arguments.get("broker", arguments.get("leader", arguments.get("follower", PREFERRED))))
 
@@ -70,14 +70,14 @@ class PlannedStep:
 
     @property
     def elects(self) -> bool:
-        """Whether a leader is elected in the step."""
+        """Whether the step elects a leader."""
         return self.after.quorum.leader is not None and self.after.quorum.epoch > self.before.quorum.epoch
 
     def end(self, role: str) -> int | None:
         """Return the broker at an end of a frame of the step, or None if the end is the controller.
 
         Parameters:
-            role: the end as `FrameKind` names it.
+            role: the name of the end in `FrameKind`.
         """
         arguments = self.instance.arguments
         if role in arguments:
@@ -87,7 +87,7 @@ class PlannedStep:
         return None
 
     def loses_messages_of(self, broker: int) -> bool:
-        """Return whether the message that a broker has in flight is lost in the step."""
+        """Return whether the step loses the message that a broker has in flight."""
         if not self.wire.loses or broker != self.broker:
             return False
         return self.before.replicas[broker].in_flight != self.after.replicas[broker].in_flight
@@ -95,16 +95,17 @@ class PlannedStep:
 
 @attrs.frozen
 class Plan:
-    """The plan of a replay.
+    """The plan of a replay: its steps and the settings of the brokers.
 
     Attributes:
         steps: the steps, in order.
         start: the first state.
         controller: the kind of controller.
-        refused: the step after the last one, if the model does not allow it. It is tried, and must not be possible.
+        refused: the step after the last one, if the model does not allow it. The driver attempts it, and it must fail.
         replicas: the brokers with a replica in the order of the assignment, which decides who is elected.
-        lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds.
-        departs: the number of the first step after which the states differ from those of the trace that was planned,
+        lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds
+            on an idle machine.
+        departs: the number of the first step after which the states differ from the states of the planned trace,
             because the rules of the release differ, or None if there is no such step.
         trace: the states and steps of the plan.
     """
@@ -125,28 +126,28 @@ class Plan:
 
     @property
     def fails_over(self) -> int:
-        """How often another broker becomes the controller, which hides the restarts of other brokers."""
+        """The number of controller failovers, each of which hides restarts of brokers."""
         tried = [*self.steps, *([self.refused] if self.refused is not None else [])]
         return sum(step.is_hidden for step in tried)
 
     @property
     def lines(self) -> list[str]:
-        """The plan as text: for each step, the step of the model and what is done."""
+        """The plan as text: each step of the model with its operations."""
         return [line for step in self.steps for line in _lines(step)]
 
 
 def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] | None = None) -> Plan:
-    """Return the plan of a replay.
+    """Make the plan of a replay from a trace.
 
     Parameters:
         trace: a trace of a spec of the `kafka` family.
         controller: the kind of controller of the release.
-        expected: the spec of the release on which the steps of the trace are made, if its rules differ from those of
-            the trace's spec. The states of the plan are then those of this spec. The plan ends before the first step
+        expected: the spec of the release that executes the trace, if its rules differ from the rules of the trace's
+            spec. The states of the plan are then states of this spec. The plan ends before the first step
             that this spec does not allow.
 
     Raises:
-        Unmakeable: a step cannot be made from outside. The message names the step and the reason.
+        Unmakeable: if a driver cannot execute a step. The message names the step and the reason.
     """
     schedule = schedule_of(trace, controller)
     followed, refused, departs = schedule, None, None
@@ -167,7 +168,7 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
 
 
 def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
-    """Return the steps, with a note on those that are a single step together with the next one."""
+    """Return the steps, each marked if real brokers execute it together with the next step."""
     following = itertools.pairwise([*steps, None])
     return tuple(
         attrs.evolve(step, with_next=next_one is not None and bool(step.wire.before or next_one.wire.within))
@@ -190,7 +191,7 @@ def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ..
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: there is no such order. The message names the first election that differs in most orders.
+        Unmakeable: if there is no such order. The message names the first election that most orders do not give.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
     worst: PlannedStep | None = None
@@ -205,7 +206,7 @@ def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ..
 
 
 def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
-    """Return whether the broker that is elected in a step is the first that could be, in an order of the replicas."""
+    """Return whether the broker that a step elects is the first broker in `order` that may be elected."""
     elected = step.after.quorum.leader
     chosen_by_controller = Deed.ELECT_PREFERRED not in step.wire.does and Deed.ELECT_UNCLEANLY not in step.wire.does
     if not step.elects or not chosen_by_controller or elected == step.before.quorum.leader:
@@ -221,9 +222,9 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
 
 
 def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
-    """Return, for each leader that removes a follower from the ISR, a time after which followers lag, in seconds.
+    """Return the lag time in seconds (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR.
 
-    The follower must not be removed before its step, so the time is longer than that of the steps in which it lags.
+    The leader must not remove the follower before the step, so this time is longer than the steps in which it lags.
     """
     lags: dict[int, float] = {}
     for step in steps:
@@ -278,7 +279,7 @@ def _end_text(broker: int | None) -> str:
 
 
 def is_awaited(step: PlannedStep, kind: FrameKind) -> bool:
-    """Return whether a frame that a step leaves can reach the proxy: the broker at each of its ends is running."""
+    """Return whether a frame in flight after a step can reach the proxy because both its brokers are running."""
     ends = [step.end(role) for role in (kind.source, kind.target)]
     replicas: list[Replica] = [step.after.replicas[broker] for broker in ends if broker is not None]
     return all(replica.up for replica in replicas)

@@ -1,23 +1,23 @@
-"""Reading as a consumer."""
+"""Read records from real brokers as a consumer."""
 
 from __future__ import annotations
 
 import attrs
 
-from leadline.brokers.client import Refused, Unanswered
 from leadline.brokers.driver.observer import value_of
 from leadline.brokers.driver.stage import TOPIC, Stage
+from leadline.brokers.pending import Refused, Unanswered
 
 
 @attrs.frozen
 class Read:
-    """What a consumer could read.
+    """The records that a consumer could read from a leader.
 
     Attributes:
-        step: the number of the step after which it read, or None after the last one, when all brokers were back.
-        broker: the leader that it read from.
-        values: the records by offset, by their values in the model.
-        end: the end offset that the leader listed, or None if it refused to list it.
+        step: the number of the step before the read, or None for the last read, after all brokers were restarted.
+        broker: the leader.
+        values: the value of each record in the model, by offset.
+        end: the end offset that ListOffsets returned, or None if it returned an error.
     """
 
     step: int | None
@@ -31,7 +31,7 @@ class Read:
 
 
 def read_from(stage: Stage, leader: int, step: int | None) -> Read | None:
-    """Read all records that a consumer can read from a leader now, or return None if it does not answer."""
+    """Read all records that a consumer can read from a leader now. Return None if it does not respond."""
     try:
         fetched = stage.client.read(leader, TOPIC)
     except (Unanswered, Refused):

@@ -1,54 +1,67 @@
-"""A whole replay: setting brokers up, making the steps, and asking what is left of the records."""
+"""Replay a plan: start brokers, execute the steps, and read the remaining records."""
 
 from __future__ import annotations
 
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
 from leadline.brokers.cluster import Cluster
-from leadline.brokers.driver.driver import Attempt, Driver, Produced, StepReport
+from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.reading import Read, read_from
 from leadline.brokers.driver.sight import SeenReplica
 from leadline.brokers.driver.stage import Stage
+from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
+from leadline.brokers.driver.waiting import NotMade
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.pending import Unanswered
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 
 BACK_SECONDS = 20.0
-"""How long is waited, after the last step, until all replicas are in the ISR. Diverged logs can prevent it."""
+"""The time limit after the last step for all replicas to join the ISR, in seconds. Diverged logs can prevent this."""
 
 
 @attrs.frozen
 class Outcome:
-    """What is left of the records at the end.
+    """The records, replicas and leader at the end of a replay.
 
     Attributes:
-        produced: the records that were sent to leaders, and what became of each.
-        reads: what consumers could read, after each step that made a record readable or a broker leader, and at last.
-        replicas: the replicas at last, when all brokers were back, by number of the broker.
-        quorum: what the controller had decided at last.
+        produced: the records that were sent to leaders, and the outcome of each.
+        reads: the records that consumers could read after each step that made a record readable or elected a leader,
+            and at the end.
+        replicas: the replicas at the end, after all brokers were restarted, by broker.
+        quorum: the controller's decision at the end.
+        leader: the leader at the end, or None.
     """
 
     produced: tuple[Produced, ...]
     reads: tuple[Read, ...]
     replicas: tuple[SeenReplica, ...]
     quorum: str
+    leader: int | None = None
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """The records that were acknowledged, or that a consumer read, and that no consumer can read at last."""
+        """The records that were acknowledged or read by a consumer, and that the leader does not have at the end.
+
+        The leader's log decides, not the records that a consumer can read, because the high watermark of a leader does
+        not advance if its ISR is too small.
+        """
+        if self.leader is None:
+            return ()
         promised = [record.value for record in self.produced if record.offset is not None]
         promised += [value for read in self.reads for value in read.values]
-        last = self.reads[-1] if self.reads and self.reads[-1].step is None else None
-        return () if last is None else tuple(sorted({*promised} - {*last.values}))
+        return tuple(sorted({*promised} - {record.value for record in self.replicas[self.leader].log}))
 
     @property
     def taken_back(self) -> tuple[Read, Read] | None:
-        """Two readings of which the later leader listed a smaller end offset than had been readable, or None."""
+        """Two reads of which the later one returned a smaller end offset than the earlier one, or None."""
         for at, later in enumerate(self.reads):
             for earlier in self.reads[:at]:
                 if later.step is not None and later.end is not None and later.end < len(earlier.values):
@@ -57,7 +70,7 @@ class Outcome:
 
     @property
     def diverged(self) -> tuple[int, ...]:
-        """The offsets at which two replicas have different records at last."""
+        """The offsets at which two replicas have different records at the end."""
         logs = [replica.log for replica in self.replicas]
         longest = max(map(len, logs), default=0)
         at = (offset for offset in range(longest) if len({log[offset] for log in logs if offset < len(log)}) > 1)
@@ -66,16 +79,16 @@ class Outcome:
 
 @attrs.frozen
 class Replay:
-    """A replay of a plan on real brokers.
+    """The result of replaying a plan on real brokers.
 
     Attributes:
         release: the release of the brokers.
         plan: the plan.
-        start_differences: how the brokers differed from the first state of the plan.
-        steps: the steps that were made, and the first one that was not or that differs from the model.
-        attempt: the attempt at the step that the model does not allow, or None if there is none or it was not reached.
-        outcome: what is left of the records, or None if the replay ended early.
-        seconds: how long everything took.
+        start_differences: the differences of the brokers from the first state of the plan.
+        steps: the reports of the steps, up to the first step that failed or that differs from the model.
+        attempt: the attempt at the step that the model does not allow, or None if it was not attempted.
+        outcome: the records, replicas and leader at the end, or None if the replay ended early.
+        seconds: the duration of the replay.
     """
 
     release: BrokerRelease
@@ -88,7 +101,7 @@ class Replay:
 
     @property
     def not_made(self) -> str:
-        """Why a step could not be made, or an empty string if all that were tried were made."""
+        """The reason why a step failed, or an empty string if no step failed."""
         if self.start_differences:
             return f"the brokers did not get into the first state: {self.start_differences[0]}"
         last = self.steps[-1] if self.steps else None
@@ -113,30 +126,30 @@ class Replay:
 
     @property
     def is_as_in_model(self) -> bool:
-        """Whether all steps were made, and nothing that can be seen differs from the model."""
+        """Whether all steps were executed, and every observed state equals the state of the model."""
         return len(self.steps) == len(self.plan.steps) and not self.not_made and not self.difference
 
 
 class Listener:
-    """Is told what happens during a replay, as it happens."""
+    """Receives the events of a replay."""
 
     def starting(self, release: BrokerRelease) -> None:
-        """Brokers of a release are started."""
+        """The brokers of a release are being started."""
 
     def started(self, seconds: float) -> None:
-        """All brokers run, and their replication is held."""
+        """All brokers are running, and their replication is held."""
 
     def step(self, step: PlannedStep) -> None:
-        """A step begins."""
+        """A step is beginning."""
 
     def made(self, report: StepReport) -> None:
         """A step has ended."""
 
     def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
-        """A step that the model does not allow was tried."""
+        """A step that the model does not allow was attempted."""
 
     def settling(self) -> None:
-        """The steps are over, and all brokers are brought back."""
+        """The steps have ended, and all brokers are being restarted."""
 
 
 def replay(
@@ -151,13 +164,13 @@ def replay(
     Parameters:
         plan: the plan.
         release: the release of the brokers.
-        folder: an empty folder. It has the folder `cluster`, and copies of the data directories from `before` the last
-            step and from `after` everything.
-        listener: is told what happens.
-        recording: gets all frames, or None.
+        folder: an empty folder for the folder `cluster` and for copies of the data directories: `before` is copied
+            before the loss, when the last record has become readable, and `after` at the end.
+        listener: receives the events of the replay, or None.
+        recording: receives all frames, or None.
 
     Raises:
-        BrokerError: the brokers cannot be started.
+        BrokerError: if the brokers cannot be started.
     """
     began, listener = time.monotonic(), listener or Listener()
     listener.starting(release)
@@ -177,16 +190,17 @@ def replay(
 
 
 def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: Listener) -> Replay:
-    """Make the steps until one is not as in the model."""
+    """Execute the steps until one differs from the model."""
     differences = driver.begin()
     steps: list[StepReport] = []
     if not differences:
+        before = _last_before(plan)
         for step in plan.steps:
-            if step is plan.steps[-1]:
-                copy_disks(stage.cluster, stage.replicas, folder / "before")
             listener.step(step)
             steps.append(driver.make(step))
             listener.made(steps[-1])
+            if step is before:
+                copy_disks(stage.cluster, stage.replicas, folder / "before")
             if not steps[-1].is_as_in_model:
                 break
     made = Replay(stage.release, plan, tuple(differences), tuple(steps))
@@ -198,28 +212,44 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
     return made
 
 
+def _last_before(plan: Plan) -> PlannedStep | None:
+    """Return the step after which the disks are copied, so that an audit can find records that are lost later.
+
+    It is the last step before the final step that makes a record readable, or else the step before the final step.
+    """
+    earlier = plan.steps[:-1]
+    readable = [step for step in earlier if step.after.exposed != step.before.exposed]
+    return next(iter([*reversed(readable), *reversed(earlier)]), None)
+
+
 def _outcome(driver: Driver, stage: Stage) -> Outcome:
-    """Bring all brokers back, and ask what is left."""
+    """Restart the brokers that are down, and read the remaining records."""
     reads = list(driver.reads)
     stage.end_holds()
     for broker in sorted(driver.observer.down):
-        driver.bring_back(broker)
+        _bring_back(driver, broker)
     end = time.monotonic() + BACK_SECONDS
     while time.monotonic() < end and driver.observer.decision().isr != frozenset(stage.replicas):
         time.sleep(0.1)
     leader = driver.observer.decision().leader
     if leader is not None:
         reads += filter(None, [_last_read(driver, stage, leader)])
-    driver.await_acknowledgements()
+    driver.deeds.await_acknowledgements()
     sight = driver.observer.sight()
-    return Outcome(tuple(driver.produced), tuple(reads), sight.replicas, str(sight.quorum))
+    return Outcome(tuple(driver.produced), tuple(reads), sight.replicas, str(sight.quorum), sight.quorum.leader)
+
+
+def _bring_back(driver: Driver, broker: int) -> None:
+    """Start a broker. If it fails to start, the outcome is read from the remaining brokers."""
+    with suppress(BrokerError, NotMade, OSError, Unanswered):
+        driver.deeds.bring_back(broker)
 
 
 def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
-    """Read from a leader until its whole log can be read, or what can be read when it takes too long.
+    """Read from a leader until its whole log can be read, or until a time limit.
 
     Returns:
-        What was read, or None if the leader does not answer in time.
+        The last read, or None if the leader does not respond in time.
     """
     end = time.monotonic() + BACK_SECONDS
     found = None

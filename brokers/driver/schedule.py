@@ -1,7 +1,7 @@
-"""Arranging the steps of a trace so that each can be made from outside, as another trace of the same model.
+"""Order the steps of a trace so that real brokers can execute each of them. The result is a trace of the same model.
 
 Some actions of the model are one step on real brokers, and some events happen on real brokers whether or not a trace
-contains them. For example, a broker that ZooKeeper's controller informs gets every request in order, so it cannot
+contains them. For example, a ZooKeeper controller sends a broker every request in order, so the broker cannot
 learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is executed
 in the model, so it is always a behaviour of the release, and ends with the same violation.
 """
@@ -28,11 +28,11 @@ _MOST_STATES = 5_000
 
 @attrs.frozen
 class _Conflict:
-    """A step that cannot be made at its position.
+    """A step that real brokers cannot execute at its position.
 
     Attributes:
         index: the number of the step, from 1.
-        reason: why it cannot be made.
+        reason: the reason why brokers cannot execute the step.
         candidates: sequences of steps to try instead, in order of preference.
     """
 
@@ -42,7 +42,7 @@ class _Conflict:
 
 
 def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
-    """Return a trace with the same steps, and further ones if needed, that can be made from outside.
+    """Return a trace that real brokers can execute, with the same steps and, if necessary, additional steps.
 
     Parameters:
         trace: a trace of a spec of the `kafka` family.
@@ -53,7 +53,7 @@ def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
         it ends with the same logs.
 
     Raises:
-        Unmakeable: a step cannot be made from outside. The message names the step and the reason.
+        Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
     """
     left = _MOST_CHANGES
     while (conflict := next(_conflicts(trace, controller), None)) is not None:
@@ -136,7 +136,7 @@ def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflic
 
 
 def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
-    """Yield a conflict if a broker learns of an epoch before an earlier one of which it was sent a request."""
+    """Yield a conflict if a broker learns of an epoch before an earlier epoch whose request was sent to it."""
     broker, epoch = trace.instances[number - 1].values
     before = trace.states[number - 1]
     if before.replicas[broker].leader is None and not before.is_current(epoch):
@@ -158,7 +158,7 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
 
 
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """Return the epochs of which a broker was sent a request since it started, with the number of the step."""
+    """Return the epochs whose requests were sent to a broker since it started, with the number of the step."""
     sent: dict[int, int] = {}
     for at in range(1, number):
         before, after = trace.states[at - 1], trace.states[at]

@@ -1,4 +1,4 @@
-"""What can be seen of a state, in the model and on real brokers in the same form, and how the two differ."""
+"""The observable part of a state, in the same form for the model and for real brokers, and its comparison."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class SeenRecord:
         return f"m{self.value}" + ("" if self.epoch == UNKNOWN_EPOCH else f"@{self.epoch}")
 
     def is_like(self, other: SeenRecord) -> bool:
-        """Return whether both can be the same record, if epochs that are not known are left out."""
+        """Return whether two records can be the same. An unknown epoch is equal to any other epoch."""
         same_epoch = self.epoch == other.epoch or UNKNOWN_EPOCH in (self.epoch, other.epoch)
         return self.value == other.value and same_epoch
 
 
 @attrs.frozen
 class SeenReplica:
-    """What can be seen of a replica.
+    """The observable part of a replica.
 
     Attributes:
         up: whether the broker is running.
         log: the records on disk.
         high_watermark: the high watermark in the checkpoint on disk.
-        message: the message in flight, or None if it cannot be seen because the broker or its leader is down.
-        proposal: the ISR that the broker has proposed to the controller, while the request is in flight, or None.
+        message: the message in flight, or None if the broker or its leader is down, so that it cannot be observed.
+        proposal: the ISR in the broker's AlterPartition request in flight, or None.
     """
 
     up: bool
@@ -57,7 +57,7 @@ class SeenReplica:
 
 @attrs.frozen
 class SeenQuorum:
-    """What the controller has decided: the leader or None, the leader epoch in the model's numbers, the ISR and ELR."""
+    """The last decision of the controller: the leader or None, the model's leader epoch, the ISR and the ELR."""
 
     leader: int | None
     epoch: int
@@ -72,14 +72,14 @@ class SeenQuorum:
 
 @attrs.frozen
 class Sight:
-    """What can be seen of a state: the quorum, and each replica by the number of its broker."""
+    """The observable part of a state: the controller's decision, and the replicas by broker."""
 
     quorum: SeenQuorum
     replicas: tuple[SeenReplica, ...]
 
 
 def sight_of(state: Partition) -> Sight:
-    """Return what can be seen of a state of the model."""
+    """Return the observable part of a state of the model."""
     quorum = state.quorum
     return Sight(
         SeenQuorum(quorum.leader, quorum.epoch, quorum.isr, quorum.elr),
@@ -101,7 +101,7 @@ def _seen(state: Partition, broker: int) -> SeenReplica:
 
 
 def differences(model: Sight, real: Sight) -> list[str]:
-    """Return how what is seen on real brokers differs from the model, a sentence for each difference."""
+    """Return a sentence for each difference between real brokers and the model."""
     return [*_quorum_differences(model.quorum, real.quorum), *_replica_differences(model, real)]
 
 
@@ -145,9 +145,9 @@ def _proposal(isr: frozenset[int] | None) -> str:
 
 
 def is_seen_as(model: Message, real: Message | None) -> bool:
-    """Return whether a message of the model can look like a message that was seen.
+    """Return whether an observed message can be a message of the model.
 
-    Fields that a release does not send are None, or `UNKNOWN_EPOCH`, in the message that was seen.
+    In the observed message, a field that the release does not send is None or `UNKNOWN_EPOCH`.
     """
     match model, real:
         case FetchRequest(), FetchRequest():
@@ -180,7 +180,7 @@ def _can_be_last_epoch(model: int | None, real: int | None) -> bool:
 
 
 def told(message: Message) -> str:
-    """Return a message as text."""
+    """Return a description of a message."""
     match message:
         case FetchRequest(offset=offset, last_epoch=last):
             return f"a fetch request from offset {offset}" + ("" if last is None else f" after epoch {last}")

@@ -1,4 +1,4 @@
-"""Brokers, a proxy in front of each, and a client, set up so that a replay can begin in the model's first state."""
+"""Start brokers, proxies and a client, and bring them to the model's first state."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from leadline.brokers import zookeeper
-from leadline.brokers.client import Client, Refused, Unanswered
+from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.messages.requests import read_metadata
+from leadline.brokers.pace import pace
+from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node, Ports, free_ports
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
@@ -29,20 +31,24 @@ from leadline.model.quorum import NO_EPOCH
 
 TOPIC, PARTITION = "t", 0
 STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/{PARTITION}/state"
-"""The node of ZooKeeper with the leader, leader epoch and ISR of the partition."""
+"""The ZooKeeper node with the leader, leader epoch and ISR of the partition."""
 
 CONTROLLER_PATH = "/controller"
-"""The node of ZooKeeper that names the controller."""
+"""The ZooKeeper node that names the controller."""
 
 READY_SECONDS = 60.0
 SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "100"}
 """High watermarks are read from their checkpoints."""
 
-KRAFT_SETTINGS = {"broker.session.timeout.ms": "120000", "broker.heartbeat.interval.ms": "300"}
-"""Sessions end when the driver asks for it."""
+HEARTBEAT_MS = 300
+"""On an idle machine. Since 4.0, a heartbeat must be answered within two of these intervals."""
 
-SESSION_MS_SINCE_4 = "9000"
-"""Since 4.0, a broker cannot register again before its session has timed out, even if it is fenced."""
+SESSION_MS = 120_000
+"""Sessions end only when the driver ends them."""
+
+SESSION_MS_SINCE_4 = 9000
+"""On an idle machine. Since 4.0, a broker cannot register again before its session has timed out, even if it is fenced.
+"""
 
 UNDEFINED_EPOCH = -1
 
@@ -50,19 +56,20 @@ Where = Callable[[Mapping[str, Any]], bool]
 
 
 class Stage:
-    """A cluster whose replication traffic is held.
+    """A cluster of brokers with proxies that hold its replication traffic.
 
-    A stage is a context manager. Everything that it started has ended at the end of the block.
+    A stage is a context manager. At the end of the block, all its processes and threads are stopped.
 
     Parameters:
         release: the release of the brokers.
         plan: the plan of the replay.
         folder: an empty folder for the cluster.
-        recording: gets all frames, or None.
+        recording: receives all frames, or None.
     """
 
     def __init__(self, release: BrokerRelease, plan: Plan, folder: Path, recording: RecordingWriter | None = None):
         self.release, self.plan = release, plan
+        self.pace = pace()
         self.replicas = range(plan.brokers)
         self.controller: Node = "controller" if release.kraft else plan.brokers
         """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
@@ -99,20 +106,24 @@ class Stage:
                 broker: self.proxy.listen("zookeeper", real["zookeeper"], client=broker) for broker in range(brokers)
             }
         lags = {
-            leader: {"replica.lag.time.max.ms": str(int(seconds * 1000))}
+            leader: {"replica.lag.time.max.ms": str(int(seconds * self.pace * 1000))}
             for leader, seconds in self.plan.lag_seconds.items()
         }
-        settings = SETTINGS | (KRAFT_SETTINGS if self.release.kraft else {})
-        if self.release.version >= (4,):
-            settings |= {"broker.session.timeout.ms": SESSION_MS_SINCE_4}
         ports = Ports(real, advertised, zookeeper_for)
-        return Cluster(self.release, folder, brokers=brokers, ports=ports, settings=settings, per_broker=lags)
+        return Cluster(self.release, folder, brokers=brokers, ports=ports, settings=self._settings(), per_broker=lags)
+
+    def _settings(self) -> dict[str, str]:
+        if not self.release.kraft:
+            return SETTINGS
+        session = SESSION_MS_SINCE_4 * min(self.pace, 3) if self.release.version >= (4,) else SESSION_MS
+        times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * self.pace}
+        return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 
     def start(self) -> None:
-        """Start everything, create the topic, and hold its replication in the first state of the model.
+        """Start the cluster, create the topic, and hold its replication in the first state of the model.
 
         Raises:
-            BrokerError: a process does not start, or the topic is not replicated.
+            BrokerError: if a process does not start, or the topic cannot be created or replicated.
         """
         if self.release.kraft:
             self.cluster.start()
@@ -124,19 +135,19 @@ class Stage:
             "min.insync.replicas": str(min(max(bounds.min_insync_replicas, 1), bounds.brokers)),
             "unclean.leader.election.enable": str(bounds.unclean_leader_election).lower(),
         }
-        self._until("brokers are known", self._all_brokers_are_known)
+        self._until("the brokers are not registered", self._all_brokers_are_known)
         try:
             self.client.create_topic(self._any_broker, TOPIC, [self.plan.replicas], configs)
         except (Refused, Unanswered) as error:
-            raise BrokerError(f"the topic cannot be created: {error}") from error
-        self._until("the topic is replicated", self._is_replicated)
+            raise BrokerError(f"cannot create the topic: {error}") from error
+        self._until("the topic is not replicated", self._is_replicated)
         self.known = dict.fromkeys(self.replicas, 0)
         self._hold_everything()
         for follower in self.replicas[1:]:
             self._until(f"broker {follower} fetches", partial(self._fetches, follower))
 
     def _fetches(self, follower: int) -> bool:
-        """Return whether a follower's fetch request is held. The response to an earlier request is let through."""
+        """Return whether a follower's fetch request is held. The response to an earlier request is released."""
         answer = self.held("Fetch", False, 0, follower)
         if answer is not None:
             self.release_frame(answer)
@@ -148,16 +159,16 @@ class Stage:
         return range(self.plan.brokers + 1, self.plan.brokers + 1 + self.plan.fails_over)
 
     def hide_from_controller(self) -> Hold:
-        """Return a hold of what ZooKeeper tells the controller."""
+        """Hold the frames that ZooKeeper sends to the controller, and return the hold."""
         return self.proxy.hold(Rule("zookeeper", self.controller))
 
     def fail_over(self) -> int:
-        """Kill the controller, a broker without replicas, and let the next such broker become the controller.
+        """Kill the controller, which is a broker without replicas. The next broker without replicas takes over.
 
-        Brokers with replicas do not hear that there is no controller before there is one again.
+        Brokers with replicas are notified only after the new controller is elected.
 
         Returns:
-            The broker that is the controller now.
+            The new controller.
         """
         old, port = self.controller, self.cluster.ports.real["zookeeper"]
         following = old + 1 if isinstance(old, int) else 0
@@ -188,10 +199,11 @@ class Stage:
         return 0 if self.release.kraft else self.plan.brokers
 
     def _until(self, what: str, is_so: Callable[[], object]) -> None:
-        end = time.monotonic() + READY_SECONDS
+        seconds = READY_SECONDS * self.pace
+        end = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > end:
-                raise BrokerError(f"not within {READY_SECONDS:.0f} s: {what}")
+                raise BrokerError(f"not within {seconds:.0f} s: {what}")
             time.sleep(0.05)
 
     def _all_brokers_are_known(self) -> bool:
@@ -205,7 +217,9 @@ class Stage:
         """Return whether the preferred leader leads, and every other replica fetches from it."""
         if not all(self._sees_first_epoch(broker) for broker in self.replicas):
             return False
-        fetched = {frame.source for frame in self.proxy.frames if self._is_fetch_answered(frame)}
+        frames = [frame for frame in self.proxy.frames if frame.api == "Fetch" and frame.state == "passed"]
+        answered = {frame.answers for frame in frames if partition_of(frame.body or {}).get("ErrorCode", -1) == 0}
+        fetched = {frame.source for frame in frames if frame.target == 0 and frame.number in answered}
         return fetched >= set(self.replicas[1:])
 
     def _sees_first_epoch(self, broker: int) -> bool:
@@ -214,15 +228,6 @@ class Stage:
         except (Unanswered, Refused):
             return False
         return view is not None and (view.leader, view.isr, view.error) == (0, frozenset(self.replicas), 0)
-
-    def _is_fetch_answered(self, frame: Frame) -> bool:
-        if (frame.api, frame.request, frame.target) != ("Fetch", True, 0) or frame.state != "passed":
-            return False
-        return self._frames_answering(frame) is not None
-
-    def _frames_answering(self, request: Frame) -> Frame | None:
-        found = (each for each in self.proxy.frames if each.answers == request.number and each.state == "passed")
-        return next((each for each in found if partition_of(each.body or {}).get("ErrorCode", -1) == 0), None)
 
     # --- what is held -------------------------------------------------------------------------------------------
 
@@ -267,14 +272,14 @@ class Stage:
         return is_news
 
     def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-        """Return the records about the partition in a part of the metadata log, each with its offset."""
+        """Return the records about the partition in batches of the metadata log, each with its offset."""
         data = partition_of(body).get("Records")
         records = read_metadata(self.definitions, data) if data else []
         found = ((offset, record) for offset, name, record in records if name == "PartitionChangeRecord")
         return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
-        """Return the newest frame of a kind that is held, or None. Older ones, of connections that are gone, are
+        """Return the newest held frame of a kind, or None. Older frames, whose connections are closed, are
         dropped.
         """
         if api == "Fetch" and request:
@@ -291,7 +296,7 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Return whether a response is about no epoch. If it is, let it through.
+        """Return whether a response is about no epoch. If it is, release it.
 
         Up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it fetches.
         """
@@ -302,7 +307,7 @@ class Stage:
         return True
 
     def release_frame(self, frame: Frame) -> None:
-        """Let a held frame through."""
+        """Release a held frame."""
         self._hold_of(frame).release(frame)
 
     def drop(self, frame: Frame) -> None:
@@ -310,9 +315,9 @@ class Stage:
         self._hold_of(frame).drop(frame)
 
     def lose_messages_of(self, broker: int) -> None:
-        """Drop what is held from and to a broker that was killed, except its responses to followers.
+        """Drop the held frames from and to a killed broker, except its responses to followers.
 
-        A response may still arrive after the leader has failed. Everything else is lost with the connection.
+        A response may still arrive after the leader has failed. All remaining messages are lost with the connection.
         """
         for (api, request, source, target), hold in self._holds.items():
             survives = api in ("Fetch", "OffsetForLeaderEpoch") and not request and source == broker
@@ -324,7 +329,7 @@ class Stage:
         return next(hold for hold in self._holds.values() if frame in hold.held)
 
     def hold_session(self, broker: int) -> None:
-        """Hold what a broker sends to renew its session."""
+        """Hold the frames with which a broker renews its session."""
         if self.release.kraft:
             key = ("BrokerHeartbeat", True, broker, self.controller)
             rule = Rule(broker, "controller", "BrokerHeartbeat", True)
@@ -334,7 +339,7 @@ class Stage:
         self._holds[key] = self.proxy.hold(rule)
 
     def resume_session(self, broker: int) -> None:
-        """Let through what a broker sends to renew its session."""
+        """Release the frames with which a broker renews its session."""
         for api in ("BrokerHeartbeat", "session"):
             for target in ("controller", "zookeeper"):
                 hold = self._holds.pop((api, True, broker, target), None)
@@ -342,14 +347,14 @@ class Stage:
                     hold.end()
 
     def end_holds(self) -> None:
-        """Let everything through from now on."""
+        """Release all held frames, and stop holding frames."""
         for hold in self._holds.values():
             hold.end()
         self._holds.clear()
 
 
 def asks_about_an_epoch(body: Mapping[str, Any]) -> bool:
-    """Return whether an OffsetForLeaderEpoch request is about an epoch that can exist."""
+    """Return whether an OffsetForLeaderEpoch request asks for a valid epoch."""
     return bool(partition_of(body).get("LeaderEpoch", UNDEFINED_EPOCH) != UNDEFINED_EPOCH)
 
 
@@ -364,7 +369,7 @@ def partition_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def epochs_of_request(body: Mapping[str, Any]) -> list[int]:
-    """Return the leader epochs that have a leader in a LeaderAndIsr request for the partition.
+    """Return the leader epochs of the partition in a LeaderAndIsr request, except epochs without a leader.
 
     An epoch in which the partition has no leader changes nothing at a broker, and has no number in the model.
     """

@@ -1,6 +1,6 @@
-"""Messages between brokers, controllers, ZooKeeper and clients, decoded and encoded.
+"""Decode and encode messages between brokers, controllers, ZooKeeper and clients.
 
 To read this package, begin with `definitions`, which reads the definitions of Kafka's messages from a release's jars.
-`fields` decodes and encodes values by them, `requests` reads whole requests, responses and records of the metadata
-log, `batches` reads and writes batches of records, and `zookeeper` reads ZooKeeper's own frames.
+`fields` decodes and encodes values, `requests` reads requests, responses and records of the metadata log, `batches`
+reads and writes batches of records, and `zookeeper` reads ZooKeeper's frames.
 """

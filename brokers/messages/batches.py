@@ -1,8 +1,8 @@
 """Read and write batches of records, in the formats of 0.10 and later.
 
-Magic 0 and 1 are message sets, whose entries are single messages here; magic 2 is the record batch of 0.11 (KIP-98).
-`leadline.model.disk.batches` reads only the headers, of files; here the bytes come from a message, with the records.
-kio reads and writes magic 2 only.
+Magic 0 and 1 are message sets, whose messages are read one by one. Magic 2 is the record batch of 0.11 (KIP-98).
+`leadline.model.disk.batches` reads only the headers of batches in files; this module reads whole batches in messages.
+The library kio supports only magic 2.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ NO_TIMESTAMP = -1
 
 @attrs.frozen
 class Record:
-    """A record.
+    """A record in a batch.
 
     Attributes:
-        offset: its offset. In a request it counts from 0.
-        timestamp: milliseconds since 1970, or -1.
-        key, value: the bytes, or None.
+        offset: the offset. In a request, the first record has the offset 0.
+        timestamp: the timestamp in milliseconds since 1970, or -1.
+        key, value: the bytes of the key and the value, or None.
     """
 
     offset: int
@@ -55,14 +55,15 @@ class Batch:
 
     Attributes:
         magic: the version of the format.
-        first, last: the offsets of the first and the last record. Of a compressed message of magic 0 or 1, both are
+        first, last: the offsets of the first and the last record. For a compressed message of magic 0 or 1, both are
             the offset in its header.
-        leader_epoch: the leader epoch; None before magic 2.
-        attributes: the bits of the header.
-        producer, producer_epoch, sequence: of an idempotent producer; -1 without one.
+        leader_epoch: the leader epoch, or None before magic 2.
+        attributes: the attribute bits of the header.
+        producer, producer_epoch, sequence: the producer id, producer epoch and base sequence, or -1 if the producer
+            is not idempotent.
         size: the number of bytes.
-        intact: whether the checksum is right.
-        records: the records, or None if they were not asked for, are compressed, or are not intact.
+        intact: whether the checksum is correct.
+        records: the records, or None if they were not requested, are compressed, or are not intact.
     """
 
     magic: int
@@ -79,7 +80,7 @@ class Batch:
 
     @property
     def control(self) -> bool:
-        """Whether the records are control records, which no consumer sees."""
+        """Whether the records are control records, which consumers skip."""
         return self.magic == 2 and bool(self.attributes & CONTROL)
 
     @property
@@ -91,15 +92,15 @@ class Batch:
 def read_batches(data: bytes, *, records: bool = True) -> list[Batch]:
     """Read the batches of a field of type "records".
 
-    An answer to a fetch may end in the middle of a batch. That batch is left out: the sizes of the batches that are
-    returned then add up to less than the data.
+    A Fetch response may end with an incomplete batch, which is ignored. The sizes of the returned batches then add up
+    to less than the size of the data.
 
     Parameters:
         data: the bytes.
-        records: whether to read the records too, not only the headers.
+        records: whether to read records as well as headers.
 
     Raises:
-        Malformed: if the data are not batches.
+        Malformed: if the data do not consist of batches.
     """
     return list(_batches(data, records))
 
@@ -112,7 +113,7 @@ def _batches(data: bytes, records: bool) -> Iterator[Batch]:
         magic = data[at + MAGIC_AT]
         header = _HEADER if magic == 2 else _MESSAGE.get(magic)
         if header is None or size < header.size:
-            raise Malformed(f"there is no batch of magic {magic} and {size} bytes")
+            raise Malformed(f"invalid batch header: magic {magic}, {size} bytes")
         if size > len(data) - at:
             return
         one = data[at : at + size]
@@ -167,18 +168,18 @@ def _sized(wire: Wire) -> bytes | None:
 
 
 def write_batch(values: Sequence[bytes | None], timestamp: int, *, magic: int = 2) -> bytes:
-    """Write records without keys, as a producer that is not idempotent sends them.
+    """Encode a batch of records without keys, as a producer that is not idempotent sends it.
 
     Parameters:
         values: the values of the records, at least one.
-        timestamp: of all records, in milliseconds since 1970.
-        magic: the format: 2 for Produce 3 and later, 1 for Produce 2, 0 before.
+        timestamp: the timestamp of all records, in milliseconds since 1970.
+        magic: the format: 2 for version 3 and later of Produce, 1 for version 2, 0 for earlier versions.
 
     Raises:
-        ValueError: if there are no values, or there is no such format.
+        ValueError: if there are no values, or the format does not exist.
     """
     if not values or magic not in (0, 1, 2):
-        raise ValueError(f"{len(values)} records of magic {magic} cannot be written; magic is 0, 1 or 2")
+        raise ValueError(f"cannot encode {len(values)} records with magic {magic}: at least 1 record, magic 0, 1 or 2")
     if magic == 2:
         return _write_batch(values, timestamp)
     return b"".join(_write_message(value, offset, timestamp, magic) for offset, value in enumerate(values))

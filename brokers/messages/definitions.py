@@ -3,15 +3,15 @@
 ``kafka-clients`` has the requests, responses and headers (``common/message/*.json``, from 2.2 on), and
 ``kafka-metadata`` the records of KRaft's metadata log (``common/metadata/*.json``). Their language is described in
 Kafka's ``clients/src/main/resources/common/message/README.md``. The definitions of 3.9.1 contain every version that
-releases from 0.10 to 3.9 speak; 4.0 removed old versions, so 4.x needs its own.
+releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x needs its own definitions.
 
-Why no library decodes these messages: kio has classes that are generated from one release. Those of 0.6.5 are of 4.1,
-so it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and whatever else 4.0 removed, and all records of the metadata
-log; a tagged field or an error code that it does not know is an error. kafka-python can interpret definitions, but not
-by a documented interface, and it ships those of a client's messages only. Tried with the definitions of 3.9.1, version
-3.0.12 does not decode tagged fields whose tag is written as a string (the log directories in a broker's registration
-and heartbeat), and refuses tagged fields within tagged structs, which forward compatibility allows. Other Python
-clients contain the client's half only.
+No Python library decodes these messages. kio has classes that are generated from one release: kio 0.6.5 supports 4.1,
+so it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the
+metadata log. It fails on unknown tagged fields and error codes. kafka-python can interpret definitions, not through a
+documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
+not decode tagged fields whose tag is written as a string (the log directories in a broker's registration and
+heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All remaining Python
+clients contain only the messages of clients.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TYPE_OF_ELEMENTS = "[]"
 
 @attrs.frozen
 class Versions:
-    """A range of versions, both ends included. The range is empty if `first` is larger than `last`."""
+    """A range of versions that includes both ends. It is empty if `first` is larger than `last`."""
 
     first: int
     last: int
@@ -60,13 +60,14 @@ class Field:
 
     Attributes:
         name: the name in the definition, for example "HighWatermark".
-        type: the type of the value, or of each element if `array`: a primitive type such as "int32", or "struct".
+        type: the type of the value, or of the elements if `array` is true: a primitive type such as "int32", or
+            "struct".
         array: whether the value is an array.
         versions, nullable, tagged: the versions of the message in which the field exists, can be null, and is tagged.
-        flexible: the versions in which the field has the compact encoding, if the message has it.
+        flexible: the versions in which the field has the compact encoding if the message is flexible.
         tag: the number of a tagged field.
-        default: the default value as the definition has it, or None.
-        ignorable: whether a value is dropped in versions without the field.
+        default: the default value as it is written in the definition, or None.
+        ignorable: whether a value is silently dropped in versions without the field.
         fields: the fields of a struct.
     """
 
@@ -91,7 +92,7 @@ class Fields:
         self._of_version: dict[int, tuple[tuple[Field, ...], Mapping[int, Field]]] = {}
 
     def of_version(self, version: int) -> tuple[tuple[Field, ...], Mapping[int, Field]]:
-        """Return the fields of a version: those in order, and the tagged ones by their tags."""
+        """Return the untagged fields of a version in order, and its tagged fields by tag."""
         if version not in self._of_version:
             present = [field for field in self.all if version in field.versions]
             tagged = {field.tag: field for field in present if field.tag is not None and version in field.tagged}
@@ -109,9 +110,9 @@ class Message:
     """The definition of a request, a response, or a record of the metadata log.
 
     Attributes:
-        name: for example "FetchRequest" or "PartitionChangeRecord".
-        kind: "request", "response", "metadata", and others that are not used here.
-        key: the number by which a request, its response, or a record is known; None for other kinds.
+        name: the name, for example "FetchRequest" or "PartitionChangeRecord".
+        kind: "request", "response", "metadata", or a kind that is not used here.
+        key: the API key of a request or response, or the type of a record; None for all remaining kinds.
         versions: the versions that the definition describes.
         flexible: the versions with compact lengths and tagged fields (KIP-482).
         fields: the fields.
@@ -134,7 +135,7 @@ class Message:
         """Parse a definition.
 
         Parameters:
-            text: JSON with comments on lines of their own. What follows the object is ignored, as Kafka ignores it.
+            text: JSON with comments on separate lines. Text after the object is ignored, as in Kafka.
         """
         data, _ = json.JSONDecoder().raw_decode(_COMMENT.sub("", text).lstrip())
         shared = {struct["name"]: struct["fields"] for struct in data.get("commonStructs", [])}
@@ -181,12 +182,12 @@ class _Structs:
 
 
 class Definitions:
-    """The messages of a release.
+    """The message definitions of a release.
 
     Attributes:
-        requests, responses: the requests and responses by key.
+        requests, responses: the definitions of requests and responses, by key.
         records: the records of the metadata log by key. Empty for a release without KRaft.
-        keys: the keys of requests by name without the suffix: "Fetch" is 1.
+        keys: the keys of requests by name without the suffix. For example, "Fetch" has the key 1.
     """
 
     def __init__(self, messages: Iterator[Message] | list[Message]) -> None:
@@ -204,11 +205,11 @@ class Definitions:
         """Read the definitions from jars.
 
         Parameters:
-            clients: the jar of kafka-clients: 3.9.1 for brokers up to 3.9, the release's own from 4.0 on.
-            metadata: the jar of kafka-metadata of the release, for a release with KRaft.
+            clients: the jar of kafka-clients: version 3.9.1 for brokers up to 3.9, otherwise the version of the broker.
+            metadata: the jar of kafka-metadata of the release, or None for a release without KRaft.
 
         Raises:
-            BrokerError: if a jar cannot be read or has no definitions.
+            BrokerError: if a jar cannot be read or contains no definitions.
         """
         return cls([Message.parse(text) for jar in (clients, metadata) if jar is not None for text in _texts(jar)])
 
@@ -218,7 +219,7 @@ def _texts(jar: Path) -> Iterator[str]:
         with zipfile.ZipFile(jar) as archive:
             names = [name for name in sorted(archive.namelist()) if _DEFINITION.fullmatch(name)]
             if not names:
-                raise BrokerError(f"{jar} has no definitions of messages; kafka-clients has them from 2.2 on")
+                raise BrokerError(f"{jar} contains no message definitions: use kafka-clients 2.2 or later")
             for name in names:
                 yield archive.read(name).decode("utf-8")
     except (OSError, zipfile.BadZipFile) as error:

@@ -1,8 +1,7 @@
-"""Decode and encode the bodies of messages by their definitions.
+"""Decode and encode the bodies of messages with their definitions.
 
-A body is a dict from the names of the definition to values: int, float, bool, str, bytes, `uuid.UUID`, None, lists, and
-dicts for structs. Tagged fields that the definition lacks are kept under the key `UNKNOWN_TAGS`, as bytes by tag, and
-are encoded again.
+A body is a dict of field names and values: int, float, bool, str, bytes, `uuid.UUID`, None, lists, and dicts for
+structs. Unknown tagged fields are kept under the key `UNKNOWN_TAGS`, as bytes by tag, and are encoded again.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ def decode(message: Message, version: int, wire: Wire) -> dict[str, Any]:
     Parameters:
         message: the definition.
         version: the version of the message.
-        wire: the bytes, from the beginning of the body on. They must end with the body.
+        wire: the bytes of the body. No bytes may follow it.
 
     Raises:
-        Malformed: if the version is not defined, or the bytes are not such a body.
+        Malformed: if the version is not defined, or the bytes are not a valid body.
     """
     if version not in message.versions:
-        raise Malformed(f"the definitions have no version {version} of {message.name}")
+        raise Malformed(f"version {version} of {message.name} is not defined")
     body = _Decoder(version, version in message.flexible).struct(wire, message.fields)
     if wire.left:
-        raise Malformed(f"{wire.left} bytes follow a {message.name} of version {version}")
+        raise Malformed(f"{message.name} version {version} is followed by {wire.left} unexpected bytes")
     return body
 
 
@@ -102,7 +101,7 @@ def _length(wire: Wire, compact: bool, number: struct.Struct) -> int:
 
 def _null(field: Field, version: int) -> None:
     if version not in field.nullable:
-        raise Malformed(f"{field.name}, which must not be null, is null")
+        raise Malformed(f"{field.name} is null but must not be null")
 
 
 def _text(data: bytes) -> str:
@@ -113,7 +112,7 @@ def _text(data: bytes) -> str:
 
 
 def encode(message: Message, version: int, body: Mapping[str, Any]) -> bytes:
-    """Encode a body. Fields that it lacks get their defaults.
+    """Encode a body. A missing field gets its default value.
 
     Parameters:
         message: the definition.
@@ -121,10 +120,10 @@ def encode(message: Message, version: int, body: Mapping[str, Any]) -> bytes:
         body: the values by name.
 
     Raises:
-        ValueError: if the version is not defined, or if a value is given that this version cannot express.
+        ValueError: if the version is not defined, or a value cannot be encoded in it.
     """
     if version not in message.versions:
-        raise ValueError(f"the definitions have no version {version} of {message.name}")
+        raise ValueError(f"version {version} of {message.name} is not defined")
     try:
         return _Encoder(version, version in message.flexible).struct(body, message.fields)
     except struct.error as error:
@@ -152,12 +151,12 @@ class _Encoder:
 
     def check(self, body: Mapping[str, Any], fields: Fields) -> None:
         if unknown := body.keys() - fields.names - {UNKNOWN_TAGS}:
-            raise ValueError(f"there is no field {min(unknown)}; there are {', '.join(sorted(fields.names))}")
+            raise ValueError(f"unknown field {min(unknown)}: the fields are {', '.join(sorted(fields.names))}")
         for field in fields.all:
             default = default_of(field)
             absent = self.version not in field.versions and not field.ignorable
             if absent and body.get(field.name, default) != default:
-                raise ValueError(f"version {self.version} cannot express {field.name}={body[field.name]!r}")
+                raise ValueError(f"{field.name}={body[field.name]!r} cannot be encoded in version {self.version}")
 
     def value(self, value: Any, field: Field) -> bytes:
         compact = self.flexible and self.version in field.flexible
@@ -187,7 +186,7 @@ class _Encoder:
 
 
 def unsigned(value: int) -> bytes:
-    """Encode an unsigned variable-length integer, the inverse of `Wire.unsigned`."""
+    """Encode an unsigned variable-length integer. The inverse of `Wire.unsigned`."""
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)
@@ -197,7 +196,7 @@ def unsigned(value: int) -> bytes:
 
 
 def signed(value: int) -> bytes:
-    """Encode a signed variable-length integer of at most 64 bits in zigzag encoding, the inverse of `Wire.signed`."""
+    """Encode a signed integer of at most 64 bits as a zigzag variable-length integer. The inverse of `Wire.signed`."""
     return unsigned((value << 1 ^ value >> 63) & (1 << 64) - 1)
 
 
@@ -206,7 +205,7 @@ def _put_length(length: int, compact: bool, number: struct.Struct) -> bytes:
 
 
 def default_of(field: Field) -> Any:
-    """Return the value that a field has when it is not given."""
+    """Return the default value of a field."""
     given = field.default
     if given == "null":
         return None

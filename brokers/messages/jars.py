@@ -1,4 +1,4 @@
-"""Find the jars that have the definitions of a release's messages."""
+"""Find the jars that contain the message definitions of a release."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.releases import BrokerRelease
 
 LAST_WITH_OLD_VERSIONS = "3.9.1"
-"""The release whose definitions serve brokers up to 3.9. It has every version that they speak; 4.0 removed many."""
+"""The release whose definitions are used for brokers up to 3.9. It defines every version that these brokers support."""
 
 
 def definitions_of(release: BrokerRelease) -> Definitions:
-    """Return the definitions for the brokers of a release, and download the jars that the cache does not have.
+    """Return the message definitions of a release. Jars that are not in the cache are downloaded.
 
     Raises:
         BrokerError: if a jar cannot be downloaded or read.

@@ -1,7 +1,7 @@
 """Read and write whole frames: the header of a request or response, and its body.
 
-A frame begins on the wire with its length, which is not part of it here. Headers: Kafka's `RequestHeader.json` and
-`ResponseHeader.json`; which version of a header a message has is decided in `ApiMessageType`.
+On the wire, a frame begins with its length, which is not part of the frames here. The headers are defined in Kafka's
+`RequestHeader.json` and `ResponseHeader.json`, and their versions in `ApiMessageType`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class RequestHeader:
     """The header of a request.
 
     Attributes:
-        key: the number of the API, for example 1 for Fetch.
-        version: the version of the request, and of its response.
-        correlation: the id that the response repeats.
+        key: the API key, for example 1 for Fetch.
+        version: the version of the request and its response.
+        correlation: the correlation id, which the response repeats.
         client: the client id.
     """
 
@@ -42,10 +42,10 @@ class RequestHeader:
 
 
 def read_header(frame: bytes) -> RequestHeader:
-    """Read the part of a request's header that every version has, without the client id.
+    """Read the part of a request's header that is common to all versions. It does not include the client id.
 
     Raises:
-        Malformed: if the frame is shorter.
+        Malformed: if the frame is too short.
     """
     if len(frame) < _HEADER.size:
         raise Malformed(f"a frame of {len(frame)} bytes is too short for a header")
@@ -62,15 +62,15 @@ def correlation_of(response: bytes) -> int:
 
 
 def read_request(definitions: Definitions, frame: bytes) -> tuple[RequestHeader, dict[str, Any]]:
-    """Decode a request: its header and its body.
+    """Decode the header and the body of a request.
 
     Raises:
-        Malformed: if the frame is not a request of these definitions.
+        Malformed: if the frame is not a valid request.
     """
     header = read_header(frame)
     message = _message(definitions.requests, header.key, "request")
     if header.version not in message.versions:
-        raise Malformed(f"the definitions have no version {header.version} of {message.name}")
+        raise Malformed(f"version {header.version} of {message.name} is not defined")
     wire = Wire(frame)
     wire.take(_HEADER.size)
     if header.key != CONTROLLED_SHUTDOWN or header.version > 0:
@@ -85,11 +85,11 @@ def read_response(definitions: Definitions, request: RequestHeader, frame: bytes
 
     Parameters:
         definitions: the definitions.
-        request: the header of the request. A response says neither its API nor its version.
+        request: the header of the request. A response contains neither its API key nor its version.
         frame: the response.
 
     Raises:
-        Malformed: if the frame is not such a response.
+        Malformed: if the frame is not a valid response.
     """
     message = _message(definitions.responses, request.key, "response")
     wire, version = Wire(frame), request.version
@@ -104,7 +104,7 @@ def read_response(definitions: Definitions, request: RequestHeader, frame: bytes
 
 
 def write_request(definitions: Definitions, header: RequestHeader, body: Mapping[str, Any]) -> bytes:
-    """Encode a request, with its length in front.
+    """Encode a request, with its length at the beginning.
 
     Parameters:
         definitions: the definitions.
@@ -124,7 +124,7 @@ def write_request(definitions: Definitions, header: RequestHeader, body: Mapping
 
 def _message(messages: Mapping[int, Message], key: int, kind: str) -> Message:
     if key not in messages:
-        raise Malformed(f"the definitions have no {kind} with key {key}")
+        raise Malformed(f"no {kind} with key {key} is defined")
     return messages[key]
 
 
@@ -145,14 +145,14 @@ def read_record(definitions: Definitions, value: bytes) -> tuple[str, int, dict[
     """Decode a record of KRaft's metadata log.
 
     Parameters:
-        definitions: the definitions, with those of the release's kafka-metadata.
-        value: the value of the record: the version of this frame, the record's key and version, and its body.
+        definitions: the definitions, which must include the jar of kafka-metadata.
+        value: the value of the record: the frame version, the key and version of the record, and the body.
 
     Returns:
         The name of the record, for example "PartitionChangeRecord", its version, and its body.
 
     Raises:
-        Malformed: if the value is not such a record.
+        Malformed: if the value is not a valid record.
     """
     wire = Wire(value)
     wire.unsigned()
@@ -162,13 +162,13 @@ def read_record(definitions: Definitions, value: bytes) -> tuple[str, int, dict[
 
 
 def read_metadata(definitions: Definitions, data: bytes) -> list[tuple[int, str, dict[str, Any]]]:
-    """Decode batches of KRaft's metadata log, for example the "Records" in the controller's answer to a fetch.
+    """Decode batches of KRaft's metadata log, for example the "Records" in the controller's Fetch response.
 
     Returns:
-        The offset, the name and the body of each record. Control records are left out.
+        The offset, the name and the body of each record, without control records.
 
     Raises:
-        Malformed: if the data are not such batches.
+        Malformed: if the data are not valid batches.
     """
     batches = [batch for batch in read_batches(data) if not batch.control]
     records = [record for batch in batches for record in batch.records or ()]

@@ -1,4 +1,4 @@
-"""ZooKeeper's frames, as Kafka uses them: sessions, reads and writes of nodes, and watches.
+"""Decode and encode the ZooKeeper frames that Kafka uses: sessions, reads and writes of nodes, and watches.
 
 The formats are those of ZooKeeper's ``zookeeper.jute``. kazoo, the Python client, encodes requests and decodes
 responses; a proxy has to decode requests too.
@@ -53,7 +53,7 @@ _WITH_VERSION = {"delete", "setData", "check"}
 
 @attrs.frozen
 class Session:
-    """The id and password of a client's session. A second client that knows both can take it over, and end it."""
+    """The id and the password of a session. A client that knows both can take over the session and close it."""
 
     id: int
     password: bytes = attrs.field(repr=False)
@@ -72,9 +72,9 @@ def read_connect_request(frame: bytes) -> dict[str, Any]:
 
 
 def read_connect_response(frame: bytes) -> tuple[dict[str, Any], Session]:
-    """Decode the answer to a client's first frame, and return its fields and the session.
+    """Decode the response to a client's first frame, and return its fields and the session.
 
-    The id is 0 if the session that the client asked for has ended.
+    The session id is 0 if the requested session has expired.
 
     Raises:
         Malformed: if the frame is too short.
@@ -87,14 +87,14 @@ def read_connect_response(frame: bytes) -> tuple[dict[str, Any], Session]:
 
 
 def read_request(frame: bytes) -> tuple[int, str, dict[str, Any]]:
-    """Decode a request after the first.
+    """Decode a request after the connect request.
 
     Returns:
-        The xid, the name of the operation, and a body. The body has the path of the node, and depending on the
-        operation the data to write and the expected version. That of a "multi" has a list of operations.
+        The xid, the name of the operation, and the body. The body contains the path of the node and, depending on the
+        operation, the data to write and the expected version. The body of a "multi" is a list of operations.
 
     Raises:
-        Malformed: if the frame is not such a request.
+        Malformed: if the frame is not a valid request.
     """
     wire = Wire(frame)
     xid, kind = wire.int32(), wire.int32()
@@ -114,7 +114,7 @@ def _operations(wire: Wire) -> Iterator[dict[str, Any]]:
             return
         name = OPERATIONS.get(kind, str(kind))
         if name not in {"create", "create2", "delete", "setData", "check"}:
-            raise Malformed(f"a multi has an operation of type {kind}")
+            raise Malformed(f"a multi contains an unknown operation of type {kind}")
         yield {"operation": name, **_operation(wire, name)}
 
 
@@ -132,7 +132,7 @@ def _operation(wire: Wire, name: str) -> dict[str, Any]:
 
 
 def xid_of(frame: bytes) -> int:
-    """Return the xid of a response after the first; -1 is that of a watch.
+    """Return the xid of a response after the connect response. The xid of a watch is -1.
 
     Raises:
         Malformed: if the frame is too short.
@@ -141,18 +141,18 @@ def xid_of(frame: bytes) -> int:
 
 
 def read_response(frame: bytes, operation: str | None) -> tuple[str, dict[str, Any]]:
-    """Decode a response after the first.
+    """Decode a response after the connect response.
 
     Parameters:
         frame: the response.
-        operation: the operation of the request with the same xid, or None if it is not known.
+        operation: the operation of the request with the same xid, or None if it is unknown.
 
     Returns:
-        The name of the operation, or "watch", and a body. The body has the zxid and the error code, and then the
-        path and event of a watch, the data of a "getData", or the path of a "create".
+        The name of the operation, or "watch", and the body. The body contains the zxid, the error code, and the path
+        and event of a watch, the data of a "getData", or the path of a "create".
 
     Raises:
-        Malformed: if the frame is not such a response.
+        Malformed: if the frame is not a valid response.
     """
     wire = Wire(frame)
     xid, zxid, error = wire.int32(), wire.int64(), wire.int32()
@@ -168,27 +168,27 @@ def read_response(frame: bytes, operation: str | None) -> tuple[str, dict[str, A
 
 
 def write_connect(session: Session, timeout: int) -> bytes:
-    """Encode the first frame of a client, with its length in front.
+    """Encode the first frame of a client, with its length at the beginning.
 
     Parameters:
-        session: the session to take over; with the id 0, a new one is asked for.
-        timeout: the session timeout to ask for, in milliseconds.
+        session: the session to take over. The id 0 requests a new session.
+        timeout: the requested session timeout, in milliseconds.
     """
     return _framed(struct.pack(">iqiq", 0, 0, timeout, session.id) + _sized(session.password) + b"\0")
 
 
 def write_close() -> bytes:
-    """Encode a request that ends the session, with its length in front."""
+    """Encode a request that closes the session, with its length at the beginning."""
     return _framed(struct.pack(">ii", _XID, _CLOSE))
 
 
 def write_get_data(path: str) -> bytes:
-    """Encode a request for the data of a node, without a watch, with its length in front."""
+    """Encode a request for the data of a node, without a watch, with its length at the beginning."""
     return _framed(struct.pack(">ii", _XID, _GET_DATA) + _sized(path.encode()) + b"\0")
 
 
 def write_create(path: str, data: bytes) -> bytes:
-    """Encode a request that creates a persistent node which everybody may change, with its length in front."""
+    """Encode a request that creates a persistent node with an open ACL, with its length at the beginning."""
     everybody = struct.pack(">ii", 1, _ALL_PERMISSIONS) + _sized(b"world") + _sized(b"anyone")
     return _framed(struct.pack(">ii", _XID, _CREATE) + _sized(path.encode()) + _sized(data) + everybody + bytes(4))
 

@@ -13,6 +13,7 @@ from leadline.checker.engines import compiled, oracle
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import SpecError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, Result
 from leadline.checker.settings import CompiledSettings, OracleSettings, RandomSettings, SparkSettings
@@ -65,13 +66,13 @@ class Engine(Generic[Settings]):
             settings: the settings of the engine. By default, an instance of `self.settings` with its default values.
 
         Returns:
-            The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked
-            as incomplete and contains everything found until then.
+            The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
+            incomplete and contains everything that was found before.
 
         Raises:
-            SpecError: an action or a property raised an exception or is not a pure function, or `settings` is not an
+            SpecError: if an action or a property raised an exception or is not a pure function, or `settings` is not an
                 instance of `self.settings`.
-            LeadlineError: the engine cannot run with these settings.
+            LeadlineError: if the engine cannot run with these settings.
         """
         settings = self.settings() if settings is None else settings
         if not isinstance(settings, self.settings):
@@ -92,7 +93,9 @@ def explore(
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
 ) -> Result:
-    """Search every reachable state of a spec with the compiled engine. See `Engine.__call__` for the parameters."""
+    """Search every reachable state of a spec with the compiled engine. The parameters are those of
+    `Engine.__call__`.
+    """
     return ENGINES["compiled"](spec, limits, progress, settings)
 
 
@@ -102,7 +105,7 @@ def fuzz(
     progress: Progress | None = None,
     settings: RandomSettings | None = None,
 ) -> Result:
-    """Search random behaviours of a spec. See `leadline.checker.engines.random.search.fuzz`."""
+    """Run a random search of a spec. The parameters are those of `leadline.checker.engines.random.search.fuzz`."""
     return ENGINES["random"](spec, limits, progress, settings)
 
 
@@ -110,9 +113,9 @@ def searched(spec: Spec[S], limits: Limits | None = None, progress: Progress | N
     """Search a spec with the compiled engine, and check that the spec does not depend on the order of sets.
 
     Raises:
-        SpecError: the spec depends on the order of a set, an action or a property raised an exception, or an action or
-            a property is not a pure function.
-        KeyboardInterrupt: the search was interrupted.
+        SpecError: if the spec depends on the order of a set, an action or a property raised an exception, or an action
+            or a property is not a pure function.
+        KeyboardInterrupt: if the search was interrupted.
     """
     result = with_order_checked(spec, lambda: explore(spec, limits, progress))
     if result.interrupted:
@@ -131,6 +134,7 @@ def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: 
 def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: SparkSettings) -> Result:
     from leadline.checker.engines import spark
 
+    refuse_liveness(spec, "the spark engine", "the compiled engine")
     if limits.coverage:
         raise SpecError("the spark engine does not collect coverage: use the compiled engine or the oracle")
     return spark.explore(spec, limits, progress, settings)

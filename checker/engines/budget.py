@@ -1,9 +1,9 @@
 """The budget of a search: the time and the memory that it may use.
 
-An engine checks the budget between its steps. A single call of a spec's code may run forever or use all memory.
-Therefore `Budget.enforced` also checks the budget in a second thread. When a limit is exceeded, this thread sends a
-signal that raises an exception in the main thread, like Ctrl-C. This interrupts Python code, but not a C function that
-does not return.
+An engine checks the budget between its steps. However, a single call to a spec's code may run forever or use all
+memory. Therefore `Budget.enforced` also checks the budget in a second thread. When a limit is exceeded, this thread
+sends a signal that raises an exception in the main thread, like Ctrl-C. This interrupts Python code, but not a C
+function that does not return.
 
 A spec may catch this exception, for example with a bare ``except``, and return normally. Its return value may then be
 wrong, so the search is reported as incomplete; see `Budget.swallowed`.
@@ -27,11 +27,11 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a process to terminate."""
 
 GRACE_BYTES = RESERVE // 2
-"""The number of bytes by which a search may exceed a memory limit before it is interrupted."""
+"""The number of bytes by which a search may exceed a memory limit before the search is interrupted."""
 
 
 class StopSearch(Exception):
-    """Raised by a search to stop itself, for example because a limit is exceeded.
+    """Raised by a search in order to stop, for example because a limit is exceeded.
 
     Attributes:
         stop: the reason why the search stops.
@@ -90,11 +90,14 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """The reason for the first interrupt that the spec caught instead of the search, or None if there is none."""
+        """The reason for the first interrupt that the spec caught, so that the search did not catch it. None if there
+        is none.
+        """
         return _stop(self._not_caught[0]) if self._not_caught else None
 
     def caught(self, interrupt: KeyboardInterrupt) -> Stop:
-        """Record that the search caught the exception of an interrupt, so that it does not count as `swallowed`.
+        """Record that the search caught the exception of an interrupt, so that the interrupt does not count as
+        `swallowed`.
 
         Returns:
             The reason why the search was interrupted.
@@ -122,7 +125,7 @@ class Budget:
         """Return the reason to stop the search if it exceeds a memory limit, otherwise None.
 
         Parameters:
-            more: the number of bytes that the search is about to allocate. They count as used.
+            more: the number of bytes that the search is about to allocate. They count as memory in use.
         """
         reason = self.memory.exceeded(more)
         return None if reason is None else Stop(StopKind.MEMORY, reason)
@@ -139,7 +142,7 @@ class Budget:
         `relax` has not been called.
 
         Raises:
-            LimitReached: a limit was exceeded.
+            LimitReached: if a limit was exceeded.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -202,7 +205,8 @@ class Budget:
         """Interrupt the main thread when a limit is exceeded, and wake it up when a signal arrives.
 
         The operating system may deliver a signal to any thread. Python runs the handler in the main thread, but does
-        not wake up the main thread from a blocking call. A second signal to the main thread does.
+        not interrupt a blocking call there. A second signal, which this method sends to the main thread, interrupts the
+        call.
 
         Parameters:
             came: the read end of the pipe that was passed to `signal.set_wakeup_fd`.

@@ -1,7 +1,7 @@
 """Finds the steps of a trace that affect its last state, by comparing the values that each step reads and writes.
 
 This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). A step affects a later step if it
-writes a value that the later step reads. The reads are recorded as in the compiled engine. They contain every value
+writes a value that the later step reads. The reads are recorded as in the compiled engine. They include every value
 that affects the result, and possibly further values.
 """
 
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Cause:
-    """A step of a trace that affects a later step, or the result of the property that the trace is about.
+    """A step of a trace that affects a later step or the result of the trace's property.
 
     Attributes:
         state: the index of the state to which the step led, counted from 0.
         wrote: the paths of the values that the step wrote and that were read later, for example ``replicas[1].log``.
-        readers: the later steps that read one of these values before it was written again. Each step is given as the
-            index of the state to which it led.
+        readers: the later steps that read one of these values before another step wrote it again. Each step is given as
+            the index of the state to which it led.
         read_by_property: whether the property read one of these values in the last state or step.
     """
 
@@ -42,19 +42,20 @@ class Cause:
 
 
 def causes(trace: Trace[S]) -> list[Cause]:
-    """Return the steps of a trace that affect the property in its last state or step, in order.
+    """Return, in order, the steps of a trace that affect the result of its property in the last state or step.
 
     Parameters:
         trace: a trace that ends with the violation of a property or with an example of a witness.
 
     Returns:
-        The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, or if the
-        reads of the spec cannot be recorded.
+        The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, if the
+        property is a liveness property, or if the reads of the spec cannot be recorded.
 
     Raises:
-        LeadlineError: an action or the property raised an exception.
+        LeadlineError: if an action or the property raised an exception.
     """
-    if trace.about is None or trace.about.kind is Kind.DEADLOCK or len(trace) < 2:
+    about = trace.about
+    if about is None or about.kind is Kind.DEADLOCK or about.kind.is_liveness or len(trace) < 2:
         return []
     try:
         return _without_laziness(lambda: _slice(trace))
@@ -65,7 +66,9 @@ def causes(trace: Trace[S]) -> list[Cause]:
 
 
 def _without_laziness(call: Callable[[], T]) -> T:
-    """Call a function that records reads. Recording changes the classes of the spec; they are restored afterwards."""
+    """Call a function that records reads, and return its result. Afterwards, restore the spec's classes, which
+    recording changes.
+    """
     from leadline.checker.observing.lazy import make_ordinary
 
     try:
@@ -112,7 +115,8 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return a caller that records reads, and the states of the trace, each as the number of the value in each slot.
+    """Return a caller that records reads, and the states of the trace, each given as the index of the value in each
+    slot.
 
     A component whose shape changes in the trace has a single slot.
     """

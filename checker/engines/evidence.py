@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
+from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Kind, Property
-from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
+from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, Verdict, judge
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.reordering import with_fewest_switches
@@ -25,12 +26,11 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Sighting(Generic[S]):
-    """A state or a step at which a search found that a property is violated or a witness is satisfied.
+    """A state or a step that violates a property or satisfies a witness.
 
     Attributes:
         state: the state, or the state in which the step begins.
-        step: the action instance and the state to which the step leads. None if the property is about states, not
-            steps.
+        step: the action instance and the state to which the step leads, or None if the property is about states.
     """
 
     state: S
@@ -68,8 +68,8 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Map the name of each witness to the number of states that satisfy it, and the name of each property with a
-    premise to the number of states that satisfy the premise.
+    """Return the number of states that satisfy each witness or the premise of each property, by the name of the witness
+    or property.
 
     Parameters:
         spec: the spec.
@@ -85,6 +85,7 @@ def property_results(
     arrivals: Arrivals[S],
     limits: Limits,
     exhausted: bool,
+    liveness: Mapping[Property, Trace[S] | None] | None = None,
 ) -> tuple[PropertyResult, ...]:
     """Return the results of all properties after a search.
 
@@ -95,11 +96,15 @@ def property_results(
             shortest paths.
         limits: the limits of the search, which contain the maximum number of traces of a property.
         exhausted: whether every reachable state was searched.
+        liveness: maps the liveness properties whose check has ended to a counterexample, or to None if they hold.
     """
     results = []
     shown = {item for item, seen in sightings.items() if seen}
     for item in spec.checks:
         seen = sightings[item]
+        if item.kind.is_liveness:
+            results.append(_liveness_result(item, liveness or {}, premise_shown(spec, item, shown)))
+            continue
         wanted = 1 if item.kind.is_witness else limits.traces
         traces = itertools.islice(_traces(spec, item, seen, arrivals), wanted)
         verdict = judge(item, bool(seen), exhausted)
@@ -107,8 +112,19 @@ def property_results(
     return tuple(results)
 
 
+def _liveness_result(
+    item: Property, liveness: Mapping[Property, Trace[S] | None], premise: bool | None
+) -> PropertyResult:
+    if item not in liveness:
+        return PropertyResult(item, Verdict.INCOMPLETE, (), premise)
+    trace = liveness[item]
+    return PropertyResult(
+        item, Verdict.HOLDS if trace is None else Verdict.VIOLATED, () if trace is None else (trace,), premise
+    )
+
+
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
-    """Check a trace by calling the actions and the property of the spec on its states again.
+    """Check a trace by calling the spec's actions and property again on the states of the trace.
 
     Parameters:
         trace: a trace that a search is about to report.
@@ -123,6 +139,8 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
     item = trace.about
     if item is None:
         return None
+    if item.kind.is_liveness:
+        return None if fault(trace) is None else item
     if item.kind is Kind.DEADLOCK:
         return next((instance for instance in spec.instances if spec.take(instance, states[-1])), None)
     end = states[-2:] if item.kind.of_steps else states[-1:]
@@ -130,7 +148,7 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
 
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
-    """Yield the shortest traces of a property, beginning with one trace of each sighting."""
+    """Yield the shortest traces of a property, beginning with one trace for each sighting."""
     if not seen:
         return
     from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import

@@ -1,13 +1,14 @@
-"""Compares the search of a spec's first states between processes, to find out whether it depends on the order of a set.
+"""Compares the results for a spec's first states between processes, to find out whether the spec depends on the order
+of a set.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
 that contain them. Each process imports the spec and expands the same states. States are compared by their contents,
-which are the same in every process. If an action has different next states in two processes, or a property has
+which are the same in every process. If an action leads to different next states in two processes, or if a property has
 different verdicts, the spec depends on the order of a set.
 
-Limits: only differences in these states are found. If a function uses the first of two members of a set, all five
-processes use the same member with probability 1/16, and the difference is not found. If the set has three members, the
-probability is 1/81. It decreases with every further state in which the function uses a different set.
+Limits: a difference is found only if it occurs in these states. If a function uses the first of two members of a set,
+all five processes use the same member with probability 1/16, and the difference is not found. If the set has three
+members, the probability is 1/81. It decreases with every further state in which the function uses a different set.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import attrs
 
 from leadline.checker.content import content, digest, in_order
 from leadline.checker.errors import LeadlineError, SpecError
-from leadline.checker.properties import Kind
+from leadline.checker.properties import OF_STATES, Kind
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
@@ -63,20 +64,20 @@ WORDS = 400
 
 OF_STEPS = "use sorted(), or yield one next state for each member"
 OF_VALUES = "use sorted(), or compute the result from all members"
-"""The corrections that error messages suggest: `OF_STEPS` for actions, `OF_VALUES` for everything else."""
+"""The corrections that error messages suggest. `OF_STEPS` is for actions, and `OF_VALUES` is for everything else."""
 
 _log = logging.getLogger("leadline")
 
 
 class Request(TypedDict):
-    """The request that is sent to each process. It names the spec.
+    """The request that is sent to each process. It identifies the spec.
 
     Attributes:
         path: the value of `sys.path` to use.
         module, file: the name and the file of the module that defines the spec.
         name: the name of the module's variable that holds the spec.
-        bounds: the bounds to use instead of those in the module.
-        properties: the names of the properties to use instead of those in the module.
+        bounds: the bounds that replace those in the module.
+        properties: the names of the properties to check, instead of all properties in the module.
     """
 
     path: list[str]
@@ -110,7 +111,7 @@ def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
         modules: the modules that are searched first for the variable that holds the spec.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set.
+        SpecError: if an action or a property depends on the order of a set.
     """
     request = _request(spec, modules)
     if request is not None:
@@ -148,7 +149,7 @@ def _process(seed: int) -> subprocess.Popen[bytes]:
 
 
 def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
-    """Return the results of the processes. If a process failed, log a warning and return an empty list."""
+    """Return the rows of each process. If a process failed, log a warning and return an empty list."""
     answers = []
     for process in processes:
         try:
@@ -179,7 +180,7 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
 
 
 def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
-    """Return the request. If the spec is not a variable of a module, log a warning and return None."""
+    """Return the request for a spec. If no module has a variable that holds the spec, log a warning and return None."""
     for module in dict.fromkeys([*modules, *sys.modules.values()]):
         for name, value in list(vars(module).items()) if is_a(module, ModuleType) else ():
             if is_a(value, Spec) and _is_same(value, spec) and (file := getattr(module, "__file__", None)):
@@ -254,11 +255,11 @@ class Prefix(Generic[S]):
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
         self._spec, self._most, self._seconds = spec, states, seconds
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._state_checks = spec.checks_of(*OF_STATES)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
     def rows(self) -> Iterator[Row]:
-        """Expand the states, and yield the results for each of them."""
+        """Expand the states, and yield the results for each state."""
         found, started = list[Row](), time.process_time()
 
         def expand(state: S) -> list[S]:

@@ -1,4 +1,4 @@
-"""Measures the memory that a search uses, and the limits on it.
+"""Measures the memory that a search uses, and determines its limits on memory.
 
 A process that reaches a limit on memory can be killed without warning, or its allocations fail. There are three kinds
 of limits: the memory of the machine, the control groups of a container, and ``ulimit``. Engines check all of them here,
@@ -21,7 +21,7 @@ SHARE = 0.8
 """The fraction of the machine's free memory that a search may use by default."""
 
 RESERVE = 2**25
-"""The number of bytes kept free below a limit, for allocations between two checks and for the report."""
+"""The number of bytes that are kept free below a limit, for allocations between two checks and for the report."""
 
 RESERVED_SHARE = 0.05
 """The fraction of a limit that is kept free, if this is more than `RESERVE` bytes."""
@@ -57,7 +57,7 @@ class Ceiling:
     Attributes:
         size: the number of bytes that may be used.
         used: a function that returns the number of bytes in use that count towards the limit.
-        reached: a phrase for messages which says that the limit was reached, for example "reached 2.0 GiB of memory".
+        reached: a phrase that says that the limit was reached, for messages, for example "reached 2.0 GiB of memory".
         of_addresses: whether the limit applies to reserved address space, even if nothing has been written to it.
     """
 
@@ -76,7 +76,8 @@ class Memory:
     """The limits on the memory that a search may use.
 
     Parameters:
-        most: the number of bytes that the process and its helpers may use; None for most of the machine's free memory.
+        most: the number of bytes that the process and its helpers may use, or None for most of the machine's free
+            memory.
         helpers: a function that returns the process ids of the helper processes that this process has forked.
         proc: the folder of this process in the proc file system.
 
@@ -96,7 +97,9 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Return `Ceiling.reached` of a limit that `more` further bytes would exceed, or None if there is none."""
+        """Return the phrase `Ceiling.reached` of a limit that `more` further bytes would exceed, or None if there is
+        none.
+        """
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
         except MemoryError:  # there is not even enough memory to measure
@@ -104,7 +107,7 @@ class Memory:
 
     @property
     def scarcest(self) -> Ceiling:
-        """The limit that leaves the least free memory."""
+        """The limit under which the least memory is free."""
         try:
             return min(self.ceilings, key=lambda ceiling: ceiling.free)
         except MemoryError:
@@ -123,7 +126,7 @@ class Memory:
 
 
 class _Processes:
-    """Measures the memory of this process and its helper processes. A page that they share is counted once.
+    """Measures the memory of this process and its helper processes. A page that several of them share is counted once.
 
     Measuring shared pages is slow, so the helpers are measured only occasionally.
     """

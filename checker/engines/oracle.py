@@ -6,6 +6,7 @@ ends, so it finds all shortest counterexamples.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Generic, TypeVar
 
@@ -17,11 +18,13 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
+from leadline.checker.liveness.graph import StateGraph
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import ActionCount, Limits, Result, Statistics, Stop, StopKind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
+from leadline.checker.trace import Trace
 from leadline.checker.values import Values
 
 S = TypeVar("S")
@@ -38,6 +41,7 @@ class OracleSearch(Generic[S]):
         arrivals: maps every state found to the last steps of all shortest paths to it, in the order of discovery.
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
+        liveness: maps the liveness properties that were checked to a counterexample, or to None if they hold.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class OracleSearch(Generic[S]):
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
+        self.liveness: dict[Property, Trace[S] | None] = {}
         self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         self._outside: set[S] = set()
         self._levels: list[int] = []
@@ -73,6 +78,9 @@ class OracleSearch(Generic[S]):
     def run(self) -> Result:
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached."""
         stop = attempt(self.budget, self._search)
+        exhausted = stop is None
+        if exhausted and self.spec.liveness:
+            stop = attempt(self.budget, self._check_liveness)
         stop = attempt(self.budget, self._purity.check_again) or stop
         stop = conclude(self.budget, stop)
         if any(state not in self.arrivals for state in self.arrivals):
@@ -90,7 +98,9 @@ class OracleSearch(Generic[S]):
             stop=stop,
             statistics=self.statistics,
             note=note,
-            properties=property_results(self.spec, self.sightings, self.arrivals, self.limits, stop is None),
+            properties=property_results(
+                self.spec, self.sightings, self.arrivals, self.limits, exhausted, self.liveness
+            ),
         )
 
     def _covered(self) -> CoverageCounts:
@@ -130,6 +140,29 @@ class OracleSearch(Generic[S]):
             for state in frontier:
                 self._expand(state)
         return None
+
+    def _check_liveness(self) -> Stop | None:
+        """Check the liveness properties, after all states have been found. See `leadline.checker.liveness.decide`."""
+        from leadline.checker.liveness import decide  # it uses networkx, which takes a tenth of a second to import
+
+        began = time.monotonic()
+        self._pause()
+        graph = StateGraph.of(self.spec, self.arrivals, self._pause)
+        for item in self.spec.liveness:
+            self._pause()
+            self.liveness[item] = decide.counterexample(graph, item)
+        self.statistics.liveness = decide.counts(graph, time.monotonic() - began)
+        return None
+
+    def _pause(self) -> None:
+        """Check the limits during the check of liveness properties. Raise an exception if one is exceeded."""
+        waited = self.budget.seconds - self._published_at
+        if waited > self.tuning.progress_seconds:
+            self.statistics.activity = "checking liveness"
+            self._publish()
+            self.statistics.activity = ""
+        if stop := self.budget.swallowed or self.budget.out_of_time() or self.budget.out_of_memory():
+            raise StopSearch(stop)
 
     def _expand(self, state: S) -> None:
         waited = self.budget.seconds - self._published_at
@@ -183,7 +216,7 @@ class OracleSearch(Generic[S]):
             self._shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
-        """Whether a state or step violates a property, or is the first that satisfies a witness or a premise."""
+        """Return whether a state or step violates a property, or is the first that satisfies a witness or a premise."""
         if item.kind.is_witness:
             return not self.sightings[item] and self.spec.complaint(item, *states) is None
         return self.spec.complaint(item, *states) is not None
@@ -220,17 +253,17 @@ def explore(
             is used.
         progress: a function that is called regularly with the current statistics.
         budget: the time and the memory that the search may use. By default, a budget is created from `limits`. Pass a
-            budget if the time before this call counts towards the time limit.
+            budget if time before this call counts towards the time limit.
         look: a function that is called like `progress` while states are expanded, but not at the end of the search. It
             may raise an exception to end the search.
         tuning: internal settings of the engines.
 
     Returns:
         The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
-        incomplete and contains everything found until then.
+        incomplete and contains everything that was found before.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function, or a state is not hashable.
+        SpecError: if an action or a property raised an exception or is not a pure function, or a state is not hashable.
     """
     limits = limits or Limits()
     budget = budget or Budget(limits, tuning=tuning)

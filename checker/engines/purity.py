@@ -1,7 +1,7 @@
 """Checks that actions and properties are pure functions, and that states are compared by value.
 
 A search calls each function once for each state and relies on the result. This module calls functions repeatedly and
-compares the results. It detects many functions that draw random numbers, read a clock, store data between calls, change
+compares the results. It finds many functions that draw random numbers, read a clock, store data between calls, change
 the state that they receive, or depend on the iteration order of a set.
 """
 
@@ -17,7 +17,7 @@ import attrs
 from leadline.checker.action import ActionInstance
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
-from leadline.checker.properties import Kind
+from leadline.checker.properties import OF_STATES, Kind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.state import check_state, identity_leaf, roles
@@ -45,7 +45,7 @@ class Purity(Generic[S]):
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
         self.spec, self._tuning, self._with_distance = spec, tuning, with_distance
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._state_checks = spec.checks_of(*OF_STATES)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
         self._kept: list[tuple[S, dict[str, object]]] = []
@@ -54,7 +54,7 @@ class Purity(Generic[S]):
         """Check a state of the search, if it belongs to the sample.
 
         Raises:
-            SpecError: an action or a property is not a pure function, or the state is not compared by value. The
+            SpecError: if an action or a property is not a pure function, or the state is not compared by value. The
                 message names the action, the property or the part of the state.
         """
         self._offered += 1
@@ -80,10 +80,10 @@ class Purity(Generic[S]):
             self._kept.append((state, once))
 
     def check_again(self) -> None:
-        """Check some states again at the end of a search, to detect functions that store data between calls.
+        """Check some states again at the end of a search, to find functions that store data between calls.
 
         Raises:
-            SpecError: an action or a property is not a pure function. The message names it.
+            SpecError: if an action or a property is not a pure function. The message names it.
         """
         for state, once in self._kept:
             self._compare(once, self._outcomes(state, state), LATER)
@@ -149,12 +149,12 @@ def fresh(value: Any) -> Any:
 
 
 def _from_set(items: list[object]) -> frozenset[object]:
-    """Return a set of the items whose hash table may be larger, so that its iteration order may differ."""
+    """Return a set of the given items. Its hash table may be larger than usual, so its iteration order may differ."""
     return frozenset(set(items))
 
 
 def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) -> Any:
-    """Return an equal value in which sets iterate in a different order, or the value itself if that is not possible.
+    """Return an equal value whose sets iterate in a different order, or the value itself if there is no such value.
 
     Parameters:
         value: the value. Sets are found in nested attrs objects, tuples and sets.

@@ -1,4 +1,4 @@
-"""Runs the search of an engine, and determines the reason why it stopped."""
+"""Runs the search of an engine, and determines the reason why the search stopped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def conclude(budget: Budget, stop: Stop | None) -> Stop | None:
         stop: the reason that the search recorded, or None if it ended normally.
 
     Returns:
-        If the spec caught the exception of an interrupt, the reason for the interrupt. Otherwise, `stop`.
+        The reason for the interrupt if the spec caught the exception of an interrupt, otherwise `stop`.
     """
     budget.relax()
     return budget.swallowed or stop
@@ -63,7 +63,7 @@ def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) 
             this result.
 
     Returns:
-        The result of `search`. If the search was interrupted before it had a partial result, a result without states.
+        The result of `search`, or a result without states if the search was interrupted before it had a partial result.
     """
     try:
         with budget.enforced():

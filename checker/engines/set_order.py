@@ -1,19 +1,19 @@
 """Checks whether a spec depends on the order of a set, by calling its functions again with reordered sets.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-that contain them. For example, ``next(iter({"a", "b"} - taken))`` can be either member. A search explores only the
-states that follow from one of the members, and may wrongly report that a property holds.
+that contain them. For example, ``next(iter({"a", "b"} - taken))`` can be either member. A search finds only the states
+that follow from one of the members, and may wrongly report that a property holds.
 
 After a search, some states are expanded again, alternately from a breadth-first search and a random walk. In each
 state, every action and property is called twice: normally, and with every set iterated in a different order; see
 `set_iteration`. If the results differ, an error is raised that names the action or the property. Therefore, a function
-that uses the first of two members of a set is always detected if it does so in an expanded state. If `set_iteration`
-does not support the code of the spec, the states are expanded by separate processes with different hash seeds instead;
-see `hash_seeds`.
+that uses the first of two members of a set is always found if it does so in an expanded state. If `set_iteration` does
+not support the code of the spec, the states are expanded by separate processes with different hash seeds instead; see
+`hash_seeds`.
 
-Limits: only differences in these states are found. A spec is not checked if its code cannot create a set (see
-`makes_sets`). The specs that are part of leadline are not checked either, because leadline's tests search them under
-several hash seeds.
+Limits: a difference is found only if it occurs in these states. A spec is not checked if its code cannot create a set
+(see `makes_sets`). The specs that are part of leadline are not checked either, because leadline's tests search them
+under several hash seeds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Order, Reordering
-from leadline.checker.properties import Kind, Property
+from leadline.checker.properties import OF_STATES, Kind, Property
 from leadline.checker.result import Limits, Result, Stop
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
@@ -53,11 +53,12 @@ LEAST_STATES, MOST_STATES = 20, 10_000
 """The minimum and the maximum number of states that are expanded again."""
 
 LEAST_SECONDS, TIME_SHARE = 0.05, 0.03
-"""The processor time in seconds after which no further states are expanded is `LEAST_SECONDS`, or the fraction
-`TIME_SHARE` of the processor time of the search if this is more."""
+"""The check expands states for `LEAST_SECONDS` of processor time, or for the fraction `TIME_SHARE` of the search's
+processor time if this is longer."""
 
 PATIENCE = 30.0
-"""The number of seconds after which the check ends with a warning, because a function of the spec may never return."""
+"""The number of seconds after which the check ends with a warning, because a function of the spec might never
+return."""
 
 _SETS = ("set", "frozenset", "Set", "MutableSet", "union", "intersection", "difference", "symmetric_difference")
 _OTHERS = ("keys", "items", "hash", "id", "eval", "exec", "loads", "load", "literal_eval", "__import__")
@@ -82,7 +83,7 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
         The result of `search`. If the search was interrupted, the spec has not been checked.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set, or the search raised this exception.
+        SpecError: if an action or a property depends on the order of a set, or the search raised this exception.
     """
     began = time.process_time()
     result = search()
@@ -92,14 +93,15 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
 
 
 def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
-    """Check whether a spec depends on the order of a set. If that cannot be checked, log a warning.
+    """Check that a spec does not depend on the order of a set. If this cannot be checked, log a warning.
 
     Parameters:
         spec: the spec.
-        seconds: the seconds of processor time to spend; at least `LEAST_SECONDS` are spent.
+        seconds: the processor time for the check in seconds. If it is less than `LEAST_SECONDS`, `LEAST_SECONDS` is
+            used.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set.
+        SpecError: if an action or a property depends on the order of a set.
     """
     modules = _modules(spec)
     if not any(map(makes_sets, modules)):
@@ -126,7 +128,7 @@ def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> St
 
 
 class _Check(Generic[S]):
-    """Expands states with their sets in different orders, and compares the results.
+    """Calls a spec's functions with sets in different orders, and compares the results.
 
     Parameters:
         spec: the spec.
@@ -135,7 +137,7 @@ class _Check(Generic[S]):
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
         self._spec, self._reordering = spec, reordering
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._state_checks = spec.checks_of(*OF_STATES)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._turn = 0
 
@@ -143,8 +145,8 @@ class _Check(Generic[S]):
         """Expand states for the given number of seconds of processor time.
 
         Raises:
-            SpecError: an action, a property or the initial states depend on the order of a set.
-            NotUnderstood: the code of the spec is not supported by `set_iteration`.
+            SpecError: if an action, a property or the initial states depend on the order of a set.
+            NotUnderstood: if the code of the spec is not supported by `set_iteration`.
         """
         spec, until = self._spec, time.process_time() + seconds
         initials = spec.initials()
@@ -156,7 +158,7 @@ class _Check(Generic[S]):
         return None
 
     def _expand(self, state: S) -> list[S]:
-        """Call the functions on a state with its sets in two orders, and compare the results. Return the next
+        """Call the spec's functions on a state with sets in two orders, and compare the results. Return the next
         states.
         """
         successors = list[S]()
@@ -223,7 +225,7 @@ class _Check(Generic[S]):
 def _functions(spec: Spec[S]) -> list[object]:
     functions: list[object] = [spec.initial_states, *(action.function for action in spec.actions)]
     functions += [item.function for item in spec.properties]
-    return functions if spec.within is None else [*functions, spec.within]
+    return [*functions, *(function for function in (spec.within, spec.cut) if function is not None)]
 
 
 def _is_installed(module: ModuleType) -> bool:
@@ -255,7 +257,7 @@ def module_name(value: object) -> str | None:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a module belongs to Python, to leadline, or to a library that creates no sets for a spec."""
+    """Return whether a module belongs to Python, to leadline, or to a library that creates no sets for a spec."""
     top = name.partition(".")[0]
     return top in {"leadline", *_HARMLESS} or origin(name) in (Origin.PYTHON, Origin.LEADLINE)
 

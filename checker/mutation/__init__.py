@@ -1,1 +1,1 @@
-"""Mutation testing: introduces mistakes into a spec, to find out which of them the properties detect."""
+"""Mutation testing: makes mistakes in a spec, to find out which of these mistakes the properties detect."""

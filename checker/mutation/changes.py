@@ -52,16 +52,16 @@ class Mutation:
     Attributes:
         name: a name that is unique among the mutations of a spec. It does not contain line numbers, so it stays the
             same when lines of the file move.
-        kind: ``action`` if an action is skipped, ``code`` if a function has a mistake. Other mutations use a word of
-            their own.
+        kind: ``action`` if an action is skipped, ``code`` if a function has a mistake. Other mutations use other words.
         sentence: a description of the mistake, or an empty string if the name is sufficient.
-        source: the KIP, the ticket or another source that describes the correct rule or the mistake. Empty if there is
-            none.
+        source: the KIP, the ticket or another source that describes the correct rule or the mistake, or an empty
+            string.
         file: the file that `change` changes, or None.
         change: the change of the file, or None.
         replace: a function that takes the original spec and returns the mutated spec, or None.
-        bounds: the values of the bounds that the search of the mutated spec changes, by name.
-        harmless: the reason why the mutation need not be detected, or an empty string if a property should detect it.
+        bounds: the bounds with which the mutated spec is searched, if they differ from those of the spec: a dict from
+            names to values.
+        harmless: the reason why no property has to detect the mutation, or an empty string if one should detect it.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Mutation:
         return f"{self.sentence} ({self.source})" if self.source else self.sentence
 
     def made(self, spec: Spec[S]) -> Spec[S]:
-        """Return the mutated spec. Functions that the mutation changes stay changed until the process ends.
+        """Return the mutated spec. If the mutation changes functions, they stay changed until the process ends.
 
         Raises:
             NotMutated: if Python does not allow the change.
@@ -111,7 +111,7 @@ class Mutations:
 
 
 def mutations_of(spec: Spec[S]) -> Mutations:
-    """Return the mutations of a spec. They change its actions, and the functions that its actions and initial states
+    """Return the mutations of a spec. They skip its actions, or change functions that its actions and initial states
     use.
 
     The functions that return the values of action parameters are included. Properties and `Spec.within` are not
@@ -279,7 +279,9 @@ def _shown(file: Path, roots: set[Path]) -> str:
 
 
 def _change_functions(file: Path, change: Change) -> None:
-    """Replace the code of the functions in a file with the code that contains a mistake. See `Mutation.made`."""
+    """Replace the code of the functions in a file with code that contains a mistake. The module's docstring describes
+    how.
+    """
     text = change.text(file.read_bytes())
     name = f"{file} (mutant)"  # the engines look up source by file name and must find the changed source
     lines = text.decode().splitlines(keepends=True)

@@ -1,8 +1,8 @@
 """Small mistakes in the functions of a file.
 
 Examples are a condition that is removed or negated, a field that `evolve` or `put` no longer changes, an integer that
-is changed by one, and a comparison or operator that is replaced by a different one. Each mistake is a change of the
-syntax tree.
+is changed by one, and a comparison or operator that is replaced by a different one. Each mistake changes one node of
+the syntax tree.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Change:
         old: the replaced text.
         new: the replacement.
         is_expression: whether `old` and `new` are expressions. If so, parentheses are added around the replacement.
-        line: the number of the first line of the replaced text, from 1.
-        begins: the numbers of the first lines, including decorators, of the functions around the replaced text, from
-            the outermost function to `function`.
+        line: the line number of the replaced text, from 1. If the text has several lines, the number of its first line.
+        begins: the line numbers where the functions around the replaced text begin, including decorators, from the
+            outermost function to `function`.
         number: a number from 1 that distinguishes changes with the same function and the same texts.
     """
 
@@ -122,7 +122,7 @@ class _Inside:
 
     Attributes:
         function: the qualified name of the function.
-        begins: the numbers of the first lines of the functions around the change, from the outermost to the innermost.
+        begins: the line numbers where the functions around the change begin, from the outermost to the innermost.
     """
 
     function: str = ""
@@ -141,7 +141,7 @@ class _Inside:
 
 
 def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Replaced, str]]:
-    """Yield every change below a node: its function, the node that is replaced, and the replacement."""
+    """Yield every change below a node as a tuple of the function, the replaced node, and the replacement."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.ClassDef(name=name):

@@ -1,4 +1,4 @@
-"""Runs calls in forked processes, several of them at the same time.
+"""Calls functions in forked processes, several at the same time.
 
 A forked process works on a copy of the caller's objects, so its changes do not affect the caller.
 """
@@ -23,8 +23,8 @@ from leadline.checker.errors import LeadlineError, SpecError, error_line
 T = TypeVar("T")
 
 Call = Callable[[int], T]
-"""The function to call. Its argument is a number below the number of workers. Calls that run at the same time get
-different numbers.
+"""A function to call. Its argument is the index of a worker, which is less than the number of workers. Calls that run
+at the same time get different indices.
 """
 
 GRACE_SECONDS = 10.0
@@ -33,15 +33,15 @@ GRACE_SECONDS = 10.0
 
 @attrs.frozen
 class Answer(Generic[T]):
-    """The answer of a forked process to a call.
+    """The outcome of a call in a forked process.
 
     Attributes:
         name: the name of the call.
-        found: the result of the call, or the `LeadlineError` that it raised. If the call raised a different exception
-            or the process ended without a result, a sentence that describes this.
+        found: the result of the call, or the `LeadlineError` that it raised. If the call raised a different exception,
+            or if the process ended without a result, a sentence that describes the failure.
         seconds: the duration of the call in seconds.
         is_late: whether the process was killed because it exceeded the time limit.
-        worker: the argument with which the function was called.
+        worker: the index of the worker that made the call.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Answer(Generic[T]):
 
 
 def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Iterator[Answer[T]]:
-    """Make calls in forked processes, and yield each answer as soon as it arrives.
+    """Call functions in forked processes, and yield the outcome of each call as soon as it arrives.
 
     If the caller closes the generator, the running processes are killed.
 
@@ -92,11 +92,11 @@ class Process(Generic[T]):
     Parameters:
         name: the name of the call.
         call: the function to call.
-        worker: the argument of the function.
+        worker: the index of the worker, which is the argument of the function.
 
     Attributes:
         pipe: the connection from which the answer is read.
-        began: the time at which the process was started, as `time.monotonic` returns it.
+        began: the time when the process was started, as `time.monotonic` returns it.
     """
 
     def __init__(self, name: str, call: Call[T], worker: int) -> None:
@@ -117,8 +117,8 @@ class Process(Generic[T]):
         return self.pipe.poll()
 
     def answer(self) -> T | LeadlineError | str:
-        """Return the answer of the process. If it ended without an answer, the answer contains a sentence that
-        describes this.
+        """Return the result of the call, or the `LeadlineError` that it raised. If there is neither, return a sentence
+        that describes the failure.
         """
         try:
             received: T | LeadlineError | str = self.pipe.recv()
@@ -128,7 +128,7 @@ class Process(Generic[T]):
         return received
 
     def end(self) -> None:
-        """Kill the process and all processes that it started, if it is still running."""
+        """Kill the process, and all processes that it started, if it is still running."""
         self.pipe.close()
         pid = self._process.pid
         if self._process.is_alive() and pid is not None:
@@ -139,7 +139,7 @@ class Process(Generic[T]):
 
 
 def _run(pipe: Connection, call: Call[T], worker: int) -> None:
-    """Make the call in the forked process, and send the answer."""
+    """Make the call in the forked process, and send the result or the error to the caller."""
     with suppress(OSError):
         os.setsid()  # Ctrl-C must reach only the parent, which ends this process
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""The search of a spec's mutants, which are copies of the spec with one mistake each.
+"""Searches the mutants of a spec, which are copies of the spec with one mistake each.
 
 Each mutant is searched in its own process. By default, its search ends at the first violation.
 """
@@ -34,14 +34,15 @@ from leadline.checker.traces.itf import encode_state
 S = TypeVar("S")
 
 EXACT = 20_000
-"""The maximum number of distinct states of a mutant whose steps are compared with those of the original."""
+"""The maximum number of distinct states of a mutant for which its steps are compared with those of the original
+spec."""
 
 TIMES, FEWEST = 10, 10_000
 """By default, a mutant may have `TIMES` times as many states as the original spec, and always at least `FEWEST`."""
 
 
 class Fate(enum.Enum):
-    """The conclusion about a mutant, for example that it was killed or that it survived."""
+    """The verdict on a mutant, for example that it was killed or that it survived."""
 
     KILLED = "killed"
     """The mutant violates a property."""
@@ -50,7 +51,7 @@ class Fate(enum.Enum):
     EQUIVALENT = "equivalent"
     """The mutant violates no property, and its state graph is the same as that of the original spec."""
     SURVIVED = "survived"
-    """The mutant violates no property. Its state graph differs from that of the original, or is too large to
+    """The mutant violates no property. Its state graph differs from that of the original spec, or is too large to
     compare.
     """
     INCOMPLETE = "incomplete"
@@ -66,12 +67,12 @@ class Outcome:
     Attributes:
         name: the name of the mutation.
         kind: the kind of the mutation; see `Mutation.kind`.
-        fate: the conclusion.
+        fate: the verdict on the mutant.
         violated: the properties that the mutant violates, each with the number of states in a shortest counterexample.
             The number is 0 for a witness that no state satisfies.
         is_partial: whether the mutant may violate further properties, because a limit ended a search for all
             violations.
-        text: an explanation of the conclusion, or an empty string if the other attributes are sufficient.
+        text: an explanation of the verdict, or an empty string if the other attributes are sufficient.
         bounds: the bounds of the search, as text.
         distinct: the number of distinct states.
         generated: the number of states generated.
@@ -92,14 +93,11 @@ class Outcome:
 
 @attrs.frozen
 class Counts:
-    """The counts of a search that do not vary between runs. They are compared between a mutant and the original spec.
+    """The counts of a search that are the same in every run. The counts of a mutant are compared with those of the
+    original spec.
 
     Attributes:
-        distinct: see `Statistics`.
-        generated: see `Statistics`.
-        outside: see `Statistics`.
-        deadlocks: see `Statistics`.
-        levels: see `Statistics`.
+        distinct, generated, outside, deadlocks, levels: the attributes of `Statistics` with these names.
         actions: pairs of the name of an action and the number of its steps.
     """
 
@@ -130,10 +128,10 @@ class Original:
         changes: the bounds that differ from those of the spec, as text.
         properties: the names of the properties that hold. The mutants are checked against these properties.
         left_out: the names of the properties that the original spec itself violates.
-        vacuous: the names of the properties that hold only because their premise is never true. They can be violated
-            only by a mutant in which the premise becomes true.
+        vacuous: the names of the properties that hold only because their premise is never true. Only a mutant in which
+            the premise becomes true can violate them.
         counts: the counts of the search.
-        steps: a digest of each step, or None if there are more than `EXACT` states.
+        steps: a digest of each reachable step, or None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
     """
 
@@ -215,7 +213,7 @@ class Way:
 
 
 def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[str, Original]:
-    """Search the original spec, once for each set of bounds that the mutations use.
+    """Search the original spec once for each set of bounds that the mutations use.
 
     Parameters:
         spec: the spec.
@@ -223,11 +221,11 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
         way: the settings of the searches.
 
     Returns:
-        The results, by the text of the bounds.
+        A dict from the text of the bounds to the result of the search.
 
     Raises:
-        SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. Mutants are not
-            checked for such a dependency.
+        SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. (Mutants are not
+            checked for a dependency on the order of sets.)
         NotSearched: if a limit was reached before a search was complete.
         KeyboardInterrupt: if the user pressed Ctrl-C.
     """
@@ -338,7 +336,7 @@ def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: i
 
 
 def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate, str]:
-    """Return the conclusion about a mutant that does not violate any property, with an explanation."""
+    """Return the verdict on a mutant that does not violate any property, with an explanation."""
     states, counts = counted(original.distinct, "state"), Counts.of(result)
     if original.steps is None or result.statistics.distinct > EXACT:
         if counts == original.counts:

@@ -1,4 +1,4 @@
-"""Objects that replace sets and bags while a call is recorded, and that record which members the call reads.
+"""Views: objects that replace sets and bags while a call is recorded, and that record which members the call reads.
 
 If the second operand of an operator is a set, a frozenset or a view, the operator returns the same result as for the
 real collection. For any other operand, the operator is applied to the real collection, and all members of the
@@ -24,7 +24,7 @@ from leadline.checker.values import difference
 T = TypeVar("T")
 
 Operator = Callable[[object, object], Set[object]]
-"""A binary operator on sets. With operands of other classes, it can return any object."""
+"""A binary operator on sets. If the operands have other classes, it can return any object."""
 
 _OR: Operator = operator.or_
 _SUB: Operator = operator.sub
@@ -44,8 +44,8 @@ class CollectionView(StandIn):
         recorder: the recorder of the call.
         offset: 0 for the first state of the call, or `SECOND` for the second state.
         node: the node of the collection.
-        changes: the new counts of the members whose counts the code has changed. The count of a member of a frozenset
-            is a bool.
+        changes: the members whose counts the code has changed, with their new counts. For a frozenset, a count is a
+            bool.
     """
 
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
@@ -86,21 +86,19 @@ class CollectionView(StandIn):
         return value
 
     def _is_held_otherwise(self, member: object) -> bool:
-        """Return whether a known member is equal to a value but distinguishable from it. An example are ``True`` and
-        ``1``.
-        """
+        """Return whether a known member is equal to a value but distinguishable from it, such as ``True`` and ``1``."""
         if member in self._node.members:
             return not self._recorder.is_known_as(self._node, member)
         return member in self._changes and any(difference(known, member) for known in self._changes if known == member)
 
     def _candidates(self) -> list[object]:
-        """Return all known members, including those that the collection does not contain at present."""
+        """Return all known members, including members that this collection does not contain."""
         self._recorder.enumerated.add(self._node)
         known = self._node.members
         return [*known, *(member for member in self._changes if member not in known)]
 
     def _value(self) -> Any:
-        """Return the real collection. All its members count as read."""
+        """Return the real collection. All members then count as read."""
         return self._node.of({member: self._count(member) for member in self._candidates()})
 
     def __iter__(self) -> Iterator[object]:
@@ -144,7 +142,7 @@ class _Members:
 
     Parameters:
         view: the collection.
-        filter: the filter of the loop, or None if there is no filter.
+        filter: the filter of the loop, or None if it has none.
     """
 
     def __init__(self, view: CollectionView, filter: Filter | None) -> None:
@@ -188,7 +186,7 @@ class _Members:
     def _in_order(self, conditions: list[Condition]) -> Iterator[object]:
         """Return an iterator over the members in the order of the real collection.
 
-        The next states are then yielded in the same order as with the real collection.
+        Therefore the code yields its next states in the same order as with the real collection.
         """
         view = self._view
         concern = [member for member in view._candidates() if self._concerns(conditions, member) is not False]
@@ -253,8 +251,7 @@ class SetView(CollectionView, Set[object]):
         return self ^ other if _is_frozen(other) else self._after(other, "^", _XOR, _IXOR)
 
     def _after(self, other: object, symbol: str, apply: Operator, apply_in_place: Operator) -> Set[object]:
-        """Return the result of an operator that has this view as its right operand and a value other than a frozenset
-        as its left.
+        """Return the result of an operator whose right operand is this view and whose left operand is not a frozenset.
 
         For two sets, ``total |= members`` changes `total` in place. Python calls this method for ``total | members``
         and for ``total |= members``. The running instruction shows which of the two operators was used.

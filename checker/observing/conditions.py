@@ -1,7 +1,7 @@
 """Conditions of a loop that can be evaluated before the loop starts.
 
-They are evaluated for all known members of a collection, even for those that the collection does not contain at
-present. The evaluation must give the same result as in the loop and must have no other effect. Therefore only the
+They are evaluated for all known members of a collection, even for members that the collection in the current state does
+not contain. The evaluation must give the same result as in the loop and must have no side effects. Therefore only the
 following is supported:
 
 - operators: ``and``, ``or``, ``not``, comparisons, ``in``, and ``is`` with None, a bool or a member of an enum;
@@ -42,7 +42,7 @@ _OPERATIONS = (
 
 
 class NotPlain(Exception):
-    """Raised if evaluating a condition could run code of the spec."""
+    """Raised when the evaluation of a condition could run code of the spec."""
 
 
 class NotTaken(Exception):
@@ -58,7 +58,7 @@ class NotTaken(Exception):
 
 
 def checked(condition: ast.expr) -> ast.expr:
-    """Return the syntax tree of a condition with added calls that check each value. See `CHECKS`.
+    """Return the syntax tree of a condition, with added calls that check each value; see `CHECKS`.
 
     Raises:
         NotTaken: if the condition contains code that is not supported.
@@ -78,7 +78,7 @@ def checked(condition: ast.expr) -> ast.expr:
 
 
 def _value(node: ast.expr) -> ast.expr:
-    """Return a comparison's operand with added calls that check its values."""
+    """Return the operand of a comparison, with added calls that check its values."""
     match node:
         case ast.Constant():
             return node
@@ -98,7 +98,7 @@ def _value(node: ast.expr) -> ast.expr:
 
 
 def _reached(node: ast.expr) -> ast.expr:
-    """Return a name, a constant, a field or an item with added calls that check its values."""
+    """Return a name, a constant, a field or an item, with added calls that check its values."""
     match node:
         case ast.Name() | ast.Constant():
             return node
@@ -117,7 +117,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
 
 
 def plain(value: Any) -> Any:
-    """Return a value for a comparison. A view of a tuple is replaced by the tuple.
+    """Return a value that can be compared. For a view of a tuple, return the tuple.
 
     Raises:
         NotPlain: if comparing the value could run code of the spec.
@@ -188,8 +188,8 @@ def _fields(kind: Any) -> frozenset[str] | None:
 
 
 def _defined(cls: type) -> list[str]:
-    """Return which of the names ``name`` and ``value`` a class itself defines. Classes of the module `enum` are
-    ignored.
+    """Return which of the attributes ``name`` and ``value`` a class itself defines. For a class of the module `enum`,
+    return an empty list.
     """
     return [] if cls.__module__ == "enum" else [name for name in ("name", "value") if name in vars(cls)]
 
@@ -279,8 +279,8 @@ def is_instance(function: object, value: object, cls: object) -> bool:
     """Return the result of ``isinstance(value, cls)``.
 
     Raises:
-        NotPlain: if the name ``isinstance`` does not refer to the built-in function, or if the metaclass can define the
-            result.
+        NotPlain: if the name ``isinstance`` does not refer to the built-in function, or if a metaclass may determine
+            the result.
     """
     if function is isinstance and (type(cls) is type or type(cls) is enum.EnumMeta):
         return bool(isinstance(value, cls))

@@ -1,6 +1,6 @@
 """Constructs: the parts of a spec's code that the analysis does not support.
 
-The engines assume that a call of such code may read more of the state than it actually reads.
+The engines assume that a call to such code reads more of the state than it may actually read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Digests of specs, which are compared to find out whether the code or the data of a spec has changed since a run was
+"""Digests of specs. They are compared to find out whether the code or the data of a spec has changed since a run was
 saved.
 
 Data that the code reads from outside at run time, such as a file or an environment variable, is not included.
@@ -37,10 +37,11 @@ _BUFFERS = (array, bytearray)
 _NO_MEMBERS = frozenset(
     ("__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "_abc_impl", HASH)
 )
-"""The attributes of classes and instances that are not included. They do not affect results, or change during use."""
+"""The attributes of classes and instances that digests do not include, because they do not affect results or change
+during use."""
 
 _LOOKS_UP_NAMES = frozenset(("getattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter", "import_module"))
-"""The names of functions with which code can access any member of a module."""
+"""Names that occur in code which can access any member of a module."""
 
 
 def code_digest(spec: Spec[S]) -> str:
@@ -82,7 +83,8 @@ def own_modules(spec: Spec[S]) -> dict[str, Path]:
 
 
 def _begin(spec: Spec[S]) -> list[object]:
-    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *spec.actions, *spec.properties]
+    cut = [] if spec.cut is None else [spec.cut]
+    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *cut, *spec.actions, *spec.properties]
 
 
 def _ends(spec: Spec[S]) -> list[object]:
@@ -93,8 +95,8 @@ class _Objects:
     """Computes digests of objects from their contents.
 
     Each module has its own digest, and so does each class or function that can be imported by its qualified name. The
-    digest of an object that refers to such a module, class or function includes only the name. Therefore the result
-    does not depend on the order in which the objects are found.
+    digest of an object that refers to such a module, class or function includes only its name. Therefore a digest does
+    not depend on the order in which the objects are found.
 
     Attributes:
         modules: the modules of the spec that were found, by name.
@@ -119,7 +121,7 @@ class _Objects:
         return found.digest()
 
     def _of(self, value: object, by_name: bool = True) -> bytes:
-        """Return the digest of one value. The computation is not recursive, because data can be nested deeply."""
+        """Return the digest of one value. The method is not recursive, because data can be nested deeply."""
         under_way: list[tuple[int, Generator[object, bytes, bytes]]] = [(id(value), self._parts(value, by_name))]
         answer: bytes | None = None
         while under_way:
@@ -148,9 +150,7 @@ class _Objects:
         return _hash("named", name) if name else _hash("itself", len(under_way) - under_way.index(id(value)))
 
     def _parts(self, value: object, by_name: bool = True) -> Generator[object, bytes, bytes]:
-        """A generator that yields the parts of a value, receives the digest of each part, and returns the digest of the
-        value.
-        """
+        """Yield the parts of a value, receive the digest of each part, and return the digest of the value."""
         if is_a(value, *_PLAIN):
             return _hash(type(value).__qualname__, repr(value))
         name = self._name(value)

@@ -15,13 +15,13 @@ from leadline.checker.values import refusal
 
 
 class NewKind(Exception):
-    """Raised if a slot takes a value that makes it necessary to count a copy of the slot as a read.
+    """Raised when a slot takes a value because of which a copy of the slot must count as a read.
 
     An earlier call copied the slot without reading it. The code of that call may compare values of certain types with
     ``is``, and the new value is the slot's first value of such a type.
 
     Attributes:
-        slot: the number of the slot.
+        slot: the index of the slot.
     """
 
     def __init__(self, slot: int) -> None:
@@ -49,7 +49,7 @@ class Kinds:
     """Collects the classes, functions and modules in the values of a search, through which a spec can reach more code.
 
     Attributes:
-        new: the classes, functions and modules that were found since the last call of `take`.
+        new: the classes, functions and modules that were found since the last call to `take`.
     """
 
     def __init__(self) -> None:
@@ -105,16 +105,16 @@ def kind_of(value: object) -> type:
 
 
 class Domain:
-    """The values that have occurred in a slot. They are numbered in the order in which they were found.
+    """The values that have occurred in a slot, in the order in which they were found.
 
     Parameters:
-        slot: the number of the slot.
+        slot: the index of the slot.
         path: the location of the slot in the state, for messages.
-        read_when_copied: whether code that only copies the slot counts as reading it.
+        read_when_copied: whether a copy of the slot counts as a read.
         kinds: collects the classes, functions and modules in the values.
 
     Attributes:
-        values: the values. The index of a value is its number.
+        values: the values. A row contains the index of a value in this list instead of the value.
         types: the types of the values.
     """
 
@@ -126,7 +126,7 @@ class Domain:
         self._copied: frozenset[type] = frozenset()
 
     def number(self, value: object) -> int:
-        """Return the number of a value. A new value gets a new number.
+        """Return the index of a value in `values`, adding the value if it is new.
 
         Raises:
             NewKind: if the value is the first of its type, and code that copied the slot may use ``is`` on values of
@@ -150,11 +150,11 @@ class Domain:
         return number
 
     def restore(self, values: Sequence[object]) -> None:
-        """Give values the same numbers as in an earlier run.
+        """Add values with the same indices as in an earlier run.
 
         Parameters:
-            values: the values of the earlier run in the order of their numbers. The number of a `NO_VALUE` remains
-                unused. Values that already have a number keep it.
+            values: the values of the earlier run in the order of their indices. The index of a `NO_VALUE` remains
+                unused. Values that already have an index keep it.
         """
         for value in values[len(self.values) :]:
             if value is NO_VALUE:
@@ -171,20 +171,20 @@ class Domain:
         return not self.read_when_copied and self.types.isdisjoint(told_apart)
 
     def note_copy(self, told_apart: frozenset[type]) -> None:
-        """Record that a call copied the slot without reading it, and that its result is reused.
+        """Record that a call copied the slot without reading it, and that the result of this call is reused.
 
         Parameters:
             told_apart: the types whose values the code of the call may compare with ``is``.
 
         Raises:
-            NewKind: if the slot has meanwhile taken a value of such a type. The copy then counts as a read.
+            NewKind: if the slot has meanwhile taken a value of such a type, because of which the copy counts as a read.
         """
         if not self.can_be_copied(told_apart):
             raise NewKind(self.slot)
         self._copied |= told_apart
 
     def forget(self, first: int) -> None:
-        """Remove all values whose number is at least `first`."""
+        """Remove all values whose index is at least `first`."""
         for value in self.values[first:]:
             if self._numbers.get(value, -1) >= first:  # not true for unused numbers; see `restore`
                 del self._numbers[value]

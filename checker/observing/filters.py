@@ -8,13 +8,13 @@ kinds need not be read, because the loop skips them. The filter of a loop consis
 - ``if`` statements that contain only ``continue``, at the beginning of the body,
 - the condition that ``any`` or ``all`` tests for each member.
 
-Filters are read from the source code of the running function, if the source compiles to the same instructions that are
-running.
+Filters are read from the source code of the running function, provided that the source compiles to the instructions
+that are running.
 
 A filter is evaluated before the loop starts. It must therefore be supported by `conditions`, and its result must not
 change while the loop runs: the loop must not assign to the names in it, and a generator expression must be consumed at
 once. The variable of a ``for`` loop must not be read after the loop, because it then contains the last member. If the
-analysis cannot prove these requirements, the loop reads all members.
+analysis cannot prove that these requirements are met, the loop reads all members.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from typing import Any, NamedTuple
 from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
 
 LONGEST = 60
-"""The maximum length of the text of a condition in reports."""
+"""The maximum number of characters of a condition in reports."""
 
 _MEMBER = "__member"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
 _CONSUMERS = frozenset(("all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"))
-"""The built-in functions that do not use a generator expression after they have returned."""
+"""The built-in functions that do not use a generator expression after they return."""
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
@@ -52,7 +52,7 @@ Position = tuple[int | None, int | None, int | None, int | None]
 
 
 class Asked(NamedTuple):
-    """Code that determines which members a loop uses: either a condition, or a statement that ends the loop.
+    """Code that determines which members a loop uses: a condition, or a statement that ends the loop.
 
     Attributes:
         text: a description of the code.
@@ -71,13 +71,13 @@ class Filter(NamedTuple):
         conditions: the conditions, in the order of evaluation. The loop skips a member if one of them is false.
         consumer: the name of the built-in function that consumes a generator expression, or an empty string for other
             loops.
-        asks: whether the last condition is the condition that ``any`` or ``all`` tests. If so, a single member can
-            determine the result.
+        asks: whether the last condition is the one that ``any`` or ``all`` tests, so that a single member can determine
+            the result.
         clause: the index of the ``for`` clause in a comprehension, or -1 for a ``for`` statement.
         suspends: whether other functions can run between two members, because the loop contains ``yield`` or ``await``.
         asked: all code that determines which members the loop uses, in order. The supported conditions come first.
-            Because of the remaining code, which is not supported, the loop reads every member for which the conditions
-            are true.
+            Because the remaining code is not supported, the loop reads every member for which these conditions are
+            true.
     """
 
     target: ast.expr
@@ -91,7 +91,7 @@ class Filter(NamedTuple):
     def bind(self, frame: FrameType) -> list[Condition]:
         """Return functions that evaluate the conditions with the current values of the names in them.
 
-        The functions end before the first condition that contains a name whose value is unknown.
+        If a condition contains a name whose value is unknown, this condition and all later conditions are left out.
 
         Parameters:
             frame: the frame of the function that contains the loop.
@@ -121,7 +121,7 @@ _are_off = ContextVar("_are_off", default=False)
 
 @contextmanager
 def filters_off() -> Iterator[None]:
-    """Return a context manager that disables filters. Within its block, loops run for all members and read all
+    """Return a context manager that disables filters. Within its ``with`` block, loops run for all members and read all
     members.
     """
     token = _are_off.set(True)
@@ -165,7 +165,9 @@ def _operator_at(code: CodeType, place: int) -> str:
 
 
 def may_intersect(frame: FrameType) -> bool:
-    """Return whether a running function may be calling `intersection` or `intersection_update` of a real set."""
+    """Return whether a running function may be calling the method `intersection` or `intersection_update` of a real
+    set.
+    """
     names = frame.f_code.co_names
     return ("intersection" in names or "intersection_update" in names) and _is_call(frame.f_code, frame.f_lasti)
 
@@ -360,7 +362,7 @@ def _shortened(text: str) -> str:
 
 
 def _is_kept(function: ast.FunctionDef, name: str) -> bool:
-    """Return whether a nested function or generator expression reads a variable, because it may do so after the
+    """Return whether a nested function or generator expression reads a variable. It may read the variable after the
     loop.
     """
     for node in ast.walk(function):
@@ -409,7 +411,7 @@ def _negated(test: ast.expr) -> ast.expr:
 
 
 def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """Yield conditions. A condition whose parts are joined by ``and`` is split into its parts."""
+    """Yield conditions, after splitting each condition at ``and`` into its parts."""
     for test in tests:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             yield from _split(test.values)

@@ -1,8 +1,8 @@
 """The layout of a spec's states: how a state is split into slots, and how the slots are converted back to a state.
 
 A state is a tree (see `nodes`). Attrs values and tuples that are components are inner nodes. A value that is not split
-is a leaf. Each leaf has a slot. The slots are numbered from 0, and the values of each slot are numbered in the order in
-which they were found (see `domains`). A state is therefore a row of small integers.
+is a leaf. Each leaf has a slot, and each value of a slot has an index, in the order in which the values were found (see
+`domains`). A state is therefore represented by a row of small integers: the index of the value in each slot.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ class Layout:
     """The slots of a spec's states. They are determined from an initial state.
 
     A read of any part of a slot counts as a read of the entire slot. Therefore components are always split. Other attrs
-    values, tuples and collections are split if the search finds that they take many values.
+    values, tuples and collections are split if the search finds many different values for them.
 
     Parameters:
         state: an initial state.
         whole: the paths of parts that must not be split, because their structure differs between states.
-        apart: further parts that are split, given by the patterns of their paths; see `pattern`.
-        read_when_copied: the slots that count as read when code only copies them.
+        apart: further parts that are split, given as the patterns of their paths; see `pattern`.
+        read_when_copied: the slots that count as read even when code only copies them.
         many_values: the number of values from which a leaf counts as crowded.
 
     Attributes:
         root: the root of the tree.
         domains: the values of each slot.
         members: for each slot that belongs to a member of a collection, the path of the collection and the member.
-        crowded: the leaves that have many values and can be split, given by the patterns of their paths.
-        kinds: the classes, functions and modules in the values.
+        crowded: the leaves that have many values and can be split, given as the patterns of their paths.
+        kinds: collects the classes, functions and modules in the values.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Layout:
         return len(self.domains)
 
     def row(self, state: Any) -> list[int]:
-        """Return the row of a state: the number of the value in each slot.
+        """Return the row of a state: the index of the value in each slot.
 
         Raises:
-            ShapeChanged: if a part of the state has a different structure than in the initial state.
+            ShapeChanged: if a part of the state does not have the same structure as in the initial state.
         """
         numbers = [0] * self.slots
         self._number(self.root, state, numbers)
@@ -114,7 +114,7 @@ class Layout:
                     numbers[slot] = number
 
     def changes(self, before: Any, after: Any, row: Sequence[int]) -> dict[int, int]:
-        """Return the slots in which two states differ, as pairs of a slot and the number of its value in the second
+        """Return the slots in which two states differ, as pairs of a slot and the index of its value in the second
         state.
 
         Parameters:
@@ -123,7 +123,7 @@ class Layout:
             row: the row of the first state.
 
         Raises:
-            ShapeChanged: if a part of the second state has a different structure than in the initial state.
+            ShapeChanged: if a part of the second state does not have the same structure as in the initial state.
         """
         changes: dict[int, int] = {}
         self._differ(self.root, before, after, row, changes)
@@ -160,7 +160,7 @@ class Layout:
         return [len(domain.values) for domain in self.domains]
 
     def number(self, leaf: Leaf, value: Any) -> int:
-        """Return the number of a value of a leaf. See `Domain.number`."""
+        """Return the index of `value` in the domain of a leaf's slot, adding it if it is new; see `Domain.number`."""
         domain = self.domains[leaf.slot]
         number = domain.number(value)
         if (
@@ -172,9 +172,9 @@ class Layout:
         return number
 
     def counted(self, node: Collection, value: Any) -> dict[int, int]:
-        """Return the slots of the members of a collection, as pairs of a slot and the number of its value.
+        """Return the slots of the members of a collection, as pairs of a slot and the index of its value.
 
-        All other slots of the collection have the value 0 or False, whose number is 0.
+        All other slots of the collection have the value 0 or False, whose index is 0.
 
         Raises:
             ShapeChanged: if the value is of a different type than in the initial state, or has more than `MOST_MEMBERS`
@@ -194,12 +194,12 @@ class Layout:
         Parameters:
             node: the collection.
             member: the member.
-            asked: true if code only tested for the member, as in ``True in state.numbers``; false if the collection of
+            asked: whether code only tested for the member, as in ``True in state.numbers``. If false, the collection of
                 a state contains the member.
 
         Raises:
-            ShapeChanged: if there are more than `MOST_MEMBERS` members, or if the member is equal to a value for which
-                code tested but distinguishable from it. For example, ``True`` and ``1`` cannot share a slot.
+            ShapeChanged: if there are more than `MOST_MEMBERS` members, or if code tested for a value that is equal to
+                the member but distinguishable from it. For example, ``True`` and ``1`` cannot share a slot.
             SpecError: if the member is equal to an earlier member but can be distinguished from it.
         """
         slot = node.members.get(member)
@@ -247,15 +247,16 @@ class Layout:
             self.slot_of(node, given, asked=given not in node.members)
 
     def state(self, numbers: Sequence[int]) -> Any:
-        """Return the state that a row represents. It shares its components with states that were created before.
+        """Return the state that a row represents. The state shares its components with states that were created
+        earlier.
 
         Parameters:
-            numbers: the row. If it has fewer numbers than there are slots, the missing numbers are 0.
+            numbers: the row. If it has fewer entries than there are slots, the missing entries are 0.
         """
         return self._build(self.root, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def keep(self, state: Any) -> None:
-        """Store the parts of a state, so that they are reused in states that are created later."""
+        """Store the parts of a state, so that states that are created later reuse them."""
         self._keep(self.root, state, (*(row := self.row(state)), *[0] * (self.slots - len(row))))
 
     def _keep(self, node: Node, value: Any, numbers: tuple[int, ...]) -> None:
@@ -274,7 +275,7 @@ class Layout:
 
         Parameters:
             node: the node of the part.
-            numbers: the row. If it has fewer numbers than there are slots, the missing numbers are 0.
+            numbers: the row. If it has fewer entries than there are slots, the missing entries are 0.
         """
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
 
@@ -342,7 +343,9 @@ class Layout:
 
     @staticmethod
     def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
-        """Return the numbers in the slots of a node. Members of collections whose number is 0 are omitted."""
+        """Return the value indices in the slots of a node, without those of the members that a collection does not
+        contain.
+        """
         if isinstance(node, Collection):
             return tuple([(slot, numbers[slot]) for slot in node.members.values() if numbers[slot]])
         if node.collections:
@@ -406,7 +409,7 @@ class Layout:
 
 
 def pattern(path: str) -> str:
-    """Return a path without its indices. All elements of a tuple have the same pattern."""
+    """Return the pattern of a path: the path without its indices. All elements of a tuple have the same pattern."""
     return re.sub(r"\[\d+\]", "[]", path)
 
 

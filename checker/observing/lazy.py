@@ -1,6 +1,6 @@
 """Lazy instances of a spec's own classes. A field is set, and recorded as read, when it is first accessed.
 
-If an instance does not have an attribute, Python calls the `__getattr__` method of its class. During a recorded call,
+If an instance does not have an attribute, Python calls the `__getattr__` method of the class. During a recorded call,
 this method records that the field is read, and sets the field. Later reads of the field do not call the method. A lazy
 instance belongs to the spec's own class, so `type(x)`, `isinstance`, the generated `__eq__` and `__hash__`, other
 methods and pickling work as usual. `attrs.evolve` copies the fields of a lazy instance without reading them.
@@ -20,20 +20,20 @@ from leadline.checker.observing.reader import Reader
 _set = object.__setattr__
 
 Lazy = tuple[Reader, Struct, int, dict[str, object] | None]
-"""A description of a lazy instance: the recorder of its call; its node in the layout of the state; the number of the
-first slot of the state from which its fields are read; and the fields that `attrs.evolve` changed. The last item is
-None if `attrs.evolve` did not create the instance.
+"""A description of a lazy instance: the recorder of its call; its node in the layout of the state; 0 or `SECOND`, for
+the first or second state of the call; and the fields that `attrs.evolve` changed. The last item is None if
+`attrs.evolve` did not create the instance.
 """
 
 lazy_instances: dict[int, Lazy] = {}
 """The lazy instances of the call that is being recorded, by their `id`. The recorder keeps the instances alive."""
 
 _own_getattr: dict[type, object] = {}
-"""The classes whose instances can be lazy at present. The value is the class's own `__getattr__`, or None."""
+"""The classes that can currently have lazy instances, each with its own `__getattr__` method or None."""
 
 
 def make_lazy(classes: frozenset[type]) -> None:
-    """Change some attrs classes so that they can have lazy instances. `attrs.evolve` is changed too.
+    """Change some attrs classes, and `attrs.evolve`, so that the classes can have lazy instances.
 
     Other instances of these classes behave as before, but access to missing attributes is slower. `make_ordinary`
     undoes the change.
@@ -95,7 +95,7 @@ _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 
 
 def _evolved(args: tuple[object, ...], changes: dict[str, object]) -> object:
-    """Implement `attrs.evolve` while classes can have lazy instances."""
+    """Replace `attrs.evolve` while classes can have lazy instances."""
     lazy = lazy_instances.get(id(args[0])) if len(args) == 1 else None
     if lazy is not None:
         recorder, node, offset, changed = lazy

@@ -1,11 +1,11 @@
 """The lines and branches of a spec's functions that a search ran, measured with coverage.py.
 
-Engines that record the results of calls call a function only in some states. The coverage is still complete: an engine
-skips a call only if an earlier call read the same values in the same order, and two such calls of a pure function run
-the same lines.
+An engine that records the results of calls does not call a function in every state. The coverage is still complete: an
+engine skips a call only if an earlier call read the same values in the same order, and two such calls to a pure
+function run the same lines.
 
 Two features are turned off, so a search with coverage takes longer. Loops do not skip members (see `filters`), because
-lines that run only for these members would not be counted. Helper processes do not make calls, because calls in these
+lines that run only for skipped members would not be counted. Helper processes are not used, because calls in these
 processes are not measured.
 
 A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after the
@@ -37,14 +37,14 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 PRODUCT = Path(__file__).resolve().parents[1]
-"""The folder of the package `checker`, which is excluded from coverage."""
+"""The folder of the package `checker`, which the coverage does not include."""
 
 
 def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
     """Run a search, and add the lines that ran to the coverage of its result.
 
     The search receives a copy of the spec without cached initial states and action instances. The functions that
-    compute these run again during the search, so their lines are counted.
+    compute these values run again during the search, so their lines are counted.
 
     Parameters:
         spec: the spec whose functions are measured.
@@ -71,7 +71,7 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
     """Yield the Python functions of the actions, properties and premises of a spec, and its constraint."""
-    within = [] if spec.within is None else [spec.within]
+    within = [function for function in (spec.within, spec.cut) if function is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
         function = inspect.unwrap(given.function if isinstance(given, Property) else given) if given else None
@@ -108,8 +108,8 @@ def _report(measure: Any) -> dict[str, Any]:
 
 
 def _called(files: Mapping[str, Any], own: list[FunctionType]) -> Iterator[FunctionCoverage]:
-    """Yield the coverage of a spec's functions and of all functions that they called, incompletely covered functions
-    first.
+    """Yield the coverage of a spec's functions and of all functions that they called. Functions that are not
+    completely covered come first.
     """
     named = {(Path(f.__code__.co_filename).resolve(), f.__qualname__.replace(".<locals>", "")) for f in own}
     found = []

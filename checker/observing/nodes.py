@@ -1,7 +1,7 @@
 """The nodes of the tree that describes the structure of a state.
 
-Attrs values, tuples and collections that are split are inner nodes. Every other value is a leaf. A leaf has one slot:
-an index in the row of numbers that represents a state.
+Attrs values, tuples and collections that are split are inner nodes. Every other value is a leaf. A leaf has one slot,
+which is a position in the row that represents a state.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from leadline.checker.canonical import canonical
 from leadline.checker.values import difference
 
 Key = tuple[object, ...]
-"""The numbers of the values in the slots of one part of a state."""
+"""The indices of the values in the slots of one part of a state."""
 
 
 class ShapeChanged(Exception):
-    """Raised if a part of a state does not have the same structure as in the initial state.
+    """Raised when a part of a state does not have the same structure as in the initial state.
 
     A part with a changing structure must not be split.
 
@@ -40,7 +40,7 @@ class Leaf:
 
     Attributes:
         path: the location of the part in the state.
-        slot: the number of the slot.
+        slot: the index of the slot.
     """
 
     path: str
@@ -62,9 +62,9 @@ class Struct:
         slotted: whether instances have no `__dict__`.
         set_at_once: the attributes that a lazy instance has from the start, by name. These are the constants and the
             cached hash, which are not part of the state.
-        copied_unread: whether the constructor only stores its arguments. If so, `attrs.evolve` does not have to read
+        copied_unread: whether the constructor only stores its arguments, so that `attrs.evolve` does not have to read
             the fields that it copies.
-        built: the instances created so far, by the numbers in their slots.
+        built: the instances created so far, by the value indices in their slots.
     """
 
     path: str
@@ -87,11 +87,11 @@ class Parts:
     Attributes:
         path: the location of the tuple in the state.
         elements: the node of each element.
-        whole: whether every element is an attrs value that is split. If so, a tuple of lazy instances can be created
+        whole: whether every element is an attrs value that is split, so that a tuple of lazy instances can be created
             without reading any slot.
         slots: the range of the slots of all leaves below this node.
         collections: all collections below this node. Their slots are not in `slots`.
-        built: the tuples created so far, by the numbers in their slots.
+        built: the tuples created so far, by the value indices in their slots.
     """
 
     path: str
@@ -107,13 +107,13 @@ class Collection:
     """A frozenset or a `Bag` that is split into its members.
 
     Each member has a slot, whose value is a bool for a frozenset and the count of the member for a bag. A value gets a
-    slot when a state contains it for the first time, or when code tests for the first time whether it is a member.
+    slot when a state first contains it, or when code first tests whether it is a member.
 
     Attributes:
         path: the location of the collection in the state.
         cls: `frozenset` or `Bag`.
         members: the slot of each member, in the order in which the members were found.
-        built: the collections created so far, by the numbers in their slots.
+        built: the collections created so far, by the value indices in their slots.
     """
 
     path: str
@@ -133,11 +133,11 @@ class Collection:
         return value[member] if self.cls is Bag else member in value
 
     def counts(self, value: Any) -> dict[object, int]:
-        """Return the members of a collection with their counts. The count of each member of a frozenset is True."""
+        """Return the members of a collection with their counts. For a frozenset, each count is True."""
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
     def of(self, counts: dict[object, int]) -> Any:
-        """Return the canonical collection with these counts. Members with the count 0 or False are omitted."""
+        """Return the canonical collection with the given counts. Members with the count 0 or False are omitted."""
         if self.cls is Bag:
             return canonical(Bag.of({member: count for member, count in counts.items() if count}))
         return canonical(frozenset(member for member, count in counts.items() if count))

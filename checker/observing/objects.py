@@ -1,8 +1,8 @@
-"""The objects to which a value or code refers, and the origin of each module.
+"""Finds the objects to which a value or code refers, and the origin of each module.
 
 `reach` uses this module to find the code that an action can run, `mutation.changes` uses it to find the functions of a
-spec, and `digest` uses it to check whether a saved run belongs to the same spec. The functions of this module do not
-run code of the objects.
+spec, and `digest` uses it to find the code and the data of a spec. The functions of this module do not run code of the
+objects.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Reference(NamedTuple):
 
     Attributes:
         name: the kind of the reference, for example ``.field``, ``[0]``, ``default 0`` or ``cell limit``. For a member
-            of a set, it is ``member``, because a set has no order. If only the garbage collector reports the reference,
-            it is ``referent``.
+            of a set, it is ``member``, because a set has no order. It is ``referent`` if only the garbage collector
+            reports the reference.
         value: the object to which the reference leads.
     """
 
@@ -86,8 +86,8 @@ class Reference(NamedTuple):
 def referents(value: object) -> Iterator[Reference]:
     """Yield the references from a value: first its contents, then its fields, then all further references.
 
-    The order of the contents is that of the value itself. A module has no references here, because the caller decides
-    which of its members count; see `Walk.owners`.
+    The contents are in the order of the value itself. For a module, nothing is yielded, because the caller decides
+    which members to visit; see `Walk.owners`.
 
     Parameters:
         value: any object.
@@ -145,7 +145,7 @@ def _fields(value: object) -> Iterator[Reference]:
 _MISSING = object()
 
 _NOT_FIELDS = ("__dict__", "__weakref__")
-"""The slots that are not fields. The `__dict__` is searched separately."""
+"""The `__slots__` that are not fields. The `__dict__` is searched separately."""
 
 
 def _of_class(cls: type) -> Iterator[Reference]:
@@ -172,8 +172,8 @@ def _of_function(function: FunctionType) -> Iterator[Reference]:
 class Walk:
     """Visits all objects to which some values refer, directly or indirectly. Each object is visited once.
 
-    Classes and modules have too many members to visit all of them. Only members whose names occur in the visited code
-    are visited. The function `members` selects these members.
+    Classes and modules have too many members to visit all of them. Therefore only members whose names occur in the
+    visited code are visited. The parameter `members` selects them.
 
     Parameters:
         visit: a function that is called with each object. It calls `meet`, `own` and `use` for all values to which the
@@ -207,7 +207,7 @@ class Walk:
                 self._waiting.append(value)
 
     def own(self, owner: type | ModuleType) -> bool:
-        """Add a class or a module whose members are searched. Return whether it is new."""
+        """Add a class or a module whose members are searched. Return whether it was not added before."""
         is_new = id(owner) not in self.owners
         self.owners[id(owner)] = owner
         return is_new

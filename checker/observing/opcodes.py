@@ -1,10 +1,10 @@
 """The operations in the bytecode of a function, and how precisely its reads can be recorded.
 
 Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so these
-operations can be recorded. It does not call a method for ``a is b``, for an ``except`` clause that hides an error, or
-for a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the supported operations and the
-precision that each operation allows. If a function contains any other operation, such as an opcode of a newer Python
-version, its calls receive whole states.
+operations can be recorded. Python does not call a method for ``a is b``, for an ``except`` clause that hides an error,
+or for a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the supported operations and
+the precision that each operation allows. If a function contains any other operation, such as an opcode of a newer
+Python version, it is called on whole states.
 
 This module also finds the names by which the code refers to other functions. `reach` then searches these functions.
 """
@@ -96,7 +96,7 @@ _SKIPPED = (
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _OTHER_ATTRIBUTES = ("STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 _JUMP_TARGET: Instruction = ("JUMP_TARGET", None)
-"""Marks the target of a jump. The operands of the next instruction may come from another branch."""
+"""A marker for the target of a jump, where the operands of the next instruction may come from another branch."""
 
 _LOADS = frozenset(("LOAD_COMMON_CONSTANT", "LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
 _SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enum.Enum)
@@ -111,7 +111,7 @@ class IdentityTest(NamedTuple):
     Attributes:
         taken_by: the names of the attributes through which the left operand is read from a state, or None if the left
             operand may have a different source. If all of these attributes are fields, the left operand is not an
-            element that was only copied, because an index into a tuple of a lazy state reads the element.
+            element that was only copied, because indexing a tuple of a lazy state reads the element.
         right: the instructions that compute the right operand, or None if they are too complex.
     """
 
@@ -159,7 +159,7 @@ class Remainder(NamedTuple):
     right: tuple[Instruction, ...] | None
 
     def is_number(self, names: Mapping[str, object]) -> bool:
-        """Return whether one operand is always a number. The operator then does not format a tuple.
+        """Return whether one operand is always a number, so that the operator does not format a tuple.
 
         Parameters:
             names: the values of the global names.
@@ -171,7 +171,8 @@ class Code(NamedTuple):
     """A summary of the instructions of a function and of the functions nested in it.
 
     Attributes:
-        global_names: the global names that occur, each with the attributes that follow it, as in ``itertools.chain``.
+        global_names: the global names that occur, each with the attributes that follow it, for example
+            ``itertools.chain``.
         attributes: the names of all attributes that occur, and strings that may be names of attributes.
         stored: the names of attributes that are assigned to or deleted.
         in_place: whether the operator ``|=`` occurs.
@@ -297,7 +298,7 @@ _WORDS = {
 
 
 def _instructions(code: CodeType) -> Iterator[Instruction]:
-    """Yield the relevant instructions. Their names are the same in all versions of Python."""
+    """Yield the relevant instructions, with names that are the same in all versions of Python."""
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname.replace("_BORROW", "").replace("_CHECK", ""), instruction.argval
         if instruction.is_jump_target:

@@ -1,9 +1,10 @@
 """The code that an action or a predicate can run, and how precisely its reads can be recorded.
 
-All reads by Python's operators and by the functions listed in this module can be recorded. A function that uses only
-these operators and functions is recorded with full precision. Any other function is recorded less precisely, which is
-slower but still correct; see `Precision`. The module may find more code than a function actually runs. It finds all
-objects to which the names in the code can refer, and every method with one of these names in every class that it finds.
+All reads by the supported operators (see `opcodes`) and by the functions listed in this module can be recorded. A
+function that uses only these operators and functions is recorded with full precision. Any other function is recorded
+less precisely, which makes the search slower but not incorrect; see `Precision`. This module may find more code than a
+function actually runs. It finds all objects to which the names in the code can refer, and every method with one of
+these names in every class that it finds.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ _ATTRIBUTES = {
 """Attributes by the precision that they allow. Any other special name, such as `__dict__`, allows only `FIELDS`."""
 
 _WRITERS = ("abc", "attr", "attrs", "collections", "dataclasses", "enum", "functools", "reprlib", "typing")
-"""The libraries that generate methods of other classes. All reads by these methods can be recorded."""
+"""The libraries that generate methods of other classes. All reads by the generated methods can be recorded."""
 
 _GETTERS = ("__getattr__", "__getitem__")
 """The methods through which a class can return any object for an attribute or an index."""
@@ -127,16 +128,16 @@ _OF_BUILTIN, _OF_LIBRARY, _OF_ATTRIBUTE = map(_by_name, (_BUILTINS, _LIBRARIES, 
 
 
 class Reach:
-    """Finds all code that a function can run, and determines how precisely calls of the function can be recorded.
+    """Finds all code that a function can run, and determines how precisely calls to the function can be recorded.
 
     Parameters:
         function: the function of an action or a predicate.
-        given: the objects that the function can receive. The first is a state. The others are values in further states
-            and the arguments of an action.
+        given: the objects that the function can receive. The first object is a state. The other objects are values in
+            further states and the arguments of an action.
         copies: whether the function belongs to an action, which may copy elements of tuples without reading them.
 
     Attributes:
-        precision: how precisely calls of the function can be recorded.
+        precision: how precisely calls to the function can be recorded.
         because: the construct that lowers the precision, or None if nothing lowers it.
         told_apart: the types of the values with which ``is`` may compare a copied element.
     """
@@ -159,7 +160,7 @@ class Reach:
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes to pickle. The objects found are omitted, because they are stored by their `id`."""
+        """Return the attributes to pickle, without the objects found, which are stored by their `id`."""
         return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -168,7 +169,7 @@ class Reach:
         self._named_in = {}
 
     def extend(self, values: Sequence[object]) -> None:
-        """Search further objects that the function can receive."""
+        """Search the code of further objects that the function can receive."""
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
         self._walk.run()
@@ -183,8 +184,8 @@ class Reach:
                 self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
 
     def _meet(self, *values: object) -> None:
-        """Add objects that the code can reach. If one of them is the action itself, the code may call it with an
-        arbitrary state.
+        """Add objects that the code can reach. If one of these objects is the action itself, the code may call it with
+        an arbitrary state.
         """
         self._reenters |= self._action is not None and any(value is self._action for value in values)
         self._walk.meet(*values)
@@ -196,8 +197,8 @@ class Reach:
             precision: the highest precision that is allowed.
             text: a description of the code that requires the limit.
             code: the code object that contains this code, or None if it is unknown.
-            wanted: the name or the argument of an instruction in this code, from which its line is determined. Empty if
-                it is unknown.
+            wanted: the name or the argument of an instruction in this code, from which its line is determined. An empty
+                string if it is unknown.
         """
         if precision < self.precision:
             because = Construct(text) if code is None else Construct.of(text, code, _line_of(wanted, code))
@@ -397,8 +398,8 @@ def _is_own_code(value: Any) -> bool:
 
 
 def _is_code(value: Any) -> bool:
-    """Return whether Python can run a special member of a class or a module even if its name does not occur in the
-    code.
+    """Return whether a special member of a class or a module is code, which Python can run even if its name does not
+    occur in other code.
     """
     return (callable(value) or hasattr(type(value), "__get__")) and not is_a(value, *_DESCRIPTORS, type)
 

@@ -1,9 +1,9 @@
-"""The recording of the slots that a call reads, in the order in which the call reads them.
+"""Records the slots that a call reads, in the order in which the call reads them.
 
-The recorded call does not receive the state itself but a lazy state (see `lazy`), which is an instance of the spec's
-own class whose fields are not set yet. The first read of each field is recorded and sets the field. Tuples and
-collections cannot be lazy. Objects called views replace them (see `tuple_views` and `collection_views`), unless the
-code of the spec would behave differently with a view (see `reach`).
+Instead of the state itself, the recorded call receives a lazy state (see `lazy`): an instance of the spec's own class
+whose fields are not set yet. The first read of each field is recorded and sets the field. Tuples and collections cannot
+be lazy. They are replaced with objects called views (see `tuple_views` and `collection_views`), unless the code of the
+spec would behave differently with a view (see `reach`).
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Precision(enum.IntEnum):
     """
 
     STATES = 0
-    """The call gets the state itself. The entire state counts as read."""
+    """The call receives the state itself. The entire state counts as read."""
     FIELDS = 1
-    """Each field of an attrs value is recorded separately. Tuples and collections are read as a whole."""
+    """Each field of an attrs value is recorded separately. A tuple or a collection is recorded as a whole."""
     ELEMENTS = 2
     """Each element of a component tuple and each member of a collection is also recorded separately."""
     COPIES = 3
@@ -53,11 +53,11 @@ class Precision(enum.IntEnum):
 
 
 class Mismatch(Exception):
-    """Raised if a recorded call and the same call on the state itself return different results."""
+    """Raised when a recorded call and the same call on the state itself return different results."""
 
 
 class NotOrdinary(Exception):
-    """Raised if a value contains a view or a lazy instance that cannot be replaced by the real value."""
+    """Raised when a value contains a view or a lazy instance that cannot be replaced with the real value."""
 
 
 class Recorder:
@@ -65,15 +65,15 @@ class Recorder:
 
     Parameters:
         layout: the layout of the states.
-        rows: the row of each state: the numbers of the values in its slots.
+        rows: the row of each state: the indices of the values in its slots.
         precision: the precision with which reads are recorded.
         told_apart: the types whose values the code may compare with ``is``. If a slot can have a value of these types,
             a copy of the slot counts as a read.
 
     Attributes:
-        reads: the slots that were read, each with the number of its value. The slots of a second state are counted from
+        reads: the slots that were read, each with the index of its value. The slots of the second state begin at
             `SECOND`.
-        enumerated: the collections of which the call read all members, including members that are not known yet.
+        enumerated: the collections whose members the call read completely, including members that are not known yet.
         copied: the slots that were copied without being read.
         looked_at: whether the code used the value of an element that it was only expected to copy.
         escaped: whether the code may have read a value without a record of the read.
@@ -104,7 +104,7 @@ class Recorder:
         """Record that a slot is read, and return its value.
 
         Parameters:
-            slot: the number of the slot.
+            slot: the index of the slot.
             offset: 0 for the first state, or `SECOND` for the second state.
         """
         number = self.reads[slot + offset] = self._rows[offset][slot]
@@ -127,9 +127,8 @@ class Recorder:
         return self.layout.is_known_as(node, member)
 
     def ordinary(self, value: Any) -> Any:
-        """Return a value in which all views and lazy instances are replaced by the values that they represent.
-
-        These values count as read.
+        """Return a value in which all views and lazy instances are replaced with the values that they represent. These
+        values count as read.
 
         Raises:
             NotOrdinary: if the value contains a view or a lazy instance in an object that cannot be created again.
@@ -174,7 +173,9 @@ class Recorder:
         return list(node.of(counts))
 
     def read_all(self) -> None:
-        """Record that every slot of every state is read. Slots that were already read keep their place in the order."""
+        """Record that every slot of every state is read. Slots that were read before keep their position in the
+        order.
+        """
         for offset, row in self._rows.items():
             for slot, number in enumerate(row):
                 self.reads.setdefault(slot + offset, number)
@@ -248,9 +249,8 @@ class Recorder:
         return self.layout.part(node, row)
 
     def copied_element(self, node: Node, offset: int) -> Any:
-        """Return the object that represents an element of a tuple while the code iterates over the tuple.
-
-        If the element need not be read, return an `Unread` object, which the code can only copy.
+        """Return the object that represents an element of a tuple over which the code iterates. If the element need not
+        be read, this is an `Unread` object, which the code can only copy.
         """
         if (
             type(node) is not Leaf
@@ -263,7 +263,7 @@ class Recorder:
         return Unread(self, node.slot)
 
     def changes(self, recorded: object, successor: object, state: object) -> dict[int, int]:
-        """Return the changes of a step: the slots that it writes, each with the number of its new value.
+        """Return the changes of a step: the slots that it writes, each with the index of its new value.
 
         Parameters:
             recorded: the next state that the recorded call returned. It shows which slots were only copied.
@@ -272,7 +272,7 @@ class Recorder:
             state: the state itself.
 
         Raises:
-            ShapeChanged: if a part of the next state has a different structure than in the initial state.
+            ShapeChanged: if a part of the next state does not have the same structure as in the initial state.
             Mismatch: if the two next states differ.
         """
         changes: dict[int, int] = {}
@@ -344,7 +344,7 @@ class Recorder:
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> object:
-        """Return the object that an item of a `TupleView` represents. An item can be a node."""
+        """Return the object that an item of a `TupleView` represents. The item can be a node."""
         return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: object, value: object) -> None:
@@ -364,7 +364,7 @@ class Recorder:
         """Record that every part of the states that a value contains is read.
 
         Returns:
-            Whether the value could be searched completely. If not, the caller must compare the value with the real
+            True if the value could be searched completely. If not, the caller must compare the value with the real
             value, which reads the remaining parts.
         """
         kind = type(value)
@@ -390,7 +390,7 @@ class Recorder:
         return is_known
 
     def end(self) -> None:
-        """End the recording. Lazy instances that the spec still refers to, for example in a cache, become ordinary
+        """End the recording. Lazy instances to which the spec still refers, for example in a cache, become ordinary
         instances.
         """
         self._has_ended = True

@@ -1,11 +1,12 @@
-"""Calls of a spec's functions in which sets iterate in an unusual order.
+"""Calls to a spec's functions in which sets iterate in an unusual order.
 
 The iteration order of a set of strings differs between processes, so the results of a spec must not depend on it. To
-test this, the functions of the spec are compiled again with hooks. A hook is a call of a method of `Reordering`. Hooks
-are added wherever Python iterates over a value or passes a value to a function. A hook replaces a set with its members
-in a different order. Within the block of `Reordering.active`, all callers of a function run its code with hooks.
+test this, the functions of the spec are compiled again with hooks. A hook is a call to a method of `Reordering`. Hooks
+are added wherever Python iterates over a value or passes a value to a function. A hook replaces a set with a collection
+of its members in a different order. Within the block of `Reordering.active`, all callers of a function run its code
+with hooks.
 
-If a hook gets an operation that it does not support, such as converting a set to text, it records the operation in
+If a hook does not support an operation, such as converting a set to text, it records the operation in
 `Reordering.not_understood`.
 """
 
@@ -42,19 +43,21 @@ Order = Callable[[list[object]], list[object]]
 """A function that takes the members of a set in their usual order and returns them in a different order."""
 
 ORDERS: tuple[Order, ...] = (lambda members: members[::-1], lambda members: members[1:] + members[:1])
-"""The orders to test. For a set with two members, both swap them. For more members, both move the first and last
-one.
+"""The orders to test. For a set with two members, both orders swap them. For a larger set, both orders move the first
+and the last member.
 """
 
 Pattern = tuple["Pattern", ...] | Literal["*"] | None
-"""How a value is unpacked: a tuple with a pattern for each part, or None. A star matches any number of parts."""
+"""How a value is unpacked: a tuple with a pattern for each part, or None if the value is not unpacked. A star matches
+any number of parts."""
 
 _HOOK = "__leadline_set_iteration__"
 
 _NOT_UNDERSTOOD = frozenset(
     ("eval", "exec", "compile", "globals", "hash", "id", "cached_property", "__import__", "import_module")
 )
-"""Names of code without hooks, of values that differ between processes, and of values that are kept between calls."""
+"""Names that code with hooks must not use: code without hooks, values that differ between processes, and values that
+are kept between calls."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -89,7 +92,7 @@ _CACHED = functools._lru_cache_wrapper
 
 
 class NotUnderstood(Exception):
-    """Raised if the functions of a spec cannot be called with hooks. The message gives the reason."""
+    """Raised when the functions of a spec cannot be called with hooks. The message gives the reason."""
 
 
 class _OtherOrder(frozenset[object]):
@@ -152,7 +155,7 @@ class Reordering:
 
     @contextmanager
     def active(self, order: Order) -> Iterator[None]:
-        """Return a context manager. Within its block, the functions iterate over sets in the given order."""
+        """Return a context manager. Within its ``with`` block, the functions iterate over sets in the given order."""
         self._order = order
         setattr(builtins, _HOOK, self)
         try:
@@ -214,7 +217,7 @@ class Reordering:
         return operator.mod(left, self.shown(right) if isinstance(left, str | bytes) else right)
 
     def called(self, function: object) -> object:
-        """Return a replacement for a function, a class or a different callable that the code calls."""
+        """Return a replacement for a function, a class or another callable that the code calls."""
         if is_a(function, MethodType):
             bound = cast(MethodType, function)
             function = MethodType(cast(Callable[..., object], _without_cache(bound.__func__)), bound.__self__)
@@ -272,7 +275,7 @@ class Reordering:
         return call
 
     def _passing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Return a wrapper of a function that has no hooks. The wrapper passes sets that iterate in a different
+        """Return a wrapper of a function that has no hooks. The wrapper passes it sets that iterate in a different
         order.
         """
 
@@ -345,7 +348,7 @@ def _holds_set(value: object) -> bool:
 
 
 def _with_hooks(file: str) -> dict[CodeType, CodeType]:
-    """Return the code of each function in a file with added hooks, by the original code.
+    """Return a dict from the original code of each function in a file to its code with hooks.
 
     Raises:
         NotUnderstood: if the file cannot be read, or if it uses a name that is not supported.
@@ -371,7 +374,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class _Hooks(ast.NodeTransformer):
-    """Adds calls of hooks to the syntax tree of a file.
+    """Adds hooks to the syntax tree of a file.
 
     Parameters:
         file: the path of the file, for messages.
@@ -468,6 +471,6 @@ def _constant(pattern: Pattern) -> ast.expr:
 
 
 def _hook(name: str, *values: ast.expr) -> ast.expr:
-    """Return the syntax tree of a call of a hook."""
+    """Return the syntax tree of a hook, which calls a method of `Reordering`."""
     hooks = ast.Name(_HOOK, ast.Load())
     return ast.copy_location(ast.Call(ast.Attribute(hooks, name, ast.Load()), list(values), []), values[0])

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 SECOND = 1 << 24
-"""The number of the first slot of the state after a step. Compiled loops also use this number."""
+"""The index of the first slot of the state after a step. Compiled loops also use this number."""

@@ -15,7 +15,7 @@ from leadline.checker.observing.reader import Reader
 
 
 class LookedAt(BaseException):
-    """Raised if code uses the value of an element that it was only expected to copy.
+    """Raised when code uses the value of an element that it was only expected to copy.
 
     This class is not a subclass of `Exception`, so specs are unlikely to catch it. If a spec catches it,
     `Reader.looked_at` is still true.
@@ -26,8 +26,8 @@ class Unread(StandIn):
     """Replaces an element of a tuple that code may only copy, as in ``(*values[:place], new, *values[place + 1 :])``.
 
     An element that is only copied does not count as read. Any use of this object sets `Reader.looked_at` and raises
-    `LookedAt`. A few operations, such as ``is`` and `type`, do not call a method of the object and cannot be detected
-    here. `opcodes` and `reach` handle them.
+    `LookedAt`. A few operations, such as ``is`` and `type`, do not call a method of the object, so this class does not
+    notice them. `opcodes` and `reach` handle them.
 
     Parameters:
         recorder: the recorder of the call.

@@ -1,4 +1,4 @@
-"""Durable files: files with a checksum, which are replaced atomically."""
+"""Durable files, which have a checksum and are replaced atomically."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _CHECKSUM = "checksum"
 
 
 def sealed(data: bytes) -> bytes:
-    """Return the data, preceded by a line that contains its checksum."""
+    """Return the data, preceded by a line that contains a checksum of the data."""
     return b"leadline, CRC-32 %08x\n" % zlib.crc32(data) + data
 
 
 def unsealed(data: bytes, path: Path | str) -> bytes:
-    """Verify the checksum in the data, and return the data that was passed to `sealed`.
+    """Verify the checksum in the content of a file, and return the data that was passed to `sealed`.
 
     Parameters:
         data: the content of a file.

@@ -16,8 +16,8 @@ _NOT_XML = "\ufffe\uffff"
 def visible(text: str) -> str:
     r"""Return the text with control characters and invisible characters replaced by Python escapes.
 
-    Names and values come from specs and from trace files. When they are displayed, they must not control the terminal,
-    start a new line that a CI system interprets as a command, or change the direction of text.
+    Names and values come from specs and from trace files. A name or value that is displayed must not control the
+    terminal, start a new line that a CI system interprets as a command, or change the direction of text.
 
     Example:
         >>> print(visible("a\x1b[2J\n\u202e"))

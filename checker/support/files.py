@@ -1,4 +1,4 @@
-"""Functions that read files specified by the user. Only regular files of limited size are read."""
+"""Reads files that the user names. Only regular files of limited size are read."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The modules of a spec can contain any object. An example is a proxy object whose `__class__` attribute raises an
 exception outside of a web request, or a module object that imports a library when it is first used. `isinstance` and
-`getattr` run the code of such objects. The functions of this module do not.
+`getattr` run the code of such objects. The functions of this module do not run it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 
 def is_a(value: object, *kinds: type) -> bool:
-    """Return whether a value is an instance of one of `kinds`. Unlike `isinstance`, this does not read its `__class__`
-    attribute.
+    """Return whether a value is an instance of one of `kinds`. Unlike `isinstance`, this function does not read the
+    `__class__` attribute of the value.
     """
     return issubclass(type(value), kinds)
 

@@ -1,8 +1,8 @@
 """Locks on folders, which prevent two searches from writing to the same folder.
 
 A lock is a `flock` on a file in the folder. The operating system releases it when the process ends for any reason. On a
-network file system, the lock also excludes processes on other machines if the file system supports this. NFS supports
-this in Linux 2.6.12 and later. Lustre and GPFS support it only if it is enabled.
+network file system, the lock also excludes processes on other machines if the file system supports such locks. NFS
+supports them in Linux 2.6.12 and later. Lustre and GPFS support them only if they are enabled.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def is_locked(path: Path) -> bool:
 
 
 def owner(**more: object) -> bytes:
-    """Return JSON with the id and the host of this process.
+    """Return JSON that contains the id and the host of this process.
 
     The JSON is written to a lock file, so that other processes can name this process in their error messages.
 
@@ -113,7 +113,7 @@ def owner(**more: object) -> bytes:
 
 
 def owner_named(data: bytes) -> str:
-    """Return a description of the process that wrote a lock file. It is used at the beginning of a sentence.
+    """Return a description of the process that wrote a lock file, for the beginning of a sentence.
 
     Parameters:
         data: the content of the lock file, as `owner` returned it.

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 
 
 def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = repr) -> str:
-    """Return a suggestion of similar names. It is appended to an error message about an unknown name.
+    """Return a clause that suggests similar names, to be appended to an error message about an unknown name.
 
     Parameters:
         name: the unknown name.
         known: the names that exist.
-        describe: a function that returns how to display a name.
+        describe: a function that takes a name and returns the text to display for it.
 
     Returns:
-        A clause that suggests similar names. If there are no similar names, a clause that lists all names, or an empty
-        string if there are more than twelve names.
+        A clause that suggests similar names. If there are none, a clause that lists all names, or an empty string if
+        there are more than twelve names.
     """
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) == 1 else [])

@@ -20,10 +20,11 @@ from leadline.checker.support.locks import FolderLock, is_locked
 _PREFIX = "leadline-temporary-"
 
 _LOCK = "temporary.lock"
-"""The name of the lock file. Only folders that contain a file with this name are removed, and no folder of the user."""
+"""The name of the lock file. Only folders that contain a file with this name are removed, so no other folder of the
+user is removed."""
 
 _YOUNG_SECONDS = 60
-"""Folders that were created fewer seconds ago are not removed. Their process may not have locked them yet."""
+"""The age in seconds below which folders are not removed, because their process may not have locked them yet."""
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def private_folder() -> Iterator[Path]:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of processes of this user that were killed."""
+    """Remove the folders that this user's processes left behind because they were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, LeadlineError):
             found = folder.lstat()

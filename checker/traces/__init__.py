@@ -5,7 +5,7 @@ The modules are best read in this order:
 - `graph` finds the shortest traces to a state.
 - `reordering` changes the order of the steps of a trace to make it easier to read.
 - `itf` saves traces in files.
-- `replay` executes saved traces.
+- `replay` replays saved traces.
 - `deliveries` follows the messages of a trace.
 - `divergence` compares the behaviours of two specs.
 """

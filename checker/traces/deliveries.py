@@ -1,6 +1,6 @@
-"""The messages of a trace, and the steps in which each message is sent and arrives.
+"""The messages of a trace, with the step that sends and the step that receives each message.
 
-The messages are defined by the drawing of the spec; see `leadline.checker.drawing.Drawing`.
+The drawing of the spec defines the messages; see `leadline.checker.drawing.Drawing`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Delivery:
 
     Attributes:
         message: the message.
-        sent: the index of the first state after the message was sent, from 0.
+        sent: the index of the first state after the message was sent. The initial state has the index 0.
         ended: the index of the first state after the message arrived or was lost, or None if the message is still in
             flight at the end of the trace.
         lost: whether the message was lost.

@@ -1,7 +1,5 @@
-"""Comparison of two specs: finds a sequence of actions that leads to different states in the two specs.
-
-The states of both specs must belong to the same class. This is the case for variants of a protocol. Constants are
-ignored.
+"""Compares two specs by finding a sequence of actions that leads to different states in the two specs. The states of
+both specs must belong to the same class, as they do for variants of a protocol. Constants are ignored.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ S = TypeVar("S")
 
 
 class NoPartingYet(LeadlineError):
-    """Raised if the maximum number of states was searched without finding a difference between two specs."""
+    """Raised if the search for a difference between two specs has reached the maximum number of states."""
 
 
 @attrs.frozen(eq=False)
 class Parting:
-    """The behaviours of two specs under the same sequence of actions.
+    """The behaviours of two specs for the same sequence of actions.
 
     Attributes:
         first: the behaviour of the first spec.
@@ -41,7 +39,7 @@ class Parting:
 
     @property
     def shared(self) -> int:
-        """The length of the common prefix of the two behaviours, in states."""
+        """The number of states in the common prefix of the two behaviours."""
         pairs = zip(self.first.states, self.second.states, strict=False)
         return next((index for index, (one, other) in enumerate(pairs) if one != other), len(self.second))
 
@@ -49,14 +47,14 @@ class Parting:
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
     """Take the actions of a trace of one spec in a second spec.
 
-    If an action leads to several states in the second spec, the state that is also in the trace is preferred.
+    If an action leads to several states in the second spec, the state that is also in the trace is chosen if possible.
 
     Parameters:
         trace: a trace of the first spec.
         spec: the second spec.
 
     Returns:
-        The behaviours of both specs. The second one ends early if an action is not enabled.
+        The behaviours of both specs. The behaviour of the second spec ends early if an action is not enabled.
 
     Raises:
         SpecError: if the first state of the trace is not an initial state of the second spec.
@@ -79,12 +77,11 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
 
 def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None) -> Parting | None:
-    """Return a shortest behaviour of the first spec that the second spec does not have, or None if there is no such
-    behaviour.
+    """Return a shortest behaviour of the first spec that the second spec does not have, or None if there is none.
 
     Parameters:
-        first: the spec that has the behaviour.
-        second: the spec that does not have the behaviour.
+        first: the first spec.
+        second: the second spec.
         max_states: the maximum number of states to search, or None for no limit. Only states that both specs reach with
             the same actions are searched.
 

@@ -1,4 +1,4 @@
-"""State graphs, as networkx graphs, and the shortest traces in them."""
+"""State graphs, in the form of networkx graphs, and the shortest traces in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ StateGraph: TypeAlias = "nx.MultiDiGraph[Any]"
 """A graph whose nodes are states and whose edges are steps. The attribute ``instance`` is the action instance."""
 
 Arrivals = Mapping[S, list[tuple[S, ActionInstance[S]]]]
-"""For each state that was found, the last steps of its shortest paths: pairs of a previous state and an instance."""
+"""For each state that was found, the last steps of its shortest paths: pairs of a previous state and an action
+instance."""
 
 
 def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
@@ -41,7 +42,7 @@ def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
 
 
 def neighbourhood(trace: Trace[S]) -> StateGraph:
-    """Return the graph of the states of a trace and all their next states. It has the form of `state_graph`."""
+    """Return the graph of the states of a trace and all their next states, as described in `StateGraph`."""
     near = {after: None for state in trace.states for _, after in trace.spec.successors(state)}
     return state_graph(trace.spec, {**dict.fromkeys(trace.states), **near})
 

@@ -8,6 +8,8 @@ Values are encoded as follows:
 - A tuple is a `#tup`, a frozenset is a `#set`, a mapping is a `#map`, and an integer is a `#bigint`.
 - Any other value is `#unserializable`.
 
+A lasso has the field ``loop``, the index of the state where the loop begins. The last state is equal to this state.
+
 ``#meta`` contains the spec with its bounds, the property and, for each state, the action that led to it.
 """
 
@@ -50,7 +52,7 @@ class RecordedState:
 
     Attributes:
         values: the value of each variable in ITF, in the form that `canonical` returns.
-        action: the name of the action that led to the state. None for the first state.
+        action: the name of the action that led to the state. It is None for the first state.
         arguments: the values of the action's parameters, in the same form.
     """
 
@@ -70,11 +72,12 @@ class TraceFile:
 
     Attributes:
         spec: the name of the spec, or None if the file was not written by leadline.
-        bounds: the bounds of the spec, by name.
-        about: the name of the property that the trace violates or satisfies, or None if the file does not name a
-            property.
+        bounds: the bounds of the spec; a dict from names to values.
+        about: the name of the property that the trace violates, or of the witness that it satisfies. None if the file
+            does not name a property.
         sentence: the description of the property.
-        states: the states in order. There is at least one.
+        states: the states in order. There is at least one state.
+        loop: for a lasso, the index of the state where the loop begins, otherwise None.
     """
 
     spec: str | None
@@ -82,12 +85,13 @@ class TraceFile:
     about: str | None
     sentence: str
     states: tuple[RecordedState, ...]
+    loop: int | None = None
 
 
 def encode(value: Any) -> Json:
-    """Return a value in ITF.
+    """Return the encoding of a value in ITF.
 
-    Two results are equal if and only if the values are equal and have the same class.
+    Two encodings are equal if and only if the values are equal and have the same class.
     """
     match value:
         case None:
@@ -113,7 +117,7 @@ def encode(value: Any) -> Json:
 
 
 def encode_state(state: Any, first: Any) -> dict[str, Json]:
-    """Return the variables of a state in ITF, by name.
+    """Return a dict from the name of each variable of a state to the encoding of its value in ITF.
 
     Parameters:
         state: the state.
@@ -149,7 +153,7 @@ def _field_names(value: Any) -> list[str] | None:
 
 
 def _sorted(encoded: Iterable[Json]) -> list[Json]:
-    """Return the elements in a fixed order, without duplicates."""
+    """Return the encoded elements in a fixed order, without duplicates."""
     return list({_order(item): item for item in sorted(encoded, key=_order)}.values())
 
 
@@ -235,7 +239,9 @@ def encode_trace(trace: Trace[Any]) -> Json:
         arguments = {name: encode(value) for name, value in step.instance.arguments.items()}
         action = {"index": index, "action": step.instance.action.name, "parameters": arguments}
         states.append({"#meta": action, **encode_state(step.after, trace.states[0])})
-    return {"#meta": meta, "vars": [field.name for field in variables(trace.states[0])], "states": states}
+    names = [field.name for field in variables(trace.states[0])]
+    loop = {} if trace.loop is None else {"loop": trace.loop}
+    return {"#meta": meta, "vars": names, "states": states, **loop}
 
 
 def write_trace(trace: Trace[Any], path: Path) -> None:
@@ -304,12 +310,18 @@ def decode_trace(content: Json) -> TraceFile:
     spec, bounds, about = meta.get("spec"), meta.get("bounds", {}), meta.get("property")
     if not isinstance(bounds, dict) or not isinstance(spec, str | None) or not isinstance(about, str | None):
         raise TraceError('"spec", "bounds" or "property" in "#meta" has the wrong type')
+    loop = content.get("loop")
+    if loop is not None and not (type(loop) is int and 0 <= loop < len(states)):
+        raise TraceError(
+            f'"loop" must be the index of a state, from 0 to {len(states) - 1}, not {json.dumps(loop)[:60]}'
+        )
     return TraceFile(
         spec=spec,
         bounds=bounds,
         about=about,
         sentence=str(meta.get("sentence") or ""),
         states=tuple(_decode_state(index, state, names) for index, state in enumerate(states)),
+        loop=loop,
     )
 
 

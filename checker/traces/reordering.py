@@ -1,4 +1,4 @@
-"""The reordering of the steps of a trace, so that they switch less often between parts of the state.
+"""Reorders the steps of a trace, so that they switch less often between parts of the state.
 
 A part is a component of the state, for example one broker. A breadth-first search finds one of many shortest traces,
 and independent steps of different brokers often alternate in it. A trace is easier to read if each broker takes many
@@ -21,7 +21,7 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 WIDTH = 100
-"""The number of partial reorderings to keep for each length. There are too many to keep all of them."""
+"""The maximum number of partial reorderings that are kept for each length, because there can be very many."""
 
 
 @attrs.frozen(eq=False)
@@ -30,7 +30,7 @@ class _Way(Generic[S]):
 
     Attributes:
         switches: the number of steps that belong to a different part than the previous step.
-        steps: the numbers of the action instances, in order.
+        steps: the indices of the action instances, in order.
         states: the states, in order, starting with the initial state.
     """
 
@@ -40,20 +40,21 @@ class _Way(Generic[S]):
 
     @property
     def rank(self) -> tuple[int, tuple[int, ...]]:
-        """The sort key, which puts fewer switches first, and then smaller numbers of the action instances."""
+        """The sort key. It sorts first by the number of switches, then by the indices of the action instances."""
         return self.switches, self.steps
 
 
 _Ways = dict[str | None, _Way[S]]
-"""The best partial reordering for each part to which the last step can belong. The key None is for no steps."""
+"""The best partial reordering for each part to which the last step can belong. The key is None if there are no
+steps."""
 
 
 def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
     """Return a trace with the same actions and the same last state, and few switches between parts.
 
     A part is a component of the state; see `component`. A step belongs to a part that it changes. If a step changes
-    several parts, it belongs to the part that results in fewer switches. The result is the best order that the search
-    finds, which is not always the best possible order.
+    several parts, it belongs to the part that results in fewer switches. The search does not always find the best
+    possible order.
 
     Parameters:
         trace: the trace. If it is about a property of steps, its last step remains the last step.
@@ -87,15 +88,15 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """Yield the steps from a state for the action instances that are not yet in the new trace.
+    """Yield the steps from a state with action instances that are not yet in the new trace.
 
     Parameters:
         spec: the spec.
         state: the state. If `Spec.within` is false for it, there are no steps.
-        left: the numbers of the action instances.
+        left: the indices of the action instances that are not yet in the new trace.
 
     Yields:
-        Pairs of the number of an action instance and a next state.
+        Pairs of the index of an action instance and a next state.
     """
     if not spec.is_within(state):
         return
@@ -110,12 +111,12 @@ def _ends_alike(trace: Trace[S], before: S, after: S) -> bool:
 
 
 def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
-    """Extend each of the given partial reorderings by one step, and return the best result.
+    """Extend each of the given partial reorderings by the same step, and return the best result.
 
     Parameters:
         ways: the partial reorderings to extend.
         part: the part to which the step belongs.
-        number: the number of the step's action instance.
+        number: the index of the action instance of the step.
         successor: the state after the step.
     """
     chosen = min(

@@ -1,4 +1,4 @@
-"""The replay of a trace file: its actions are executed in the model, and the first difference is reported."""
+"""Replays a trace file: takes its actions in the model, and compares each state with the recorded state."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.errors import TraceError
+from leadline.checker.liveness.recheck import fault
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import nearest
@@ -16,7 +17,7 @@ S = TypeVar("S")
 
 
 def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
-    """Execute the actions of a trace file in the model, starting from the recorded initial state.
+    """Replay a trace file: take its actions in the model, starting from the recorded initial state.
 
     Parameters:
         spec: the spec, with the bounds of the trace.
@@ -26,8 +27,9 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
         The trace, with the states of the model.
 
     Raises:
-        TraceError: if a state of the model differs from the recorded state, or if the last state no longer violates or
-            satisfies the property. The message names the step and the variable.
+        TraceError: if a state of the model differs from the recorded state, or if the trace no longer violates or
+            satisfies the property. The message names the step and the variable, or states another reason, for example
+            that the loop of a lasso is not fair.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]
@@ -36,18 +38,28 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
         instance = _instance(spec, index, target)
         states.append(_follow(spec, index, instance, states, target))
         instances.append(instance)
+    if recorded.loop is not None and states[recorded.loop] != states[-1]:
+        raise TraceError(
+            f"every step is as recorded, but the last state is not equal to state {recorded.loop}, "
+            "with which the loop begins"
+        )
+    followed = Trace(spec, states, instances, about, recorded.loop)
+    if about is not None and about.kind.is_liveness:
+        if wrong := fault(followed):
+            raise TraceError(f"every step is as recorded, but {wrong}")
+        return followed
     if about is not None and complaint_at_end(spec, about, states) is None:
         verb = "shows" if about.kind.is_witness else "violates"
         raise TraceError(
             f"every step is as recorded, but the last state no longer {verb} {about.name}: {about.sentence}"
         )
-    return Trace(spec, states, instances, about)
+    return followed
 
 
 def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:
     if recorded.about is None:
         return None
-    known = {item.name: item for item in spec.checks}
+    known = {item.name: item for item in (*spec.checks, *spec.optional)}
     if recorded.about not in known:
         raise TraceError(f"{spec.name} has no property {recorded.about!r}{nearest(recorded.about, known)}")
     return known[recorded.about]
@@ -92,7 +104,7 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
     Parameters:
         state: the state of the model.
-        first: the first state of its trace.
+        first: the first state of the trace in the model.
         target: the recorded state.
 
     Returns:
@@ -108,10 +120,10 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
 
 def _where(path: str, ours: Json, theirs: Json) -> str:
-    """Return a description of the innermost values in which two different values differ.
+    """Return a description of the innermost parts in which two values differ.
 
     Parameters:
-        path: the name of the variable, followed by the path to the values within it.
+        path: the name of the variable, followed by the path of the values within it.
         ours: the value in the model.
         theirs: the value in the file.
     """

@@ -70,7 +70,7 @@ class Done:
     """The progress of an audit.
 
     Attributes:
-        planned: the number of partitions to audit.
+        planned: the total number of partitions to audit.
         partitions: the number of partitions audited so far.
         batches, size: the number of batches read so far, and the size of their segments in bytes.
         errors: the number of violations found so far.
@@ -85,7 +85,7 @@ class Done:
     seconds: float = 0.0
 
     def add(self, report: PartitionReport, seconds: float) -> None:
-        """Add the report on a partition whose audit ended `seconds` after the beginning of the whole audit."""
+        """Count a partition as audited. Its audit ended `seconds` after the start of the whole audit."""
         self.partitions += 1
         self.batches += report.batches
         self.size += report.size
@@ -121,7 +121,7 @@ def audit(
         The result. If the audit is interrupted, this is an incomplete result with the findings so far.
 
     Raises:
-        LeadlineError: a path contains no data directory, or cannot be read.
+        LeadlineError: if a path contains no data directory, or cannot be read.
     """
     clusters = clusters_in(files, given, stopped=stopped)
     tasks = [task for cluster in clusters for task in tasks_of(cluster)]
@@ -146,7 +146,7 @@ def compare(
         parameters.
 
     Raises:
-        LeadlineError: a path contains no data directory, or cannot be read, or a copy contains several clusters.
+        LeadlineError: if a path contains no data directory, or cannot be read, or a copy contains several clusters.
     """
     earlier, later = (clusters_in(files, given, stopped=stopped) for given in (before, after))
     for given, clusters in ((before, earlier), (after, later)):
@@ -183,7 +183,7 @@ def _audited(
     workers: int | None,
     progress: Progress | None,
 ) -> AuditResult:
-    """Execute tasks, and combine their reports into a result."""
+    """Audit the partitions of the given tasks, and combine the reports into a result."""
     began = time.monotonic()
     done = Done(len(tasks))
 
@@ -201,7 +201,9 @@ def _audited(
 
 
 def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cluster]:
-    """Find the data directories below the given directories, and group them by cluster. See `audit`."""
+    """Find the data directories at or below the given paths, and group them by cluster. For the parameters, see
+    `audit`.
+    """
     found: list[str] = []
     for path in given:
         path = canonical(path)
@@ -247,7 +249,7 @@ def tasks_of(cluster: Cluster) -> Iterator[PartitionTask]:
 
 
 def _held_back(metadata: Metadata, topic: str, history: Iterable[tuple[int, PartitionState]]) -> frozenset[int]:
-    """Return the value of `DiskPartition.held_back` for a partition of a topic, from the states of the partition."""
+    """Compute `DiskPartition.held_back` for a partition from the history of its states."""
     return frozenset(
         election.offset
         for election in unclean_elections(history)
@@ -337,7 +339,7 @@ def result_of(
 
 
 def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
-    """Yield the violations of properties of whole clusters, and the notes about directories."""
+    """Yield the violations of the properties that concern a whole cluster, and the notes about directories."""
     for check in OF_CLUSTERS:
         for cluster in clusters:
             for complaint in check.complaints(cluster):
@@ -353,7 +355,7 @@ def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
 
 
 def _printable(finding: Finding) -> Finding:
-    """Return a finding from which secrets and terminal escapes, which names of directories can contain, are removed."""
+    """Return a finding without secrets and terminal escape sequences, which directory names can contain."""
     return attrs.evolve(finding, sentence=_shown(finding.sentence), path=_shown(finding.path))
 
 
@@ -362,9 +364,7 @@ def _shown(text: str) -> str:
 
 
 def _reasons(cluster: Cluster) -> Iterator[str]:
-    """Yield the reasons why the audit of a cluster is incomplete. Reasons that concern single partitions are left
-    out.
-    """
+    """Yield the reasons why the audit of a cluster is incomplete, except reasons that concern a single partition."""
     if any(partition != METADATA for partition in cluster.partitions):
         if cluster.metadata is None:
             yield (f"there is no metadata log, so leaders and ISRs are unknown: {_names(OF_LEADERS)} were not checked")
@@ -383,7 +383,7 @@ def _names(checks: Iterable[Property]) -> str:
 
 
 def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
-    """Yield sentences that say why properties are undecided on single partitions."""
+    """Yield sentences that say why properties could not be decided on certain partitions."""
     every = [
         reason
         for report in reports

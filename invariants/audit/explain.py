@@ -1,6 +1,4 @@
-"""Explanations of findings: likely causes, the offsets at which logs diverge, and the brokers that can be elected
-safely.
-"""
+"""Explanations of findings: likely causes, offsets at which logs diverge, and brokers that can be elected safely."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ FOLLOWS_FROM_A_SHORT_LOG = ("recovery_point_within_log", "epoch_file_matches_log
 
 
 def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with explanations added. A finding that follows from an earlier finding is removed.
+    """Add explanations to findings, and remove each finding that is a consequence of an earlier finding.
 
     Parameters:
         partition: the partition.
@@ -67,7 +65,7 @@ def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
 
 
 def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
-    """Return evidence that a log was once longer, as a list of clauses. The list is empty if there is no evidence."""
+    """Return the signs that a log was once longer, as a list of clauses. The list is empty if there are no signs."""
     end, signs = replica.log.end_offset, []
     if (replica.place.recovery_point or 0) > end:
         signs.append(f"the recovery point {replica.place.recovery_point} says that more was flushed")
@@ -90,7 +88,7 @@ def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Itera
 
 
 def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -> Iterator[str]:
-    """Yield a sentence about the offset at which two logs diverge, and about their batches from this offset on."""
+    """Yield a sentence that gives the offset at which two logs diverge, and describes their batches from there on."""
     aligned = replica.log.aligned(peer.log, max(replica.log.end_offset, peer.log.end_offset))
     differing = np.flatnonzero(~aligned.same)
     if not len(differing):
@@ -107,7 +105,7 @@ def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -
 
 
 def _held(replica: DiskReplica, there: bool, offset: int) -> str:
-    """Return a phrase that describes the batches of a log from an offset on.
+    """Return a phrase that describes the batches of a log, starting at an offset.
 
     Parameters:
         replica: the replica with the log.
@@ -146,7 +144,7 @@ def _without_leader(partition: DiskPartition) -> Iterator[str]:
 
 
 def _sets_of(partition: DiskPartition, brokers: Iterable[int]) -> str:
-    """Return the names of the sets (the ISR and the ELR) of which brokers are members."""
+    """Return the names of the sets, ISR or ELR, that contain at least one of the given brokers."""
     assert partition.state is not None
     chosen, state = set(brokers), partition.state
     return " or ".join(name for name, members in (("ISR", state.isr), ("ELR", state.elr)) if chosen & members)
@@ -181,13 +179,12 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
 
 
 def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
-    """Return whether a replica has no damaged batch, and has all batches below the high watermarks of the other
-    replicas.
+    """Return whether a replica has every batch below the largest high watermark, and none of its batches is damaged.
 
     Parameters:
         partition: the partition.
         replica: the replica.
-        committed: the largest high watermark. A log that ends below this offset does not have all batches.
+        committed: the largest high watermark of all replicas.
     """
     if replica.log.end_offset < committed or not replica.batches["intact"].all():
         return False

@@ -1,5 +1,5 @@
-"""The comparison of two copies of a cluster. Kafka must have removed every committed record that the later copy
-lacks.
+"""The comparison of two copies of a cluster. Committed records may be missing in the later copy only if Kafka removed
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from leadline.model.disk.wire import text_of_uuid
 
 @attrs.frozen
 class MomentsTask:
-    """A partition to audit in two copies. The task for a copy is None if the copy does not contain the partition."""
+    """A partition to audit in two copies of a cluster. The task for a copy is None if the partition is not in that
+    copy.
+    """
 
     before: PartitionTask | None
     after: PartitionTask | None
@@ -58,7 +60,7 @@ def audit_moments(files: Files, task: MomentsTask, *, checksums: bool = True) ->
 
 
 def _gone(task: PartitionTask) -> PartitionReport:
-    """Return the report on a partition that is missing in the later copy."""
+    """Return the report on a partition that is missing from the later copy."""
     name = f"{task.topic}-{task.number}"
     sentence = f"{name} is missing at the later moment: it was deleted, moved to other brokers, or left out of the copy"
     return PartitionReport(task, (_note("committed_kept", task, sentence),), (), 0, 0)

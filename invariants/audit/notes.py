@@ -18,8 +18,8 @@ def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Seq
     Parameters:
         partition: the partition.
         others: replicas that are not part of the partition. See `leadline.invariants.audit.partition.Observation`.
-        findings: the violations that were found. If a violation already reports that a log is too short, there is no
-            note about this.
+        findings: the violations that were found. A note that a log is too short is omitted if a violation already
+            reports this.
     """
     short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}
     found = [*_other_topics(partition, others)]
@@ -80,7 +80,7 @@ def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> 
 
 
 def _torn_tail(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
-    """Yield a note if the end of a log is incomplete, so that the broker will truncate it."""
+    """Yield a note if a log ends with zeros or part of a batch. The broker will truncate them when it starts."""
     last = replica.segments[-1]
     torn = replica.batches[torn_from(replica) :]
     if last.tail in (Tail.TORN, Tail.ZEROS) or len(torn):
@@ -97,9 +97,7 @@ def _torn_tail(partition: DiskPartition, replica: DiskReplica) -> Iterator[Findi
 
 
 def _beyond_the_log(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
-    """Yield notes about offsets in checkpoints that are beyond the end of the log, which an unclean shutdown can
-    cause.
-    """
+    """Yield a note for each checkpoint offset beyond the end of its log. An unclean shutdown can cause this."""
     place, log = replica.place, replica.log
     if replica.high_watermark > log.end_offset:
         yield _note(

@@ -132,7 +132,7 @@ class PartitionReport:
     """The result of the audit of one partition.
 
     Attributes:
-        task: the task that was executed.
+        task: the partition that was audited.
         findings: the violations and notes.
         undecided: the properties that could not be decided.
         batches, size: the number of batches in all replicas, and the size of their segments in bytes.
@@ -220,7 +220,7 @@ def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observat
 
 
 def judged(task: PartitionTask, observation: Observation, checks: Iterable[Property]) -> PartitionReport:
-    """Check properties of a partition, and return a report with the findings, likely causes and notes.
+    """Check properties of a partition. Return a report with the violations, their likely causes, and notes.
 
     Parameters:
         task: the partition to audit.
@@ -261,8 +261,8 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
-        The findings, one for each group of brokers. Also whether the property is undecided because a missing record may
-        have arrived after the copy was made.
+        The findings, one for each group of brokers, and whether the property is undecided. It is undecided if a missing
+        record may have arrived after the copy was made.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}
     later, count, partition = False, 0, moments[-1]
@@ -281,7 +281,7 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
-    """Return whether the only cause of a complaint may be that disks or files were copied at different moments."""
+    """Return whether a complaint may be due only to copying disks or files at different moments."""
     replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)
@@ -314,7 +314,7 @@ def _finding(
 
 
 def _not_at_hand(observation: Observation, task: PartitionTask) -> Iterator[UndecidedCheck]:
-    """Yield the reasons why a partition cannot be audited completely."""
+    """Yield the reasons why the audit of a partition is incomplete."""
     partition = observation.partition
     name = f"{partition.topic}-{partition.number}"
     for replica in observation.replicas:

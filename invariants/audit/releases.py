@@ -22,7 +22,7 @@ class ReleaseRange:
 
 
 def _between(text: str, first: tuple[int, ...] = (), end: tuple[int, ...] = (100,), *, kraft: bool) -> ReleaseRange:
-    """Return the releases from one version up to, but not including, a second version.
+    """Return the releases from version `first` up to, but not including, version `end`.
 
     Parameters:
         text: the range in words.

@@ -31,7 +31,7 @@ class Finding:
         context: sentences on likely causes and on further violations.
         situation: sentences on the partition, such as the offsets at which its logs diverge and the electable brokers.
         path: a file or directory to inspect.
-        shape: the shape of the violation, see `shape_of`. None if no spec has the property.
+        shape: the shape of the violation (see `shape_of`), or None if no spec has this property.
         releases: the releases that could have written the logs, or None if `shape` is None.
     """
 

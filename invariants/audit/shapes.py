@@ -1,4 +1,4 @@
-"""Shapes of violations. A shape describes a violation without the numbers of brokers, the offsets and the epochs.
+"""Shapes of violations. A shape describes a violation without naming specific brokers, offsets or epochs.
 
 If a violation on a disk has the same shape as a violation in a state of a spec, a trace to that state shows an
 interleaving that could have produced the data on the disk.
@@ -25,11 +25,10 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
         complaints: the complaints of the property about the state.
 
     Returns:
-        The name of the property. Unless a single log can violate the property, also a description of each pair of
-        replicas to which the complaints refer. The description concerns the first offset at which the two logs differ.
-        For each replica, it contains the role of the replica, whether the replica has a record at the offset, how the
-        epoch of this record compares with the epoch of the second record and with the latest epoch, and whether the
-        high watermark is above the offset.
+        The name of the property. If the property compares two logs, the shape also describes each pair of replicas to
+        which the complaints refer, at the first offset at which their logs differ. For each replica, it contains the
+        role of the replica, whether the replica has a record at the offset, how the epoch of this record compares with
+        the epoch of the second record and with the latest epoch, and whether the high watermark is above the offset.
     """
     if check in OF_ONE_LOG:
         return (check,)
@@ -43,7 +42,7 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
 
 
 def _pair(state: PartitionView, one: tuple[int, ReplicaView], other: tuple[int, ReplicaView]) -> Shape | None:
-    """Return a description of two replicas that does not depend on their order, or None if their logs are equal."""
+    """Describe two replicas, independently of their order. Return None if their logs are equal."""
     end = max(one[1].log.end_offset, other[1].log.end_offset)
     for offset, mine, theirs in one[1].log.beside(other[1].log, end):
         if mine != theirs:
@@ -60,7 +59,7 @@ def _side(
     held: RecordView | None,
     others: RecordView | None,
 ) -> Shape:
-    """Return the description of one replica of a pair, at the first offset at which the two logs differ."""
+    """Describe one replica of a pair at the first offset at which the two logs differ."""
     role = "follows"
     if state.believes_to_lead(broker):
         role = "leads" if replica.epoch == state.quorum.epoch else "believes to lead"

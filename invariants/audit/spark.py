@@ -1,9 +1,9 @@
 """The audit on Spark, which reads headers on the machines on which the data is stored.
 
-Directories that are given as URIs, in object storage or in a distributed file system, can be accessed from every
-machine. Therefore any machine can audit any partition. Directories that are given as paths are on the local disks of
-the machines, and several machines can have different directories at the same path. In this case, each machine reads the
-headers in its own directories, and sends only headers to other machines.
+Directories can be given as URIs of object storage or of a distributed file system. Every machine can access them, so
+any machine can audit any partition. Directories that are given as paths are on the local disks of the machines, and the
+same path can be a different directory on each machine. In this case, each machine reads the headers in its own
+directories, and sends only these headers to other machines.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def audit_on_spark(
         verbose: whether to show the log and progress bar of Spark.
 
     Raises:
-        LeadlineError: pyspark or Java is missing, URIs and paths are mixed, or a path contains no data directory.
+        LeadlineError: if pyspark or Java is missing, URIs and paths are mixed, or a path contains no data directory.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise LeadlineError("the spark engine needs pyspark: run pip install 'leadline[spark]'")
@@ -110,7 +110,9 @@ def audit_with(
 def _in_shared_storage(
     session: Session, clusters: Sequence[Cluster], checksums: bool, began: float, progress: Progress | None
 ) -> tuple[list[PartitionReport], bool]:
-    """Audit partitions in shared storage, on any machine. Return the reports, and whether the audit was interrupted."""
+    """Audit partitions in storage that all machines can access. Return the reports, and whether the audit was
+    interrupted.
+    """
     tasks = [task for cluster in clusters for task in tasks_of(cluster)]
     run = functools.partial(run_part, functools.partial(audit_partition, AnyFiles(), checksums=checksums))
     size = max(session.cores, len(tasks) // WAVES + 1)
@@ -182,7 +184,7 @@ def _on_machines(
 
 
 def _never() -> None:
-    """Return None, so that `Session.do` does not cancel the job."""
+    """Do nothing. This progress function for `Session.do` never cancels the job."""
 
 
 def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, ...]:
@@ -202,7 +204,8 @@ def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
     once.
 
     Parameters:
-        found: for each Spark task, the name of its machine and the directories on it. A machine can have several tasks.
+        found: for each Spark task, the name of its machine, and the data directories on that machine. A machine can run
+            several tasks.
 
     Returns:
         The directories. Their paths have the form ``machine:path``.
@@ -223,7 +226,7 @@ def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
 
 
 def _called(surveyed: Survey, machine: str) -> Survey:
-    """Return a data directory in which each path begins with the name of its machine."""
+    """Return a copy of a data directory in which every path begins with the name of the machine."""
     directory = surveyed.directory
     partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
     named = attrs.evolve(directory, path=f"{machine}{directory.path}", partitions=partitions)
@@ -231,13 +234,12 @@ def _called(surveyed: Survey, machine: str) -> Survey:
 
 
 def _local(path: str) -> str:
-    """Return a path without the name of the machine."""
+    """Remove the name of the machine from a path."""
     return path.partition(":")[2]
 
 
 def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[str, list[T]]]:
-    """Call `look` in one Spark task for each core, so that every machine is reached. Its argument is the machine's
-    name.
+    """Call `look` with the name of the machine, in one Spark task for each core, so that every machine is reached.
 
     Returns:
         The name of the machine and the result of the call, for each task.
@@ -278,7 +280,7 @@ def _judged_from_afar(
     checksums: bool,
     context: SparkContext,
 ) -> list[PartitionReport]:
-    """Read each replica on a machine that has it. Then group the replicas by partition, and check the partitions."""
+    """Read each replica on a machine that stores it. Then group the replicas by partition, and check each partition."""
     wanted = context.broadcast([(index, *place) for index, held in places.items() for place in held])
     known = context.broadcast(list(tasks))
     # functions of this package are pickled by name, because a copied property would not be equal to the original
@@ -293,9 +295,9 @@ def _judged_from_afar(
 def _read_there(
     wanted: Broadcast[list[_Wanted]], checksums: bool, _: Iterable[int]
 ) -> Iterator[tuple[int, DiskReplica]]:
-    """Yield the replicas on this machine, as pairs of the index of the partition's task and a replica.
+    """Yield pairs of the index of a partition's task and a replica of this partition on this machine.
 
-    If the machine has several Spark tasks, each replica is read by one of them.
+    If the machine runs several Spark tasks, only one of them reads each replica.
     """
     from pyspark import BarrierTaskContext
 

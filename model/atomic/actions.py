@@ -1,4 +1,8 @@
-"""The actions of the `atomic` family of specs, which all five protocols share."""
+"""The actions of the `atomic` family of specs. All five protocols have the same actions.
+
+Their fairness is that of the public TLA+ specification (hachikuji/kafka-specification): strong for raising the high
+watermark, expanding the ISR and writing, and weak for becoming leader and follower.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("the controller believes that broker {broker} failed and removes it from the ISR", broker=brokers)
 def controller_shrinks_isr(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller removes a broker that it believes to have failed, even if the broker is running.
+    """The controller removes a broker that it considers failed from the ISR, even if the broker is running.
 
     If the broker was the leader, the partition has no leader afterwards. The last member of the ISR is not removed.
     """
@@ -39,9 +43,11 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
     yield state.announcing(Quorum(leader, epoch, isr))
 
 
-@action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
+@action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs, fair="weak")
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it as leader. Its high watermark may be lower than the previous leader's."""
+    """A broker obeys a request that names it as leader. Its high watermark may be lower than that of the previous
+    leader.
+    """
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader == broker and epoch > replica.epoch:
@@ -52,6 +58,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     "broker {broker} follows the leader of epoch {epoch}, truncating by its protocol's rule",
     broker=brokers,
     epoch=epochs,
+    fair="weak",
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys a request that names a different broker as leader, and truncates its log by the rule of its
@@ -91,7 +98,7 @@ def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition
     yield state.with_replica(follower, truncated)
 
 
-@action("a producer writes a record to broker {leader}", leader=brokers)
+@action("a producer writes a record to broker {leader}", leader=brokers, fair="strong")
 def leader_writes(state: Partition, leader: int) -> Iterator[Partition]:
     """A broker that believes it leads appends a record, even if it was deposed (a zombie leader)."""
     replica = state.replicas[leader]
@@ -116,7 +123,7 @@ def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partitio
         yield state.with_replica(follower, attrs.evolve(target, log=log, high_watermark=watermark))
 
 
-@action("broker {leader} raises its high watermark: all of its own ISR have the record", leader=brokers)
+@action("broker {leader} raises its high watermark: all of its own ISR have the record", leader=brokers, fair="strong")
 def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader commits the record at its high watermark when every member of its own ISR has the record."""
     replica = state.replicas[leader]
@@ -135,7 +142,7 @@ def leader_shrinks_isr(state: Partition, leader: int, member: int) -> Iterator[P
         yield _with_isr(state, leader, replica.isr - {member})
 
 
-@action("broker {leader} adds broker {joining} to the ISR", leader=brokers, joining=brokers)
+@action("broker {leader} adds broker {joining} to the ISR", leader=brokers, joining=brokers, fair="strong")
 def leader_expands_isr(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
     """The true leader adds a broker to the ISR after the broker has reached the leader's high watermark."""
     replica = state.replicas[leader]
@@ -152,7 +159,7 @@ def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a broker follows a given broker that believes it leads and accepts it by the rule of the
+    """Return whether a broker follows the given leader, and the leader accepts this follower by the rule of the
     protocol.
     """
     return (

@@ -13,12 +13,12 @@ from leadline.model.quorum import drawn_isr, epochs
 from leadline.model.rows import (
     CONTROLLER,
     PRODUCERS,
+    announcement,
     broker_row,
     controller_badges,
     controller_columns,
     drawn_log,
     epoch_column,
-    leader_and_isr,
     log_columns,
     role_badges,
     role_column,
@@ -61,7 +61,7 @@ def _announcements(state: Partition, broker: int, epoch: int) -> list[Message]:
 
     Requests without a leader are left out, because no broker obeys them.
     """
-    return [leader_and_isr(broker, epoch, each) for each in state.sent_in(epoch) if each.leader is not None]
+    return [announcement(broker, epoch, each) for each in state.sent_in(epoch) if each.leader is not None]
 
 
 def arrivals(step: Step[Partition]) -> Iterator[Message]:
@@ -74,7 +74,7 @@ def arrivals(step: Step[Partition]) -> Iterator[Message]:
             replica = after.replicas[broker]
             for request in before.sent_in(epoch):
                 if (request.leader, request.isr) == (replica.leader, replica.isr):
-                    yield leader_and_isr(broker, epoch, request)
+                    yield announcement(broker, epoch, request)
             if step.action == "become_follower" and replica.leader is not None and before.protocol.asks_the_leader:
                 yield Message(broker_row(replica.leader), broker_row(broker), f"truncate to {replica.log.end_offset}")
         case "leader_writes", {"leader": leader}:

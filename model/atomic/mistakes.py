@@ -1,4 +1,4 @@
-"""Deliberately wrong rules for `atomic/kip-320`. Some of them do no harm.
+"""Deliberately wrong rules for `atomic/kip-320`. Some of them are harmless.
 
 Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate atomic/kip-320` checks the spec
 with each mistake. The bounds of a harmful mistake are the smallest bounds within which it violates a property.
@@ -240,7 +240,7 @@ def follow_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iter
 
 
 def follow_by_the_same_request_again(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """Obey the request of the follower's own epoch a second time, as after a restart, and truncate a second time."""
+    """Let a follower obey the request of its current epoch again, as after a restart, and truncate again."""
     told = state.replicas[broker].epoch == epoch
     yield from become_follower(changing(state, broker, epoch=NO_EPOCH) if told else state, broker, epoch)
 

@@ -58,7 +58,7 @@ class Protocol:
 
     @property
     def asks_the_leader(self) -> bool:
-        """Whether a new follower reads its leader's log to determine the offset to which it truncates."""
+        """Whether a new follower reads its leader's log to find the offset to which the follower truncates."""
         return self.truncates_to not in (own_high_watermark, own_end)
 
 
@@ -89,7 +89,7 @@ def end_of_agreement(follower: Replica, leader_log: Log) -> int:
 
 
 def own_end(follower: Replica, leader_log: Log) -> int:
-    """Do not truncate when a broker becomes a follower."""
+    """Return the log end offset: a broker keeps its whole log when it becomes a follower."""
     return follower.log.end_offset
 
 

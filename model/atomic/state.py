@@ -64,7 +64,9 @@ class Partition(Leadership[Replica]):
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
 
     def still_to_hear(self, epoch: int) -> frozenset[int]:
-        """Return the brokers that have not yet obeyed the request of an epoch. Empty if the request names no leader."""
+        """Return the brokers that have not yet obeyed the request of an epoch. The set is empty if the request names no
+        leader.
+        """
         if all(request.leader is None for request in self.requests[epoch]):
             return frozenset()
         return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)

@@ -139,7 +139,7 @@ def read_headers(
         chunk: the number of bytes read at a time.
 
     Raises:
-        Unreadable: the file cannot be read.
+        Unreadable: if the file cannot be read.
     """
     if source.size > LARGEST_SEGMENT:
         raise Unreadable(f"the file has {source.size:,} bytes, but a segment has at most {LARGEST_SEGMENT:,}")

@@ -79,7 +79,7 @@ class Node:
 
     @property
     def clean(self) -> bool:
-        """Whether the node was stopped cleanly. Directories with no partition except the metadata log are ignored.
+        """Whether the node was stopped cleanly. A directory whose only log is the metadata log is ignored.
 
         A controller does not create a clean shutdown file.
         """
@@ -102,8 +102,8 @@ class Cluster:
     Attributes:
         nodes: the nodes, by id.
         metadata: the content of the metadata log, or None if there is no metadata log.
-        why_not_one_moment: clauses that say why the disks were not copied at the same moment. Empty if all disks were
-            copied at the same moment.
+        why_not_one_moment: the reasons, as clauses, why the disks were not copied at the same moment. Empty if they
+            were.
         notes: notes about the directories. Each note has the ids of the nodes that it concerns.
         doubled: the partitions that a broker has in two of its data directories. Each partition is given with the
             broker and both paths.
@@ -119,8 +119,8 @@ class Cluster:
 
     @property
     def brokers(self) -> int:
-        """The number of brokers. A node that has only the metadata log and never registered as a broker is not
-        counted.
+        """The number of brokers. A node is not counted if its only log is the metadata log and it never registered as a
+        broker.
         """
         registered = self.metadata.registrations if self.metadata is not None else {}
         return sum(
@@ -129,7 +129,9 @@ class Cluster:
         )
 
     def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
-        """Yield the electable replicas that have no directory, for brokers whose data directories are all given."""
+        """Yield the location of each electable replica that has no directory although all data directories of its
+        broker are given.
+        """
         state = self.state(partition)
         for broker in sorted(state.electable) if state is not None else ():
             node = self.nodes.get(broker)
@@ -159,7 +161,7 @@ class Cluster:
         return dict(sorted(found.items()))
 
     def place(self, partition: Partition, node: Node, directory: DataDirectory) -> ReplicaPlace:
-        """Return the location of a replica, and the data about the replica that is stored outside of its partition
+        """Return the location of a replica, with the data about it that is stored outside of its partition
         directory.
         """
         high_watermark = directory.checkpoint(text.HIGH_WATERMARKS, partition)
@@ -290,7 +292,7 @@ def survey(files: Files, path: str) -> Survey:
     """Read a data directory, and the data that shows to which cluster it belongs.
 
     Raises:
-        Unreadable: the directory cannot be listed.
+        Unreadable: if the directory cannot be listed.
     """
     directory = read_data_directory(files, path)
     return Survey(directory, _metadata_log(files, directory), _topic_ids(files, directory))
@@ -324,7 +326,7 @@ def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False)
     Parameters:
         surveyed: the data directories.
         read: the functions that read further data from the directories.
-        stopped: whether the user says that no broker was running when its directory was copied.
+        stopped: whether the user states that each broker was stopped when its directory was copied.
 
     Returns:
         The clusters, in descending order of the number of replicas. Their notes name the directories that were left
@@ -395,7 +397,7 @@ def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
 
 
 def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
-    """Return whether two directories belong to the same cluster, or None if there is no evidence."""
+    """Return whether two directories belong to the same cluster, or None if their contents do not show it."""
     mine, theirs = one.directory.cluster, other.directory.cluster
     if mine and theirs and mine != theirs:
         return False
@@ -408,9 +410,10 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
     if shared:
         return any(one.topics[topic] == other.topics[topic] for topic in shared)
     alike = read.alike(one.directory, other.directory)
-    with_zookeeper = not any(each.metadata is not None or each.topics for each in (one, other))
+    with_zookeeper = one.metadata is None and other.metadata is None
+    with_ids = bool(one.topics) and bool(other.topics)
     nodes = one.directory.node, other.directory.node
-    if alike is False and with_zookeeper and (None in nodes or nodes[0] != nodes[1]):
+    if alike is False and with_zookeeper and not with_ids and (None in nodes or nodes[0] != nodes[1]):
         return None  # nothing contradicts one cluster: its logs can differ in every batch
     return alike
 
@@ -513,8 +516,8 @@ def _own_directories(
 
 
 def _newest(nodes: Iterable[Node]) -> MetadataLog | None:
-    """Return the metadata log that ends last, by leader epoch and then by offset, or None if no node has a metadata
-    log.
+    """Return the metadata log with the largest last leader epoch, or with the largest end offset among equal epochs.
+    Return None if no node has a metadata log.
     """
     found = [node.metadata for node in nodes if node.metadata is not None]
     return max(found, key=lambda each: (each.last_epoch, each.log.end_offset), default=None)

@@ -65,7 +65,7 @@ def find_data_directories(files: Files, path: str) -> list[str]:
     A data directory contains `meta.properties`, an offset checkpoint, or a partition directory. Links are not followed.
 
     Raises:
-        Unreadable: the directory cannot be listed, or has too many entries.
+        Unreadable: if the directory cannot be listed, or has too many entries.
     """
     found, looked_at = [], 0
     waiting = [(path, 0)]
@@ -114,7 +114,7 @@ def read_data_directory(files: Files, path: str) -> DataDirectory:
     """Read the files of a data directory, except the logs. Errors from reading a file are added to `problems`.
 
     Raises:
-        Unreadable: the directory cannot be listed.
+        Unreadable: if the directory cannot be listed.
     """
     entries = files.listed(path)
     kinds = {entry.name: entry.kind for entry in entries}
@@ -173,7 +173,7 @@ class LogDirectory:
         topic_id: the topic id, or None if `partition.metadata` does not contain it.
         snapshots: the offsets of the producer snapshots.
         swapping: whether compaction was interrupted while it was replacing segments.
-        is_one: whether this is a partition directory, which means that it contains a file of a partition.
+        is_one: whether this is a partition directory, that is, whether it contains a file of a partition.
         problems: errors from reading the files, one line each.
     """
 

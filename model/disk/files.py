@@ -53,7 +53,7 @@ class Source(Protocol):
             The number of bytes read, which is less than the buffer's length only at the end of the file.
 
         Raises:
-            Unreadable: the file cannot be read.
+            Unreadable: if the file cannot be read.
         """
 
 
@@ -64,14 +64,14 @@ class Files(Protocol):
         """Return the entries of a directory, sorted by name.
 
         Raises:
-            Unreadable: the directory cannot be listed.
+            Unreadable: if the directory cannot be listed.
         """
 
     def opened(self, path: str) -> AbstractContextManager[Source]:
         """Return a context manager that opens a file and closes it at the end of the block.
 
         Raises:
-            Unreadable: the path cannot be opened or is not a regular file.
+            Unreadable: if the path cannot be opened or is not a regular file.
         """
 
 
@@ -155,7 +155,7 @@ def read_bytes(files: Files, path: str, most: int = MOST_TEXT) -> bytes:
     """Return the content of a small file.
 
     Raises:
-        Unreadable: the file cannot be read, or has more than `most` bytes.
+        Unreadable: if the file cannot be read, or has more than `most` bytes.
     """
     with files.opened(path) as source:
         if source.size > most:

@@ -158,7 +158,9 @@ class Alignment:
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        """A number for each offset. Successive offsets have the same number if the epochs and `same` are the same."""
+        """A number for each offset. Successive offsets have equal numbers if their epochs and their values of `same`
+        are equal.
+        """
         epochs = [
             np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
             for batches, places in ((self.mine, self.left), (self.theirs, self.right))

@@ -141,8 +141,8 @@ class Metadata:
         registrations: the registrations of each broker, by broker id.
         compacted: the names of topics whose cleanup policy has ever included compaction.
         fenced_elections: the elections of fenced brokers, by topic id and partition number.
-        minima: the values of ``min.insync.replicas`` for each topic name, and with an empty name for all topics. Each
-            value has the offset of its record. None means that the value was removed.
+        minima: the values of ``min.insync.replicas`` by topic name. An empty name stands for the default of all topics.
+            Each value has the offset of its record. None means that the value was removed.
         levels: the levels of ``metadata.version``, each with the offset of its record.
         problems: errors from reading the log, one line each.
     """
@@ -197,8 +197,8 @@ class Metadata:
             since, until: the first offset, and the offset after the last one.
 
         Returns:
-            The value, or None if it was not in the metadata log at all these offsets. The configuration files of the
-            brokers decide it then.
+            The value, or None if the metadata log does not have a value at all of these offsets. The configuration
+            files of the brokers then give the value.
         """
         own, default = self.minima.get(topic, ()), self.minima.get("", ())
         changes = {since, *(offset for offset, _ in (*own, *default) if since < offset < until)}
@@ -207,7 +207,8 @@ class Metadata:
         return min(known) if len(known) == len(values) else None
 
     def holds_back_high_watermarks(self, at: int) -> bool:
-        """Return whether a leader below ``min.insync.replicas`` keeps its high watermark at an offset (KAFKA-15583).
+        """Return whether, at an offset, a leader whose ISR is below ``min.insync.replicas`` does not advance its high
+        watermark (KAFKA-15583).
 
         This is known if ``metadata.version`` is 3.7 or later, because no older broker can be in the cluster then.
         """
@@ -261,7 +262,7 @@ def snapshots(files: Files, directory: LogDirectory) -> list[tuple[int, str]]:
     """Return the end offset and the path of each snapshot of a metadata log, sorted by offset.
 
     Raises:
-        Unreadable: the directory cannot be listed.
+        Unreadable: if the directory cannot be listed.
     """
     return sorted(
         (int(found[1]), f"{directory.path}/{entry.name}")

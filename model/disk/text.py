@@ -46,7 +46,7 @@ def offsets(files: Files, path: str) -> dict[Partition, int]:
     """Return the offsets in an offset checkpoint file, by partition.
 
     Raises:
-        Unreadable: the file is missing, cannot be read, or is not an offset checkpoint.
+        Unreadable: if the file is missing, cannot be read, or is not an offset checkpoint.
     """
     found: dict[Partition, int] = {}
     for line in _lines(files, path):
@@ -61,7 +61,7 @@ def epochs(files: Files, path: str) -> tuple[Epoch, ...]:
     """Return the entries of a leader epoch checkpoint, in the order of the file.
 
     Raises:
-        Unreadable: the file is missing, cannot be read, or is not a leader epoch checkpoint.
+        Unreadable: if the file is missing, cannot be read, or is not a leader epoch checkpoint.
     """
     found = []
     for line in _lines(files, path):
@@ -76,7 +76,7 @@ def topic_id(files: Files, path: str) -> UUID | None:
     """Return the topic id in a `partition.metadata` file, or None if the id consists of zeros.
 
     Raises:
-        Unreadable: the file is missing, cannot be read or has no topic id.
+        Unreadable: if the file is missing, cannot be read or has no topic id.
     """
     text = _text(files, path)
     found = re.search(r"^topic_id: ([A-Za-z0-9_-]{22})\s*$", text, re.MULTILINE)
@@ -90,7 +90,7 @@ def properties(files: Files, path: str) -> dict[str, str]:
     """Return the properties in a file such as `meta.properties`, by name.
 
     Raises:
-        Unreadable: the file is missing or cannot be read.
+        Unreadable: if the file is missing or cannot be read.
     """
     pairs = (line.partition("=") for line in _text(files, path).splitlines() if not line.startswith(("#", "!")))
     return {name.strip(): value.strip() for name, separator, value in pairs if separator}
@@ -100,7 +100,7 @@ def quorum_epoch(files: Files, path: str) -> int:
     """Return the leader epoch in a `quorum-state` file.
 
     Raises:
-        Unreadable: the file is missing, cannot be read, or has no leader epoch.
+        Unreadable: if the file is missing, cannot be read, or has no leader epoch.
     """
     try:
         content = json.loads(_text(files, path))

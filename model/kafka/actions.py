@@ -7,11 +7,21 @@ from leadline.model.kafka.controller import (
     controller_elects,
     controller_elects_uncleanly,
     controller_notices_failure,
+    operator_elects_uncleanly,
     session_expires,
     session_resumes,
     update_min_insync_replicas,
 )
-from leadline.model.kafka.crash import begin_shutdown, crash, crash_after_append, crash_losing_tail, restart, stop
+from leadline.model.kafka.crash import (
+    begin_shutdown,
+    crash,
+    crash_after_append,
+    crash_losing_tail,
+    directory_fails,
+    directory_removed,
+    restart,
+    stop,
+)
 from leadline.model.kafka.fetch import (
     delay_fetch,
     handle_fetch,
@@ -19,11 +29,13 @@ from leadline.model.kafka.fetch import (
     handle_late_fetch,
     learn_before_truncating,
     park_fetch,
+    truncate_late,
 )
-from leadline.model.kafka.isr import handle_alter_partition, hear_isr, shrink_isr
-from leadline.model.kafka.leadership import become_follower, become_leader
+from leadline.model.kafka.isr import apply_record, handle_alter_partition, hear_isr, shrink_isr
+from leadline.model.kafka.leadership import become_follower, become_leader, delete_replica
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import Protocol, nothing
+from leadline.model.kafka.reassign import cancel_reassignment, reassign
 from leadline.model.kafka.state import Partition
 from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response
 
@@ -33,24 +45,32 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     park_fetch,
     handle_fetch_response,
     learn_before_truncating,
+    truncate_late,
     handle_epoch_request,
     handle_epoch_response,
     become_leader,
     become_follower,
+    delete_replica,
     shrink_isr,
     handle_alter_partition,
     hear_isr,
+    apply_record,
     controller_notices_failure,
     controller_elects,
     controller_elects_uncleanly,
+    operator_elects_uncleanly,
     restart,
     session_resumes,
     session_expires,
     begin_shutdown,
     stop,
     update_min_insync_replicas,
+    reassign,
+    cancel_reassignment,
     delay_fetch,
     handle_late_fetch,
+    directory_fails,
+    directory_removed,
     crash,
     crash_after_append,
     crash_losing_tail,
@@ -67,8 +87,15 @@ def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
         handle_epoch_request: asks,
         handle_epoch_response: asks,
         learn_before_truncating: protocol.learns_before_truncating,
+        truncate_late: protocol.truncates_late,
         handle_alter_partition: protocol.in_flight,
         hear_isr: protocol.in_flight,
         update_min_insync_replicas: protocol.has_elr,
+        apply_record: protocol.reassigns,
+        reassign: protocol.reassigns,
+        cancel_reassignment: protocol.reassigns,
+        delete_replica: protocol.reassigns,
+        directory_fails: protocol.has_directories,
+        directory_removed: protocol.has_directories,
     }
     return tuple(each for each in ACTIONS if possible.get(each, True))

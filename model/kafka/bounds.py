@@ -47,10 +47,32 @@ class Bounds:
     late_requests: int = bound(
         0, "LeaderAndIsr requests that arrive after a restart but were sent before it", at_least=0, at_most=9
     )
+    late_responses: int = bound(
+        0, "fetch responses that a broker handles after it has learned of a later epoch", at_least=0, at_most=9
+    )
+    unclean_elections: int = bound(
+        0, "unclean elections that an operator requests (kafka-leader-election)", at_least=0, at_most=9
+    )
     min_isr_updates: int = bound(0, "updates of min.insync.replicas, which clear the ELR", at_least=0, at_most=9)
+    late_records: int = bound(
+        0, "records of the metadata log that a leader applies after the answer to its request", at_least=0, at_most=9
+    )
+    reassignments: int = bound(0, "reassignments that an operator requests", at_least=0, at_most=9)
+    cancellations: int = bound(0, "reassignments that an operator cancels", at_least=0, at_most=9)
+    lost_directories: int = bound(
+        0, "log directories that fail or are taken out of a broker's configuration", at_least=0, at_most=9
+    )
+    replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
     acks: str = bound("1", "when producers are told that a record is written", choices=("0", "1", "all"))
     min_insync_replicas: int = bound(1, "size of the ISR that acks=all needs", at_least=1, at_most=9)
     unclean_leader_election: bool = bound(False, "whether a broker outside the ISR may be elected")
+
+    @property
+    def moves(self) -> bool:
+        """Whether some brokers may have no replica. If every broker always has a replica, states do not record the
+        replicas.
+        """
+        return self.reassignments > 0 or 0 < self.replicas < self.brokers
 
 
 @attrs.frozen(cache_hash=True)
@@ -68,4 +90,10 @@ class Spent:
     isr_shrinks: int = 0
     late_fetches: int = 0
     late_requests: int = 0
+    late_responses: int = 0
+    unclean_elections: int = 0
     min_isr_updates: int = 0
+    late_records: int = 0
+    reassignments: int = 0
+    cancellations: int = 0
+    lost_directories: int = 0

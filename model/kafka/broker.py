@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import attrs
 
-from leadline.model.kafka.messages import EpochRequest, EpochResponse, Message, Proposal
+from leadline.model.kafka.messages import Diverging, EpochRequest, EpochResponse, Message, Proposal
 from leadline.model.log import Log
 from leadline.model.quorum import NO_EPOCH
 
 UNKNOWN_OFFSET = -1
 """The remote log end offset of a follower that has not fetched from the leader yet."""
+
+CURRENT = "current"
+ANSWERED = "answered"
+BEHIND = "behind"
+
+KNOWN = "known"
+UNTIL_EMPTY = "until an empty response"
+FORGOTTEN = "forgotten"
 
 
 @attrs.frozen(cache_hash=True)
@@ -29,6 +37,18 @@ class Replica:
         proposal: the ISR that a leader has proposed to the controller in an `AlterPartition` request, or None if the
             leader can send another request.
         stopped_cleanly: whether a broker that is down has left a clean shutdown file (KIP-966).
+        newest_checkpoint: the highest high watermark that can be on disk, if it is above `high_watermark`; otherwise 0.
+        waits_from: for a leader, the first of its earlier epochs with a record at or above the high watermark whose
+            producer still waits for the acknowledgement; `NO_EPOCH` if there is none.
+        late_response: a diverging response that the broker is still handling although it has learned of a later epoch.
+        last_epoch: whether a follower knows the epoch of its last record, which it sends in fetch requests: `KNOWN`,
+            `FORGOTTEN`, or `UNTIL_EMPTY` if it forgets the epoch when the next response is empty (KAFKA-15510).
+        assigned: for a leader, the replicas of the partition that it has last learned. None for a follower, and if all
+            brokers have a replica at any time.
+        metadata: how far a leader has applied the metadata log: `CURRENT`; `ANSWERED` if it knows its ISR from the
+            answer to an `AlterPartition` request, and has not applied the record of the same change yet; or `BEHIND` if
+            the controller has changed the replicas, and the leader has not applied that record yet.
+        offline: whether the log directory of a running broker has failed. The broker has no replica until it restarts.
     """
 
     log: Log = Log()
@@ -41,6 +61,13 @@ class Replica:
     in_flight: Message | None = None
     proposal: Proposal | None = None
     stopped_cleanly: bool = False
+    newest_checkpoint: int = 0
+    waits_from: int = NO_EPOCH
+    late_response: Diverging | None = None
+    last_epoch: str = KNOWN
+    assigned: frozenset[int] | None = None
+    metadata: str = CURRENT
+    offline: bool = False
 
     @property
     def starts_own_epoch_at(self) -> int:

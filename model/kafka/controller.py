@@ -1,7 +1,10 @@
-"""The controller, which elects leaders. It notices failures late.
+"""The controller, which elects leaders and changes the ISR and the replicas. It detects failures with a delay.
 
 Its decisions can be based on outdated information. The controller considers a running broker dead if the broker's
 session has expired. The controller can elect a leader before it notices that other brokers are down.
+
+Every change of the ISR or of the replicas is made by `build`, as in Kafka's `PartitionChangeBuilder`. So each of them
+may complete a reassignment, elect a leader, and compute the ELR again.
 """
 
 from __future__ import annotations
@@ -11,16 +14,21 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import ACTIVE, FENCED
-from leadline.model.kafka.state import PREFERRED, Partition
+from leadline.model.kafka.assignment import Assignment, completed
+from leadline.model.kafka.broker import ACTIVE, BEHIND, FENCED
+from leadline.model.kafka.state import Partition
 from leadline.model.quorum import Quorum, Request, brokers
 
 
 @action("the controller notices that broker {broker} is down", broker=brokers)
 def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partition]:
-    """The session of a broker expires some time after the broker has failed, and the controller reacts."""
+    """The session of a broker expires some time after the broker has failed, and the controller reacts.
+
+    The controller also learns from a running broker that the log directory of its replica has failed.
+    """
     matters = broker == state.quorum.leader or _isr_without(state, broker) != state.quorum.isr
-    if matters and not state.replicas[broker].up:
+    replica = state.replicas[broker]
+    if matters and (not replica.up or replica.offline):
         yield from leaving(state, broker)
 
 
@@ -56,15 +64,72 @@ def leaving(state: Partition, broker: int) -> Iterator[Partition]:
     """
     quorum = state.quorum
     isr = _isr_without(state, broker)
-    if broker == quorum.leader:
-        after = with_quorum_isr(state, isr)
-        yield from led_again(attrs.evolve(after, quorum=attrs.evolve(after.quorum, leader=None)))
-    elif isr == quorum.isr:
+    if broker != quorum.leader and isr == quorum.isr:
         yield state
-    elif quorum.leader is None or not state.protocol.epoch_for_removal:
-        yield with_quorum_isr(state, isr)
+        return
+    yield from build(state, isr, deposed=broker == quorum.leader, bumps=state.protocol.epoch_for_removal)
+
+
+def build(
+    state: Partition,
+    isr: frozenset[int],
+    *,
+    assignment: Assignment | None = None,
+    deposed: bool = False,
+    bumps: bool = False,
+) -> Iterator[Partition]:
+    """Yield the states after the controller has changed the ISR or the replicas (PartitionChangeBuilder.build).
+
+    In this order: a reassignment completes if it can, the ELR is computed, a leader is elected if the old one cannot
+    lead on, and a leader epoch begins if the partition loses a replica or if the release begins one for a smaller ISR.
+
+    Parameters:
+        state: the state before.
+        isr: the requested ISR.
+        assignment: the new replicas, or None if the replicas do not change.
+        deposed: whether the leader may not lead on, even if it is in the ISR.
+        bumps: whether a leader epoch begins if the ISR loses a member.
+
+    Yields:
+        The next states. If the bounds do not allow a leader epoch that begins, nothing is yielded.
+    """
+    quorum = state.quorum
+    if not state.bounds.moves:
+        after = with_quorum_isr(state, isr)
+        changes_replicas = loses_replica = False
     else:
-        yield from new_epoch(state, quorum.leader, isr, elected=False)
+        before = state.assignment
+        assignment, isr = completed(assignment or before, isr, state.protocol.completes)
+        after = attrs.evolve(with_quorum_isr(state, isr), assignment=assignment)
+        if state.protocol.cuts_elr:
+            within = after.quorum.elr & frozenset(assignment.replicas)
+            after = attrs.evolve(after, quorum=attrs.evolve(after.quorum, elr=within))
+        changes_replicas = assignment.replicas != before.replicas or assignment.in_progress != before.in_progress
+        loses_replica = not set(before.replicas) <= set(assignment.replicas)
+    if quorum.leader is None:
+        yield after
+    elif deposed or quorum.leader not in isr:
+        yield from led_again(attrs.evolve(after, quorum=attrs.evolve(after.quorum, leader=None)))
+    elif loses_replica or (bumps and isr < quorum.isr):
+        yield from new_epoch(after, quorum.leader, isr, elected=False)
+    elif changes_replicas:
+        yield _without_telling(after, quorum.leader)
+    else:
+        yield after
+
+
+def _without_telling(state: Partition, leader: int) -> Partition:
+    """Return the state after the replicas have changed in the same leader epoch, which the leader does not know yet.
+
+    Until the leader applies the record, the controller refuses its `AlterPartition` requests: their partition epoch is
+    old.
+    """
+    if not state.is_true_leader(leader):
+        return state
+    replica = state.replicas[leader]
+    proposal = replica.proposal
+    stale = None if proposal is None or not proposal.sent else attrs.evolve(proposal, stale=True)
+    return state.with_replica(leader, attrs.evolve(replica, metadata=BEHIND, proposal=stale or proposal))
 
 
 def _isr_without(state: Partition, broker: int) -> frozenset[int]:
@@ -81,17 +146,19 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
     """
     if state.quorum.leader is None:
         yield from _elected(state, broker)
-    elif state.quorum.leader != PREFERRED == broker and broker in state.quorum.isr and state.considers_alive(broker):
+        return
+    is_preferred = broker == state.assignment.replicas[0] != state.quorum.leader
+    if is_preferred and broker in state.quorum.isr and state.may_elect(broker):
         yield from new_epoch(state, broker, state.quorum.isr)
 
 
 def _elected(state: Partition, broker: int) -> Iterator[Partition]:
     quorum = state.quorum
     if quorum.isr:
-        if broker in quorum.isr and state.considers_alive(broker):
+        if broker in quorum.isr and state.may_elect(broker):
             yield from new_epoch(state, broker, quorum.isr)
     elif quorum.elr:
-        if broker in quorum.elr and state.considers_alive(broker):
+        if broker in quorum.elr and state.may_elect(broker):
             yield from new_epoch(state, broker, frozenset({broker}))
     elif broker == quorum.last_known_leader and _may_lead_again(state, broker):
         yield from new_epoch(state, broker, frozenset({broker}), clean=False)
@@ -103,25 +170,43 @@ def _may_lead_again(state: Partition, broker: int) -> bool:
     Some releases require that the controller considers the broker alive. See the field `elects_last_known` of
     `leadline.model.kafka.protocols.Protocol`.
     """
-    return state.protocol.elects_last_known == "fenced" or state.considers_alive(broker)
+    return state.protocol.elects_last_known == "fenced" or state.may_elect(broker)
 
 
 def led_again(state: Partition) -> Iterator[Partition]:
-    """Yield the states after an election in the same step. If no broker is elected, yield the given state."""
+    """Yield the states after an election that belongs to the same step. If no broker is elected, yield the given
+    state.
+    """
     elected = []
     if state.quorum.leader is None and state.protocol.elects_at_once:
-        elected = [after for broker in brokers(state.bounds) for after in _elected(state, broker)]
+        in_order = state.protocol.elects_in_order
+        candidates = state.assignment.replicas if in_order else brokers(state.bounds)
+        elected = [after for broker in candidates for after in _elected(state, broker)]
+        elected = elected[:1] if in_order else elected
     yield from elected or [state]
 
 
 @action("the controller elects broker {broker}, which is not in the ISR", broker=brokers)
 def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
     """With `unclean.leader.election.enable`, the controller elects any live broker if no ISR or ELR member is alive."""
+    if state.bounds.unclean_leader_election and state.protocol.elects_uncleanly:
+        yield from _elected_uncleanly(state, broker)
+
+
+@action("an operator has broker {broker} elected, which is not in the ISR", broker=brokers)
+def operator_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
+    """An operator requests an unclean election (KIP-460), whatever `unclean.leader.election.enable` is."""
+    if state.may("unclean_elections"):
+        yield from _elected_uncleanly(state.having("unclean_elections"), broker)
+
+
+def _elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
+    """Yield the state after the election of a live broker outside the ISR, if no ISR or ELR member is alive."""
     quorum = state.quorum
     candidates = quorum.isr or quorum.elr
-    if not state.bounds.unclean_leader_election or quorum.leader is not None or broker in candidates:
+    if quorum.leader is not None or broker in candidates:
         return
-    if state.considers_alive(broker) and not any(state.considers_alive(member) for member in sorted(candidates)):
+    if state.may_elect(broker) and not any(state.may_elect(member) for member in sorted(candidates)):
         yield from new_epoch(state, broker, frozenset({broker}), clean=False)
 
 
@@ -139,14 +224,16 @@ def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
     If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
     """
     quorum = attrs.evolve(state.quorum, isr=isr, elr=_elr(state, isr))
-    if not isr and state.protocol.elects_last_known != "no":
+    if not isr and state.quorum.isr and state.protocol.elects_last_known != "no":
         (last,) = state.quorum.isr
         quorum = attrs.evolve(quorum, last_known_leader=last)
     return attrs.evolve(state, quorum=quorum)
 
 
 def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
-    return state.protocol.eligible(state.quorum, isr, min(state.bounds.min_insync_replicas, state.bounds.brokers))
+    """Return the ELR with a new ISR. It is not limited to replicas (`maybePopulateTargetElr`)."""
+    replicas = len(state.assignment.replicas) if state.bounds.moves else state.bounds.brokers
+    return state.protocol.eligible(state.quorum, isr, min(state.bounds.min_insync_replicas, replicas))
 
 
 def new_epoch(
@@ -167,6 +254,10 @@ def new_epoch(
     epoch = state.quorum.epoch + 1
     if epoch > state.bounds.max_epoch:
         return
-    requests = (*state.requests[:epoch], Request(leader, isr, elected), *state.requests[epoch + 1 :])
-    elr = _elr(state, isr) if clean else frozenset()
+    replicas = state.assignment.replicas if state.bounds.moves else None
+    requests = (*state.requests[:epoch], Request(leader, isr, elected, replicas), *state.requests[epoch + 1 :])
+    if state.bounds.moves and isr == state.quorum.isr:
+        elr = state.quorum.elr  # computed with the replicas before they changed
+    else:
+        elr = _elr(state, isr) if clean else frozenset()
     yield attrs.evolve(state, quorum=Quorum(leader, epoch, isr, elr), requests=requests)

@@ -52,9 +52,13 @@ def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Pa
 
 
 def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
-    known = min(state.replicas[broker].high_watermark, log.end_offset)
-    for high_watermark in state.protocol.checkpoints(known):
-        yield _down(state, broker, Replica(log, high_watermark, up=False))
+    replica, end = state.replicas[broker], log.end_offset
+    newest = max(replica.high_watermark, replica.newest_checkpoint)
+    if not state.protocol.keeps_newer_checkpoints:
+        newest = min(newest, end)
+    for on_disk in state.protocol.checkpoints(newest):
+        down = Replica(log, min(on_disk, end), up=False, newest_checkpoint=on_disk if on_disk > end else 0)
+        yield _down(state, broker, down)
 
 
 def _down(state: Partition, broker: int, replica: Replica) -> Partition:
@@ -63,6 +67,39 @@ def _down(state: Partition, broker: int, replica: Replica) -> Partition:
     The registration status of a stopped broker has no meaning, so it is set to `ACTIVE`.
     """
     return state.with_replica(broker, replica).with_registration(broker, ACTIVE)
+
+
+def brokers_that_may_lose_directories(bounds: Bounds) -> range:
+    """Return the brokers whose log directory can be lost. Empty by default."""
+    return brokers(bounds) if bounds.lost_directories else range(0)
+
+
+@action("the log directory of broker {broker} fails", broker=brokers_that_may_lose_directories)
+def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
+    """The directory with the replica of a running broker fails (KIP-112, KIP-858). The broker has other directories.
+
+    The broker runs on without the replica, and tells the controller (`controller_notices_failure`).
+    """
+    replica = state.replicas[broker]
+    if state.may("lost_directories") and replica.up and replica.leader is not None and not replica.offline:
+        yield state.having("lost_directories").with_replica(broker, Replica(offline=True))
+
+
+@action("the log directory of stopped broker {broker} is gone", broker=brokers_that_may_lose_directories)
+def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
+    """The directory with the replica of a stopped broker is taken out of `log.dirs`, or its disk is replaced.
+
+    The broker creates an empty log in another directory when it starts, and assigns it (AssignReplicasToDirs). A broker
+    counts as stopped cleanly if every directory in its configuration has the file of a clean shutdown with the same
+    broker epoch (`LogManager.readBrokerEpochFromCleanShutdownFiles`). A directory that is no longer in the
+    configuration does not matter for that, and a replaced disk has no such file.
+    """
+    replica = state.replicas[broker]
+    if not state.may("lost_directories") or replica.up or not replica.log.end_offset:
+        return
+    without = state.having("lost_directories")
+    clean = replica.stopped_cleanly and state.protocol.loses_directory_cleanly
+    yield without.with_replica(broker, Replica(up=False, stopped_cleanly=clean))
 
 
 @action("broker {broker} begins to shut down", broker=brokers)
@@ -80,7 +117,7 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
     """Controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]
     if state.registrations[broker].status == SHUTTING_DOWN:
-        clean = state.protocol.has_elr
+        clean = state.protocol.has_elr and (not replica.offline or state.protocol.loses_directory_cleanly)
         down = Replica(replica.log, replica.high_watermark, up=False, stopped_cleanly=clean)
         yield from leaving(_down(state, broker, down), broker)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+
+import attrs
 
 from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Message, Row
@@ -34,12 +37,12 @@ from leadline.model.rows import (
     CONSUMERS,
     CONTROLLER,
     PRODUCERS,
+    announcement,
     broker_row,
     controller_badges,
     controller_columns,
     drawn_log,
     epoch_column,
-    leader_and_isr,
     log_columns,
     record_cell,
     role_badges,
@@ -109,12 +112,17 @@ def _clients(badge: str, promises: tuple[Promise, ...]) -> Row:
     return Row(badges=[badge], cells=[record_cell(record) for record in records], columns={"log": text})
 
 
-def messages(state: Partition) -> Iterator[Message]:
-    """Yield the messages in flight between the controller and brokers, and between followers and leaders."""
+def messages(state: Partition, announced_by: str = "LeaderAndIsr") -> Iterator[Message]:
+    """Yield the messages in flight between the controller and brokers, and between followers and leaders.
+
+    Parameters:
+        state: the state.
+        announced_by: the name of the message that announces a leader epoch.
+    """
     for epoch, request in enumerate(state.requests):
         if request is not None:
             heard = [broker for broker in range(len(state.replicas)) if state.obeys(broker, epoch)]
-            yield from (leader_and_isr(broker, epoch, request) for broker in heard)
+            yield from (announcement(broker, epoch, request, announced_by) for broker in heard)
     for broker in range(len(state.replicas)):
         yield from _in_flight(state, broker)
         yield from _proposal(state, broker)
@@ -148,14 +156,19 @@ def _late(state: Partition, follower: int) -> Iterator[Message]:
         yield Message(broker_row(follower), broker_row(late.request.leader), str(late))
 
 
-def arrivals(step: Step[Partition]) -> Iterator[Message]:
-    """Yield the messages that arrive in a step."""
+def arrivals(step: Step[Partition], announced_by: str = "LeaderAndIsr") -> Iterator[Message]:
+    """Yield the messages that arrive in a step.
+
+    Parameters:
+        step: the step.
+        announced_by: the name of the message that announces a leader epoch.
+    """
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
             request = before.requests[epoch]
             assert request is not None
-            yield leader_and_isr(broker, epoch, request)
+            yield announcement(broker, epoch, request, announced_by)
         case "produce", {"leader": leader}:
             yield Message(PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1]))
         case "handle_fetch" | "park_fetch" | "handle_epoch_request", {"follower": follower}:
@@ -245,6 +258,11 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
                     yield Truncation(follower, how)
                 case OffsetOutOfRange(end_offset=end):
                     yield Truncation(follower, f"truncates to its leader's log end offset, {end}")
+        case "truncate_late", {"broker": broker}:
+            response, was, now = before.replicas[broker].late_response, before.replicas[broker], after.replicas[broker]
+            assert response is not None
+            how = f"is still handling a response of its former leader, by which epoch {response.epoch} ends at "
+            yield Truncation(broker, f"{how}{response.end_offset}, and {truncates(was.log, now.log)}")
         case "crash_losing_tail", {"broker": broker, "offset": offset}:
             yield Truncation(broker, f"crashes before its records from offset {offset} onward are flushed")
 
@@ -292,3 +310,10 @@ DRAWING = Drawing(
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
     "followers' LEO as the leader knows it; consumers: the records visible to them; producers: those acknowledged",
 )
+
+KRAFT_DRAWING = attrs.evolve(
+    DRAWING,
+    messages=functools.partial(messages, announced_by="PartitionChangeRecord"),
+    arrivals=functools.partial(arrivals, announced_by="PartitionChangeRecord"),
+)
+"""The drawing with KRaft, where brokers learn of leader epochs from records of the metadata log."""

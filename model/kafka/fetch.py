@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.broker import FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
@@ -33,8 +33,11 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     The leader sends a response without records when a request has waited in purgatory for long enough. If there are no
     records and the follower would not learn a new high watermark, the leader sends no response, and the request keeps
     waiting.
+
+    If a late response has truncated the follower's log after it sent the request, the response to this request does not
+    fit: the follower stops fetching until the next leader epoch.
     """
-    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    request = _fetch_of(state, leader, follower)
     if request is None:
         return
     source, protocol = state.replicas[leader], state.protocol
@@ -54,7 +57,9 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     records = log.records[request.offset : request.offset + 1]
     told = protocol.tells(source, after.replicas[leader], bool(records))
     target = state.replicas[follower]
-    if records or protocol.learns(request.offset, told) != target.high_watermark:
+    if request.offset != target.log.end_offset:
+        yield after.with_replica(follower, attrs.evolve(target, in_flight=None))
+    elif records or target.last_epoch == UNTIL_EMPTY or protocol.learns(request.offset, told) != target.high_watermark:
         yield after.with_replica(follower, attrs.evolve(target, in_flight=FetchResponse(records, told)))
 
 
@@ -67,7 +72,7 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
     """A fetch request waits in purgatory if there are no records to send. The leader uses the request's offset
     immediately.
     """
-    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    request = _fetch_of(state, leader, follower)
     if request is None or request.offset != state.replicas[leader].log.end_offset:
         return
     if state.replicas[leader].remote_leos[follower] == request.offset:
@@ -91,12 +96,15 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
             for record in records:
                 log = log.append(record)
             watermark = protocol.learns(log.end_offset, told)
-            fetched = attrs.evolve(replica, log=log, high_watermark=watermark)
+            forgets = not records and replica.last_epoch != KNOWN
+            fetched = attrs.evolve(
+                replica, log=log, high_watermark=watermark, last_epoch=FORGOTTEN if forgets else KNOWN
+            )
         case OffsetOutOfRange() if protocol.exits_out_of_range and not state.bounds.unclean_leader_election:
             yield state.with_replica(follower, Replica(replica.log, replica.high_watermark, up=False))
             return
         case OffsetOutOfRange(end_offset=end_offset):
-            fetched = truncated(replica, end_offset)
+            fetched = attrs.evolve(truncated(replica, end_offset), last_epoch=KNOWN)
         case Diverging(epoch=epoch, end_offset=end_offset, high_watermark=None):
             answer = EpochResponse(epoch, end_offset)
             fetched = truncated(replica, protocol.truncates_to(replica, answer, protocol.end_of_epoch).offset)
@@ -117,6 +125,23 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
             yield state.with_replica(follower, attrs.evolve(replica, high_watermark=watermark, in_flight=heard))
 
 
+@action("broker {broker} truncates its log by a fetch response from an earlier leader epoch", broker=brokers)
+def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
+    """In 2.8.0, a fetcher truncates after its broker has become leader or follows a new leader (KAFKA-13207).
+
+    If the broker follows a new leader, its next fetch request was created earlier, and has the old log end offset.
+    """
+    replica, protocol = state.replicas[broker], state.protocol
+    response = replica.late_response
+    if response is None:
+        return
+    answer = EpochResponse(response.epoch, response.end_offset)
+    shorter = truncated(replica, protocol.truncates_to(replica, answer, protocol.end_of_epoch).offset)
+    if isinstance(shorter.in_flight, FetchResponse) and shorter.log != replica.log:
+        shorter = attrs.evolve(shorter, in_flight=None)
+    yield state.with_replica(broker, attrs.evolve(shorter, late_response=None))
+
+
 # --- late fetch requests ------------------------------------------------------------------------------------
 
 
@@ -124,7 +149,7 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
 def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
     """A fetch request is still in flight after its connection broke.
 
-    The follower may send the request again, crash, or follow another leader.
+    The follower may send the request again, crash, or follow a new leader.
     """
     request = state.replicas[follower].in_flight
     if state.may("late_fetches") and isinstance(request, FetchRequest) and state.late[follower] is None:
@@ -142,6 +167,9 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)
     if late is None or request is None:
+        return
+    assigned = state.replicas[leader].assigned if state.bounds.moves else None
+    if assigned is not None and follower not in assigned:
         return
     handled = state.with_late(follower, None)
     source, protocol = state.replicas[leader], state.protocol
@@ -162,6 +190,18 @@ def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | 
     if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return None
     return request if state.protocol.accepts(state.replicas[leader].epoch, request.epoch) else None
+
+
+def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | None:
+    """Return a follower's fetch request if the leader accepts it.
+
+    A leader refuses a broker that is not a replica as far as it knows (UNKNOWN_LEADER_EPOCH).
+    """
+    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    if request is None or not state.bounds.moves:
+        return request
+    assigned = state.replicas[leader].assigned
+    return request if assigned is None or follower in assigned else None
 
 
 def _looked_at(

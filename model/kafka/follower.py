@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.broker import FORGOTTEN, Replica
 from leadline.model.kafka.messages import EpochRequest, FetchRequest
 from leadline.model.kafka.protocols import Protocol
 
@@ -35,5 +35,5 @@ def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchR
     wanted = protocol.asks_about(follower.log) if asks else None
     if wanted is not None:
         return EpochRequest(follower.leader, follower.epoch, wanted)
-    last_epoch = protocol.sends_last_epoch(follower.log)
+    last_epoch = None if follower.last_epoch == FORGOTTEN else protocol.sends_last_epoch(follower.log)
     return FetchRequest(follower.leader, follower.epoch, follower.log.end_offset, last_epoch)

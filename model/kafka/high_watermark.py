@@ -7,6 +7,7 @@ import attrs
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.consume import exposed_by
 from leadline.model.kafka.state import Partition, Promise
+from leadline.model.quorum import NO_EPOCH
 
 
 def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
@@ -27,36 +28,55 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
     if watermark <= replica.high_watermark:
         return state.with_replica(leader, replica)
     raised = attrs.evolve(replica, high_watermark=watermark)
+    raised = attrs.evolve(raised, waits_from=waiting(raised, replica.waits_from))
     after = attrs.evolve(state.with_replica(leader, raised), exposed=exposed_by(raised, state.exposed))
     if state.bounds.acks == "all":
-        after = attrs.evolve(after, acked=_acknowledged(after, replica.high_watermark, raised))
+        after = attrs.evolve(after, acked=_acknowledged(after, replica, watermark))
     return after
 
 
 def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     """Return the smallest log end offset of the brokers that count towards the high watermark, including the leader.
 
-    For brokers other than the leader, the log end offset that the leader stores is used.
+    For brokers other than the leader, the log end offset that the leader stores is used. Only replicas that the leader
+    knows of count.
     """
+    counted = state.protocol.counts(replica) | {leader}
+    if replica.assigned is not None:
+        counted &= replica.assigned | {leader}
     return min(
-        replica.log.end_offset if broker == leader else replica.remote_leos[broker]
-        for broker in sorted(state.protocol.counts(replica) | {leader})
+        replica.log.end_offset if broker == leader else replica.remote_leos[broker] for broker in sorted(counted)
     )
 
 
-def _acknowledged(state: Partition, before: int, replica: Replica) -> tuple[Promise, ...]:
-    """Return the records acknowledged with acks=all so far, after a leader has advanced its high watermark.
-
-    Records of an earlier epoch are not acknowledged, because their producers received an error when the leader changed.
-    If the ISR is too small, producers receive the error that there are not enough replicas.
+def waiting(replica: Replica, first: int) -> int:
+    """Return the first epoch before a leader's own with a record whose producer still waits for an acknowledgement.
 
     Parameters:
-        state: the state before.
-        before: the high watermark before it advanced.
-        replica: the leader's replica with the new high watermark.
+        replica: the leader's replica.
+        first: the epoch from which on producers may wait: the broker has led since then. `NO_EPOCH` if none waits.
     """
-    if len(replica.maximal_isr) < state.bounds.min_insync_replicas:
+    if first == NO_EPOCH:
+        return NO_EPOCH
+    epochs = [record.epoch for record in replica.log.records[replica.high_watermark :]]
+    return min((epoch for epoch in epochs if first <= epoch < replica.epoch), default=NO_EPOCH)
+
+
+def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tuple[Promise, ...]:
+    """Return the acknowledged records with acks=all after a leader's high watermark has advanced.
+
+    A record of an earlier epoch is acknowledged only if its producer still waits (see `Replica.waits_from`). Producers
+    that wrote to an earlier leader got the error that the leader has changed. If the ISR is too small, producers get
+    the error that there are not enough replicas.
+
+    Parameters:
+        state: the state after the step.
+        leader: the leader's replica with the high watermark before the step.
+        high_watermark: the high watermark after the step.
+    """
+    if len(leader.maximal_isr) < state.protocol.min_isr(leader, state.bounds):
         return state.acked
-    passed = [(offset, replica.log[offset]) for offset in range(before, replica.high_watermark)]
-    new = [Promise(record, offset, replica.epoch) for offset, record in passed if record.epoch == replica.epoch]
+    first = leader.epoch if leader.waits_from == NO_EPOCH else leader.waits_from
+    passed = [(offset, leader.log[offset]) for offset in range(leader.high_watermark, high_watermark)]
+    new = [Promise(record, offset, leader.epoch) for offset, record in passed if first <= record.epoch <= leader.epoch]
     return (*state.acked, *new)

@@ -15,12 +15,18 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import Replica
-from leadline.model.kafka.controller import new_epoch, with_quorum_isr
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.broker import ANSWERED, BEHIND, CURRENT, Replica
+from leadline.model.kafka.controller import build, with_quorum_isr
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.messages import Proposal
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers
+
+
+def leaders_with_late_records(bounds: Bounds) -> range:
+    """Return the brokers that can know less of the metadata log than answers have told them. Empty by default."""
+    return brokers(bounds) if bounds.late_records or bounds.reassignments else range(0)
 
 
 @action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)
@@ -47,7 +53,7 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
         after, shrunk = with_isr(state, replica, isr)
         yield with_leader(after, leader, shrunk)
     elif not state.protocol.epoch_for_shrink or state.quorum.epoch < state.bounds.max_epoch:
-        yield state.with_replica(leader, attrs.evolve(replica, proposal=Proposal(isr, replica.isr)))
+        yield state.with_replica(leader, attrs.evolve(replica, proposal=_proposed(replica, isr)))
 
 
 def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, outdated: bool) -> Partition:
@@ -64,9 +70,13 @@ def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, 
     """
     isr = replica.isr | {follower}
     if state.protocol.in_flight:
-        return with_leader(state, leader, attrs.evolve(replica, proposal=Proposal(isr, replica.isr, outdated=outdated)))
+        return with_leader(state, leader, attrs.evolve(replica, proposal=_proposed(replica, isr, outdated=outdated)))
     after, larger = with_isr(state, replica, isr)
     return with_leader(after, leader, larger)
+
+
+def _proposed(replica: Replica, isr: frozenset[int], *, outdated: bool = False) -> Proposal:
+    return Proposal(isr, replica.isr, outdated=outdated, stale=replica.metadata == BEHIND)
 
 
 def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[Partition, Replica]:
@@ -91,12 +101,15 @@ def handle_alter_partition(state: Partition, leader: int) -> Iterator[Partition]
         return
     answered = attrs.evolve(proposal, sent=False, outdated=False) if proposal.awaited else None
     handled = state.with_replica(leader, attrs.evolve(replica, proposal=answered))
-    if not state.is_true_leader(leader) or state.quorum.isr != proposal.known or not _all_may_join(state, proposal):
+    if (
+        proposal.stale
+        or not state.is_true_leader(leader)
+        or state.quorum.isr != proposal.known
+        or not _all_may_join(state, proposal)
+    ):
         yield handled
-    elif state.protocol.epoch_for_shrink and proposal.isr < proposal.known:
-        yield from new_epoch(handled, leader, proposal.isr, elected=False)
     else:
-        yield with_quorum_isr(handled, proposal.isr)
+        yield from build(handled, proposal.isr, bumps=state.protocol.epoch_for_shrink)
 
 
 def _all_may_join(state: Partition, proposal: Proposal) -> bool:
@@ -106,15 +119,49 @@ def _all_may_join(state: Partition, proposal: Proposal) -> bool:
 
 @action("broker {leader} learns which brokers are in the ISR", leader=brokers)
 def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
-    """A leader learns the ISR of its own epoch from the response to its request or from the metadata log."""
+    """A leader learns the ISR of its own epoch from the response to its request or from the metadata log.
+
+    If the bounds allow it, the leader gets the response and applies the record of the same change only later.
+    """
     if not state.is_true_leader(leader):
         return
     replica, isr = state.replicas[leader], state.quorum.isr
+    if replica.metadata == BEHIND:
+        return
     proposal = replica.proposal
     if proposal is None or not proposal.awaited or proposal.sent:
         if replica.isr == isr:
             return
         left = None if proposal is None else attrs.evolve(proposal, awaited=False)
-        yield with_leader(state, leader, attrs.evolve(replica, isr=isr, proposal=left))
+        yield with_leader(state, leader, attrs.evolve(replica, isr=isr, proposal=left, metadata=CURRENT))
     else:
-        yield with_leader(state, leader, attrs.evolve(replica, isr=isr, proposal=None))
+        answered = attrs.evolve(replica, isr=isr, proposal=None)
+        yield with_leader(state, leader, answered)
+        if replica.metadata == CURRENT and state.may("late_records") and replica.isr != isr == proposal.isr:
+            late = attrs.evolve(answered, metadata=ANSWERED)
+            yield with_leader(state.having("late_records"), leader, late)
+
+
+@action("broker {leader} applies the record of a change that it has heard of", leader=leaders_with_late_records)
+def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
+    """A leader applies a record of the metadata log later than the response to its request, or the record of a change
+    of the replicas.
+
+    The record of a change that the leader knows already has the partition epoch of the leader, and is applied again
+    (`Partition.makeLeader`, KAFKA-13790). So the leader forgets what it has proposed since, but the request stays in
+    flight or in the queue. The rule `same_record` decides whether that is so.
+    """
+    replica = state.replicas[leader]
+    if replica.metadata == CURRENT or not state.is_true_leader(leader):
+        return
+    proposal = replica.proposal
+    if replica.metadata == BEHIND:
+        left = None if proposal is None or not proposal.sent else attrs.evolve(proposal, awaited=False)
+        assigned = frozenset(state.assignment.replicas)
+        applied = attrs.evolve(replica, isr=state.quorum.isr, assigned=assigned, proposal=left, metadata=CURRENT)
+    elif proposal is None or not state.protocol.forgets_newer_proposals:
+        applied = attrs.evolve(replica, metadata=CURRENT)
+    else:
+        left = attrs.evolve(proposal, awaited=False) if proposal.sent else None
+        applied = attrs.evolve(replica, proposal=left, metadata=CURRENT)
+    yield with_leader(state, leader, applied)

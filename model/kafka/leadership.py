@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import UNKNOWN_OFFSET, Replica
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.broker import BEHIND, CURRENT, KNOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
-from leadline.model.kafka.high_watermark import with_leader
-from leadline.model.kafka.messages import EpochRequest, FetchRequest
+from leadline.model.kafka.high_watermark import waiting, with_leader
+from leadline.model.kafka.messages import Diverging, EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
+from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.state import Partition
-from leadline.model.quorum import brokers, epochs
+from leadline.model.quorum import NO_EPOCH, brokers, epochs
 
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
@@ -21,11 +23,17 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     offsets yet.
 
     A broker that has just started receives the current ISR. Other brokers receive the ISR with which the epoch began.
+    If the broker has led until now, producers that wait for acknowledgements of its earlier epochs continue to wait.
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader != broker:
         return
     just_started = state.replicas[broker].leader is None and state.is_current(epoch)
+    assigned, metadata = None, CURRENT
+    if state.bounds.moves:
+        known = state.assignment.replicas if just_started else request.replicas
+        assigned = frozenset(known or ())
+        metadata = BEHIND if state.is_current(epoch) and known != state.assignment.replicas else CURRENT
     leading = attrs.evolve(
         state.replicas[broker],
         epoch=epoch,
@@ -34,8 +42,34 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
         remote_leos=(UNKNOWN_OFFSET,) * state.bounds.brokers,
         in_flight=None,
         proposal=None,
+        waits_from=NO_EPOCH,
+        last_epoch=KNOWN,
+        assigned=assigned,
+        metadata=metadata,
     )
-    yield with_leader(_heard(state, broker, epoch), broker, leading)
+    leading = attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
+    heard = _heard(state, broker, epoch)
+    yield with_leader(heard, broker, leading)
+    response = _still_truncates_by(state, broker)
+    if heard.may("late_responses") and response is not None:
+        leading = attrs.evolve(leading, late_response=response)
+        yield with_leader(heard.having("late_responses"), broker, leading)
+
+
+def _waited_from(state: Partition, broker: int) -> int:
+    """Return the first epoch of a broker's uninterrupted leadership in which producers may wait, or `NO_EPOCH`."""
+    replica = state.replicas[broker]
+    if replica.leader != broker or state.bounds.acks != "all" or not state.protocol.acknowledges_earlier:
+        return NO_EPOCH
+    return replica.epoch if replica.waits_from == NO_EPOCH else replica.waits_from
+
+
+def _still_truncates_by(state: Partition, broker: int) -> Diverging | None:
+    """Return the response by which a broker truncates in a later epoch, or None (KAFKA-13207)."""
+    response = state.replicas[broker].in_flight
+    if not state.protocol.truncates_late or not isinstance(response, Diverging) or response.high_watermark is not None:
+        return None
+    return response
 
 
 @action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
@@ -44,18 +78,55 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
     fetches.
 
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
+
+    It may still handle a response to its previous request if the leader and the fetch offset are the same, because
+    responses are matched with the fetch offset only. In 2.8.0, it also truncates after a diverging response of a
+    previous leader (KAFKA-13207).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:
         return
     replica = state.replicas[broker]
+    if state.bounds.moves and broker not in (request.replicas or ()):
+        was_added_again = state.is_current(epoch) and broker in state.assignment.replicas
+        if not was_added_again:
+            return
     if replica.leader == request.leader and state.protocol.follows_on(replica.epoch, epoch, request.elected):
         yield state.with_replica(broker, _in_epoch(replica, epoch))
         return
-    following = Replica(replica.log, replica.high_watermark, epoch=epoch, leader=request.leader)
-    following = truncated(following, state.protocol.truncates_first_to(following))
-    asking = attrs.evolve(following, in_flight=next_request(state.protocol, following, asks=True))
-    yield _heard(state, broker, epoch).with_replica(broker, asking)
+    protocol, response = state.protocol, replica.in_flight
+    following = Replica(
+        replica.log,
+        replica.high_watermark,
+        epoch=epoch,
+        leader=request.leader,
+        late_response=replica.late_response,
+    )
+    if protocol.forgets_last_epoch and replica.log.end_offset > 0:
+        following = attrs.evolve(following, last_epoch=UNTIL_EMPTY)
+    following = truncated(following, protocol.truncates_first_to(following))
+    asking = attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))
+    heard = _heard(state, broker, epoch)
+    yield heard.with_replica(broker, asking)
+    if not heard.may("late_responses"):
+        return
+    if replica.leader != request.leader:
+        diverging = _still_truncates_by(state, broker)
+        if diverging is not None:
+            late = attrs.evolve(asking, late_response=diverging)
+            yield heard.having("late_responses").with_replica(broker, late)
+    elif isinstance(response, FetchResponse | Diverging | OffsetOutOfRange) and _fetches_on(protocol, replica, asking):
+        yield heard.having("late_responses").with_replica(broker, attrs.evolve(asking, in_flight=response))
+
+
+def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
+    """Return whether a follower fetches from the same offset as before, without a request about epochs in between.
+
+    With KIP-595, a follower without records truncates to its high watermark first, and ignores responses until then.
+    """
+    request, end = asking.in_flight, before.log.end_offset
+    ready = end > 0 or not protocol.fetches_with_epochs
+    return ready and isinstance(request, FetchRequest) and request.offset == end
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
@@ -75,3 +146,30 @@ def _heard(state: Partition, broker: int, epoch: int) -> Partition:
     """
     late = state.replicas[broker].leader is None and not state.is_current(epoch)
     return state.having("late_requests") if late else state
+
+
+def brokers_that_may_leave(bounds: Bounds) -> range:
+    """Return the brokers whose replica can be removed. Empty by default."""
+    return brokers(bounds) if bounds.reassignments else range(0)
+
+
+@action(
+    "broker {broker} learns that it has no replica in epoch {epoch} and deletes its log",
+    broker=brokers_that_may_leave,
+    epoch=epochs,
+)
+def delete_replica(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """A broker that applies a record without its replica deletes its log (`TopicDelta.localChanges`).
+
+    If the broker applies this record together with one that adds it again, it keeps its log; see `become_follower`. A
+    broker that has restarted since finds its log to be a stray, which is not used again (KAFKA-14616, KAFKA-15605).
+    """
+    request, replica = state.requests[epoch], state.replicas[broker]
+    if not state.bounds.moves or request is None or not replica.up or replica.offline:
+        return
+    if replica.leader is None:
+        is_stray = epoch == state.quorum.epoch and broker not in state.assignment.replicas
+        if is_stray and replica.log.end_offset > 0:
+            yield state.with_replica(broker, Replica())
+    elif epoch > replica.epoch and broker not in (request.replicas or ()):
+        yield state.with_replica(broker, Replica())

@@ -125,6 +125,7 @@ class Proposal:
         awaited: whether the leader still uses the proposal. The leader stops using it when it learns that the ISR has
             changed.
         outdated: whether the request contains the broker epoch of an earlier incarnation of a broker (KIP-903).
+        stale: whether the controller has changed the replicas since the partition epoch that the request contains.
     """
 
     isr: frozenset[int]
@@ -132,12 +133,14 @@ class Proposal:
     sent: bool = True
     awaited: bool = True
     outdated: bool = False
+    stale: bool = False
 
     def __str__(self) -> str:
         notes = {
             "answered": not self.sent,
             "no longer awaited": not self.awaited,
             "with an old broker epoch": self.outdated,
+            "with an old partition epoch": self.stale,
         }
         said = ", ".join(note for note, is_so in notes.items() if is_so)
         return drawn_isr(self.isr) + (f" ({said})" if said else "")

@@ -4,7 +4,7 @@ Each mistake replaces rules of a `Protocol` or functions of actions. `leadline m
 each mistake. `rules` contains the values that releases have had, whether right or wrong. The `atomic` family has some
 further mistakes: a high watermark that is one too high or counts a majority, and requests that are applied again.
 
-Some mistakes are missing because the model has no reassignment (KAFKA-9672, KAFKA-15665), no log start offsets
+Some mistakes are missing because the model has no reassignment with ZooKeeper (KAFKA-9672), no log start offsets
 (KAFKA-12996) and no topic ids (KAFKA-14190). It also has no responses to an older `AlterPartition` request
 (KAFKA-12686) and no stale responses of a controller (KAFKA-14154), because only one request is in flight, and it is
 lost when the leader epoch changes. Others are missing because no property is about progress: a high watermark or
@@ -230,7 +230,7 @@ def keep_the_elr(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
-    """Add a broker to the ISR that is not a replica of the partition."""
+    """Add a broker that is not a replica of the partition to the ISR."""
     for handled in handle_alter_partition(state, leader):
         quorum = handled.quorum
         yield attrs.evolve(handled, quorum=attrs.evolve(quorum, isr=quorum.isr | {state.bounds.brokers}))
@@ -532,8 +532,15 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
     "incarnation_read": ("isr_eligibility", "active-incarnation"),
     "diverging_fetch": ("truncation", "fetch"),
     "diverging_hw": ("truncation", "fetch"),
+    "late_diverging": ("truncation", "fetch"),
+    "last_fetched_epoch": ("truncation", "fetch"),
 }
 """The rules that have an effect only if another rule has a certain value: the other rule and its value, by rule."""
+
+NOT_MUTATED = ("election_order", "reassignment", "override", "elr_members", "same_record", "directories")
+"""The rules that are not mutated. Except for the first one, they have an effect only with bounds that are 0 by default;
+`tests/model/test_kafka_kraft.py` has a behaviour for each of their values. The order of elections leaves out
+behaviours."""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},
@@ -545,6 +552,14 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("isr_eligibility", "any"): {"crashes": 0, "session_expiries": 1},
     ("isr_eligibility", "active"): _LOST_LOG,
     ("incarnation_read", "twice"): {**_LOST_TAIL, "records": 1, "late_fetches": 1},
+    ("late_diverging", "truncates"): {
+        "records": 1,
+        "max_epoch": 2,
+        "crashes": 2,
+        "isr_shrinks": 0,
+        "unclean_leader_election": True,
+        "late_responses": 1,
+    },
     ("out_of_range", "exit"): {"max_epoch": 2, "crashes": 0, "lossy_crashes": 1},
     ("hw_gate", "none"): _SMALL_ISR,
     ("elr", "off"): {**_LOST_LOG, "lossy_crashes": 2},
@@ -569,6 +584,10 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("response_hw", "new"): "followers learn the high watermark sooner",
     ("response_hw", "old"): "followers learn the high watermark later",
     ("hw_checkpoint", "exact"): "a crash loses less than it could",
+    ("hw_checkpoint", "older-or-newer"): "it does harm only after a loss of committed records: see model/README.md",
+    ("acknowledgement", "own-epoch"): "fewer records are acknowledged",
+    ("last_fetched_epoch", "lost-if-empty"): "it does harm only if a leader's restart goes unnoticed, as before 4.0",
+    ("unclean_election", "on-request"): "fewer elections are unclean",
     ("elections", "later"): "an election may be delayed anyway",
     ("follower_reads", "no"): "it is a configuration setting",
 }
@@ -580,7 +599,8 @@ _LATER_AND_WRONG = {("elr", "on-unchecked")}
 
 
 def why_harmless(rule: Rule, own: str, other: str) -> str:
-    """Return the reason why a different value of a rule does no harm to a release, or an empty string if it should.
+    """Return the reason why a different value of a rule is harmless in a release, or an empty string if it is not known
+    to be.
 
     Values are in the order of releases and become stricter: a later value keeps the guarantees of an earlier value.
 
@@ -603,6 +623,6 @@ def mistake(name: str) -> Mistake:
     """Return the mistake with the given name.
 
     Raises:
-        KeyError: no mistake has the name.
+        KeyError: if no mistake has the name.
     """
     return _BY_NAME[name]

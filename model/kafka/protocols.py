@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import ACTIVE, Registration, Replica
 from leadline.model.kafka.epochs import EpochEnd
@@ -46,10 +47,11 @@ class Protocol:
         end_of_epoch: looks up an epoch in a leader epoch cache. See `leadline.model.kafka.epochs`.
         answers: returns a leader's response to an `OffsetsForLeaderEpoch` request. The arguments are the leader's
             replica, the requested epoch, and `end_of_epoch`.
-        truncates_to: returns a follower's decision after this response. The arguments are the follower's replica, the
+        truncates_to: returns what a follower does after this response. The arguments are the follower's replica, the
             response, and `end_of_epoch`.
         sends_last_epoch: returns the epoch that a follower sends in a fetch request, or None if it sends no epoch. The
             argument is the follower's log.
+        fetches_with_epochs: whether a follower can send an epoch in a fetch request.
         diverges: if a fetch request shows that the logs differ, returns the end of the follower's last epoch in the
             leader's log. Otherwise, returns None. The arguments are the leader's replica, the request, and
             `end_of_epoch`.
@@ -57,6 +59,10 @@ class Protocol:
             the request shows that the logs differ.
         learns_before_truncating: whether a follower adopts the high watermark of a diverging response before it
             truncates.
+        truncates_late: whether a broker that is still handling a diverging response truncates its log even if it now
+            leads or follows another leader.
+        forgets_last_epoch: whether a follower whose first response in a leader epoch is empty stops sending the epoch
+            of its last record until it has fetched another record.
         follows_on: returns whether a follower of the same leader continues to fetch in a new epoch without truncating.
             The arguments are the follower's old epoch, the new epoch, and whether the new epoch began with an election.
         exits_out_of_range: whether a follower exits if its fetch offset is beyond the leader's log and unclean leader
@@ -71,16 +77,22 @@ class Protocol:
             replica.
         may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
             the bounds.
+        min_isr: returns the size of the ISR that acks=all needs. The arguments are the leader's replica and the bounds.
+        acknowledges_earlier: whether a leader that begins another epoch still acknowledges the records that it wrote
+            before, in its uninterrupted leadership.
         tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
             it handled the request, and whether there are records to send.
         learns: returns a follower's high watermark. The arguments are the follower's log end offset and the leader's
             high watermark.
-        checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory.
+        checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory, or
+            the highest one that can be on disk if it is higher.
+        keeps_newer_checkpoints: whether a high watermark that has decreased in memory can still be on disk.
         lists_offsets: returns whether a leader answers ListOffsets requests. The argument is the leader's replica.
         followers_serve: whether consumers also read from followers.
         notices_bounces: which restarts the controller always notices: "none", only restarts of "leaders", or "all".
-        obeys_late_requests: whether a broker obeys a request from before its restart.
+        obeys_late_requests: whether a broker obeys a request that the controller sent before the broker's restart.
         elects_at_once: whether an election is part of the step that makes it necessary or possible.
+        elects_uncleanly: whether the controller follows `unclean.leader.election.enable`.
         in_flight: whether a leader changes the ISR with an `AlterPartition` request instead of compare-and-set.
         epoch_for_removal: whether an epoch begins when the controller removes a follower from the ISR.
         epoch_for_shrink: whether an epoch begins when a leader removes a follower from the ISR.
@@ -95,6 +107,17 @@ class Protocol:
             "alive" (only if the controller considers it alive), or "fenced" (even if the controller does not consider
             it alive).
         has_elr: whether there are eligible leader replicas, so that the ISR can become empty (KIP-966).
+        elects_in_order: whether the first possible replica in the order of the assignment is elected.
+        reassigns: whether the model has reassignments, and leaders that apply metadata late (with KRaft).
+        completes: returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
+            replicas that are being removed.
+        replaces_empty: whether an operator's new reassignment also replaces the sets of added and removed replicas that
+            it leaves empty.
+        cuts_elr: whether the controller removes brokers that have no replica from the ELR.
+        forgets_newer_proposals: whether a leader discards its newer proposed ISR when it applies the record of a change
+            that it already knows.
+        has_directories: whether a log directory can be lost without the broker's other directories.
+        loses_directory_cleanly: whether a broker counts as stopped cleanly although a log directory is gone.
     """
 
     name: str
@@ -105,9 +128,12 @@ class Protocol:
     answers: Callable[[Replica, int, EpochLookup], EpochResponse]
     truncates_to: Callable[[Replica, EpochResponse, EpochLookup], Truncation]
     sends_last_epoch: Callable[[Log], int | None]
+    fetches_with_epochs: bool
     diverges: Callable[[Replica, FetchRequest, EpochLookup], EpochEnd | None]
     counts_diverging: bool
     learns_before_truncating: bool
+    truncates_late: bool
+    forgets_last_epoch: bool
     follows_on: Callable[[int, int, bool], bool]
     exits_out_of_range: bool
     accepts: Callable[[int, int], bool]
@@ -115,14 +141,18 @@ class Protocol:
     lags: Callable[[int, int, bool], bool]
     counts: Callable[[Replica], frozenset[int]]
     may_raise: Callable[[Replica, Bounds], bool]
+    min_isr: Callable[[Replica, Bounds], int]
+    acknowledges_earlier: bool
     tells: Callable[[Replica, Replica, bool], int]
     learns: Callable[[int, int], int]
     checkpoints: Callable[[int], Iterable[int]]
+    keeps_newer_checkpoints: bool
     lists_offsets: Callable[[Replica], bool]
     followers_serve: bool
     notices_bounces: str
     obeys_late_requests: bool
     elects_at_once: bool
+    elects_uncleanly: bool
     in_flight: bool
     epoch_for_removal: bool
     epoch_for_shrink: bool
@@ -132,6 +162,14 @@ class Protocol:
     eligible: Callable[[Quorum, frozenset[int], int], frozenset[int]]
     elects_last_known: str
     has_elr: bool
+    elects_in_order: bool
+    reassigns: bool
+    completes: Callable[[Assignment, frozenset[int]], bool]
+    replaces_empty: bool
+    cuts_elr: bool
+    forgets_newer_proposals: bool
+    has_directories: bool
+    loses_directory_cleanly: bool
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
@@ -143,12 +181,12 @@ def own_high_watermark(follower: Replica) -> int:
 
 
 def own_log_end(follower: Replica) -> int:
-    """Do not truncate until the leader has responded with an offset."""
+    """Return the log end offset: a follower keeps its whole log until the leader has responded with an offset."""
     return follower.log.end_offset
 
 
 def nothing(log: Log) -> int | None:
-    """Return None: the follower does not ask about an epoch, or does not send an epoch."""
+    """Return None, because the follower does not ask about an epoch or does not send an epoch."""
     return None
 
 
@@ -177,8 +215,8 @@ def nothing_to_answer(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -
 
 
 def the_answer_or_own_high_watermark(follower: Replica, answer: EpochResponse, _: EpochLookup) -> Truncation:
-    """KIP-101: truncate to the offset in the response. If the response has no offset, truncate to the own high
-    watermark.
+    """KIP-101: truncate to the offset in the response. If the response has no offset, truncate to the
+    follower's own high watermark.
     """
     if answer.end_offset is None:
         return Truncation(follower.high_watermark)
@@ -294,7 +332,19 @@ def whatever_the_isr(leader: Replica, bounds: Bounds) -> bool:
 
 def with_enough_in_the_isr(leader: Replica, bounds: Bounds) -> bool:
     """KAFKA-15583: the high watermark advances if the leader's committed ISR is not below `min.insync.replicas`."""
-    return len(leader.isr) >= min(bounds.min_insync_replicas, bounds.brokers)
+    return len(leader.isr) >= at_most_the_replicas(leader, bounds)
+
+
+def as_configured(leader: Replica, bounds: Bounds) -> int:
+    """Before 3.7, `min.insync.replicas` is used even if it is larger than the number of replicas."""
+    return bounds.min_insync_replicas
+
+
+def at_most_the_replicas(leader: Replica, bounds: Bounds) -> int:
+    """KAFKA-15583: the smaller of `min.insync.replicas` and the number of replicas that the leader knows of."""
+    if leader.assigned is None:
+        return min(bounds.min_insync_replicas, bounds.brokers)
+    return min(bounds.min_insync_replicas, len(leader.assigned))
 
 
 def exact(high_watermark: int) -> tuple[int, ...]:

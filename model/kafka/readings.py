@@ -28,16 +28,16 @@ def the_leaders(end_offset: int, told: int) -> int:
 
 
 def isr_members_that_are_caught_up(leader: Replica) -> frozenset[int]:
-    """Brokers count if they are in the ISR and do not lag. The conditions are joined by AND (seed 000, two
-    comments).
+    """The high watermark waits for brokers that are in the ISR and do not lag. The conditions are joined by AND (seed
+    000, two comments).
     """
     end = leader.log.end_offset
     return frozenset(broker for broker in leader.isr if leader.remote_leos[broker] == end)
 
 
 def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
-    """Brokers count if they are in the ISR or do not lag. The conditions are joined by OR (seed 003). Every follower
-    that has fetched counts as one that does not lag.
+    """The high watermark waits for brokers that are in the ISR or do not lag. The conditions are joined by OR (seed
+    003). A follower does not lag if it has fetched.
     """
     return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
 

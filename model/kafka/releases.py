@@ -75,10 +75,10 @@ class Column:
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)
 
     def with_rules(self, changes: Mapping[str, str]) -> Column:
-        """Return a what-if, which is the column with different values for some rules. Its name lists these values.
+        """Return the column with different values for some rules (a what-if). Its name lists these values.
 
         Raises:
-            SpecError: a rule or value does not exist.
+            SpecError: if a rule or value does not exist.
         """
         for rule, value in changes.items():
             rule_of(rule).value(value)
@@ -128,14 +128,24 @@ HW_TRUNCATION = Column(
         "shrink_epoch": "by-controller",
         "diverging_fetch": "ignored",
         "diverging_hw": "ignored",
+        "late_diverging": "ignored",
+        "last_fetched_epoch": "kept",
         "out_of_range": "truncate",
         "response_hw": "read-with-records",
         "hw_gate": "none",
         "hw_checkpoint": "exact",
+        "acknowledgement": "own-epoch",
         "elr": "off",
         "bounce": "followers-missed",
         "late_requests": "refused",
         "elections": "later",
+        "election_order": "any",
+        "reassignment": "none",
+        "override": "replaced",
+        "elr_members": "replicas",
+        "same_record": "skipped",
+        "directories": "one",
+        "unclean_election": "configured",
         "list_offsets": "at-any-time",
         "follower_reads": "no",
     },
@@ -177,6 +187,7 @@ _0_10_2 = Column(
         "isr_leave": "behind-or-silent",
         "out_of_range": "exit",
         "hw_checkpoint": "older",
+        "acknowledgement": "since-it-leads",
         "bounce": "missed",
         "late_requests": "obeyed",
         "elections": "at-once",
@@ -259,6 +270,7 @@ _2_8 = _after(
     between("2.8.0", "2.8.0"),
     truncation="fetch",
     diverging_hw="before-truncation",
+    late_diverging="truncates",
 )
 _2_8_1 = _after(
     _2_8,
@@ -266,6 +278,7 @@ _2_8_1 = _after(
     "Kafka 2.8.1 and 2.8.2: offsets of diverging fetches are not counted",
     between("2.8.1", "2.8.2"),
     diverging_fetch="ignored",
+    late_diverging="ignored",
 )
 _3_0 = _defaults(
     _after(
@@ -286,12 +299,19 @@ _3_3_ZK = attrs.evolve(
     ),
     suffix="-zk",
 )
-_3_6_ZK = _after(
+_3_4_1_ZK = _after(
     _3_3_ZK,
-    "kafka/3.6-zk",
-    "Kafka 3.4.1, 3.5 and 3.6 with ZooKeeper: followers truncate before they learn the high watermark",
-    between("3.4.1", "3.6.2"),
+    "kafka/3.4.1-zk",
+    "Kafka 3.4.1 and 3.5.0 with ZooKeeper: followers truncate before they learn the high watermark",
+    between("3.4.1", "3.5.0"),
     diverging_hw="ignored",
+)
+_3_6_ZK = _after(
+    _3_4_1_ZK,
+    "kafka/3.6-zk",
+    "Kafka 3.5.1, 3.5.2 and 3.6 with ZooKeeper: after an empty response, fetch requests have no epoch",
+    between("3.5.1", "3.6.2"),
+    last_fetched_epoch="lost-if-empty",
 )
 _3_9_ZK = _after(
     _3_6_ZK,
@@ -299,6 +319,7 @@ _3_9_ZK = _after(
     "Kafka 3.7 to 3.9 with ZooKeeper: the high watermark waits for min.insync.replicas",
     between("3.7.0", "3.9.2"),
     hw_gate="min-isr",
+    last_fetched_epoch="kept",
 )
 _3_2_KRAFT = attrs.evolve(
     _defaults(
@@ -309,6 +330,9 @@ _3_2_KRAFT = attrs.evolve(
             between("3.0.0", "3.2.3"),
             shrink_epoch="always",
             bounce="missed",
+            unclean_election="on-request",
+            reassignment="added",
+            override="empty-kept",
         ),
         missed_bounces=1,
     ),
@@ -322,6 +346,7 @@ _3_3 = attrs.evolve(
         "Kafka 3.3 and 3.4.0 with KRaft: fenced brokers stay out of the ISR (KIP-841)",
         between("3.3.0", "3.4.0"),
         isr_eligibility="active",
+        same_record="applied",
     ),
     suffix="",
 )
@@ -335,13 +360,20 @@ _3_4_1 = _after(
 _3_5 = _after(
     _3_4_1,
     "kafka/3.5",
-    "Kafka 3.5 with KRaft: AlterPartition names broker epochs (KIP-903)",
-    between("3.5.0", "3.5.2"),
+    "Kafka 3.5.0 with KRaft: AlterPartition names broker epochs (KIP-903)",
+    between("3.5.0", "3.5.0"),
     isr_eligibility="active-incarnation",
     incarnation_read="twice",
 )
-_3_6 = _after(
+_3_5_1 = _after(
     _3_5,
+    "kafka/3.5.1",
+    "Kafka 3.5.1 and 3.5.2 with KRaft: after an empty response, fetch requests have no epoch",
+    between("3.5.1", "3.5.2"),
+    last_fetched_epoch="lost-if-empty",
+)
+_3_6 = _after(
+    _3_5_1,
     "kafka/3.6",
     "Kafka 3.6 with KRaft: a smaller ISR does not begin a leader epoch",
     between("3.6.0", "3.6.2"),
@@ -350,14 +382,31 @@ _3_6 = _after(
 _3_7 = _after(
     _3_6,
     "kafka/3.7",
-    "Kafka 3.7 to 3.9 with KRaft: the high watermark waits for min.insync.replicas",
-    between("3.7.0", "3.9.2"),
+    "Kafka 3.7 with KRaft: the high watermark waits for min.insync.replicas",
+    between("3.7.0", "3.7.2"),
     hw_gate="min-isr",
     incarnation_read="once",
+    last_fetched_epoch="kept",
+    elr_members="all",
+    directories="configured",
+)
+_3_8 = _after(
+    _3_7,
+    "kafka/3.8",
+    "Kafka 3.8 with KRaft: a reassignment completes when all replicas are in the ISR",
+    between("3.8.0", "3.8.1"),
+    reassignment="all",
+)
+_3_9 = _after(
+    _3_8,
+    "kafka/3.9",
+    "Kafka 3.9 with KRaft: unclean.leader.election.enable has an effect",
+    between("3.9.0", "3.9.2"),
+    unclean_election="configured",
 )
 _4_0 = _defaults(
     _after(
-        _3_7,
+        _3_9,
         "kafka/4.0",
         "Kafka 4.0: a broker that registers again loses its leaderships",
         between("4.0.0", "4.0.2"),
@@ -368,9 +417,16 @@ _4_0 = _defaults(
 _4_1 = _after(
     _4_0,
     "kafka/4.1",
-    "Kafka 4.1 to 4.4: eligible leader replicas (KIP-966), the default of new clusters",
-    between("4.1.0", "4.4.0"),
+    "Kafka 4.1 and 4.2: eligible leader replicas (KIP-966), the default of new clusters",
+    between("4.1.0", "4.2.2"),
     elr="on",
+)
+_4_3 = _after(
+    _4_1,
+    "kafka/4.3",
+    "Kafka 4.3 and 4.4: a reassignment completes without replicas that it does not add",
+    between("4.3.0", "4.4.0"),
+    reassignment="added-or-all",
 )
 
 RELEASES = (
@@ -387,16 +443,21 @@ RELEASES = (
     _2_8_1,
     _3_0,
     _3_3_ZK,
+    _3_4_1_ZK,
     _3_6_ZK,
     _3_9_ZK,
     _3_2_KRAFT,
     _3_3,
     _3_4_1,
     _3_5,
+    _3_5_1,
     _3_6,
     _3_7,
+    _3_8,
+    _3_9,
     _4_0,
     _4_1,
+    _4_3,
 )
 
 COLUMNS = (*DESIGNS, *RELEASES)
@@ -411,7 +472,7 @@ def column_of(reference: str) -> Column | None:
         The column under this name, or None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
+        SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
             exist.
     """
     name, *changes = reference.split("+")

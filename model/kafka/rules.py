@@ -14,7 +14,7 @@ import attrs
 
 from leadline.checker.errors import SpecError
 from leadline.checker.support.messages import nearest
-from leadline.model.kafka import epochs
+from leadline.model.kafka import assignment, epochs
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka.protocols import Protocol
 
@@ -54,7 +54,7 @@ class Rule:
         """Return the value with the given name.
 
         Raises:
-            SpecError: the rule has no such value. The message suggests the most similar name.
+            SpecError: if the rule has no such value. The message suggests the most similar name.
         """
         for value in self.values:
             if value.name == name:
@@ -78,6 +78,7 @@ RULES = (
                     "answers": does.nothing_to_answer,
                     "truncates_to": does.the_answer_or_own_high_watermark,
                     "sends_last_epoch": does.nothing,
+                    "fetches_with_epochs": False,
                     "diverges": does.never_diverges,
                 },
             ),
@@ -91,6 +92,7 @@ RULES = (
                     "answers": does.end_only,
                     "truncates_to": does.the_answer_or_own_high_watermark,
                     "sends_last_epoch": does.nothing,
+                    "fetches_with_epochs": False,
                     "diverges": does.never_diverges,
                 },
             ),
@@ -105,6 +107,7 @@ RULES = (
                     "answers": does.epoch_and_end,
                     "truncates_to": does.end_of_the_epoch_in_both,
                     "sends_last_epoch": does.nothing,
+                    "fetches_with_epochs": False,
                     "diverges": does.never_diverges,
                 },
             ),
@@ -118,6 +121,7 @@ RULES = (
                     "answers": does.nothing_to_answer,
                     "truncates_to": does.end_of_the_epoch_in_both,
                     "sends_last_epoch": does.last_epoch,
+                    "fetches_with_epochs": True,
                     "diverges": does.by_last_epoch,
                 },
             ),
@@ -310,6 +314,32 @@ RULES = (
         ),
     ),
     Rule(
+        "late_diverging",
+        "whether a broker that has become leader, or follows another leader, still truncates by a diverging response",
+        (
+            Value(
+                "truncates",
+                "yes, if it was handling the response when it learned of the new epoch",
+                "2.8.0; fixed by KAFKA-13207",
+                {"truncates_late": True},
+            ),
+            Value("ignored", "no", "KAFKA-13207", {"truncates_late": False}),
+        ),
+    ),
+    Rule(
+        "last_fetched_epoch",
+        "which epoch a follower sends after its first fetch response in a leader epoch",
+        (
+            Value(
+                "lost-if-empty",
+                "none if this response was empty, until it has fetched a record; so its leader finds no divergence",
+                "3.5.1 to 3.6.2, since KAFKA-15080; fixed by KAFKA-15510",
+                {"forgets_last_epoch": True},
+            ),
+            Value("kept", "the epoch of its last record", "KAFKA-15510", {"forgets_last_epoch": False}),
+        ),
+    ),
+    Rule(
         "out_of_range",
         "what a follower does if its log is longer than its leader's",
         (
@@ -352,8 +382,18 @@ RULES = (
         "hw_gate",
         "whether the high watermark advances while the ISR has fewer than min.insync.replicas members",
         (
-            Value("none", "yes", "before KAFKA-15583", {"may_raise": does.whatever_the_isr}),
-            Value("min-isr", "no", "KIP-966, KAFKA-15583", {"may_raise": does.with_enough_in_the_isr}),
+            Value(
+                "none",
+                "yes",
+                "before KAFKA-15583",
+                {"may_raise": does.whatever_the_isr, "min_isr": does.as_configured},
+            ),
+            Value(
+                "min-isr",
+                "no; and acks=all never needs more members than there are replicas",
+                "KIP-966, KAFKA-15583",
+                {"may_raise": does.with_enough_in_the_isr, "min_isr": does.at_most_the_replicas},
+            ),
         ),
     ),
     Rule(
@@ -364,13 +404,37 @@ RULES = (
                 "exact",
                 "the one that was in memory",
                 "seeds 000 to 003, as described there",
-                {"checkpoints": does.exact},
+                {"checkpoints": does.exact, "keeps_newer_checkpoints": False},
             ),
             Value(
                 "older",
                 "that one or an older one: it is written to disk every replica.high.watermark.checkpoint.interval.ms",
                 "all releases",
-                {"checkpoints": does.any_older},
+                {"checkpoints": does.any_older, "keeps_newer_checkpoints": False},
+            ),
+            Value(
+                "older-or-newer",
+                "any that was in memory before, even a higher one: a truncation does not write it to disk",
+                "all releases: Partition.createLog takes the one on disk, limited to the log end offset",
+                {"checkpoints": does.any_older, "keeps_newer_checkpoints": True},
+            ),
+        ),
+    ),
+    Rule(
+        "acknowledgement",
+        "which records a leader acknowledges with acks=all if it already led in the epoch before",
+        (
+            Value(
+                "own-epoch",
+                "those of the new epoch",
+                "seeds 000 to 003, as described there",
+                {"acknowledges_earlier": False},
+            ),
+            Value(
+                "since-it-leads",
+                "all that it wrote since it became leader: its producers still wait, and epochs are not compared",
+                "all releases: DelayedProduce, Partition.checkEnoughReplicasReachOffset",
+                {"acknowledges_earlier": True},
             ),
         ),
     ),
@@ -438,6 +502,147 @@ RULES = (
         ),
     ),
     Rule(
+        "election_order",
+        "which replica is elected if there are several candidates",
+        (
+            Value(
+                "any",
+                "any of them, which allows all that the order of the replicas allows, and more",
+                "no release: an abstraction that adds behaviour",
+                {"elects_in_order": False},
+            ),
+            Value(
+                "replicas",
+                "the first one in the order of the replicas",
+                "all releases: PartitionChangeBuilder.electAnyLeader",
+                {"elects_in_order": True},
+            ),
+        ),
+    ),
+    Rule(
+        "reassignment",
+        "when a reassignment completes",
+        (
+            Value(
+                "none",
+                "never: the model has no reassignments with ZooKeeper",
+                "no release: reassignments with ZooKeeper take several steps (KIP-455)",
+                {"reassigns": False, "completes": assignment.when_the_added_are_in_sync},
+            ),
+            Value(
+                "added",
+                "when all replicas that are being added are in the ISR",
+                "KAFKA-12803; KRaft before 3.8",
+                {"reassigns": True, "completes": assignment.when_the_added_are_in_sync},
+            ),
+            Value(
+                "all",
+                "when all replicas that remain are in the ISR",
+                "KAFKA-15665",
+                {"reassigns": True, "completes": assignment.when_all_are_in_sync},
+            ),
+            Value(
+                "added-or-all",
+                "when all replicas that are being added are in the ISR, and all that remain if fewer are added than "
+                "removed",
+                "KAFKA-19975",
+                {"reassigns": True, "completes": assignment.when_the_added_are_in_sync_or_all},
+            ),
+        ),
+    ),
+    Rule(
+        "override",
+        "what a new reassignment that only adds or only removes replicas leaves of the one in progress",
+        (
+            Value(
+                "replaced",
+                "nothing: the sets of added and removed replicas are replaced, even by empty ones",
+                "KIP-455 as it is written",
+                {"replaces_empty": True},
+            ),
+            Value(
+                "empty-kept",
+                "the set that the new one leaves empty",
+                "KRaft: ReplicationControlManager.changePartitionReassignment",
+                {"replaces_empty": False},
+            ),
+        ),
+    ),
+    Rule(
+        "elr_members",
+        "whether a broker that has no replica any more stays in the ELR",
+        (
+            Value("replicas", "no", "KIP-966 as it is written", {"cuts_elr": True}),
+            Value(
+                "all",
+                "yes, until the ISR has min.insync.replicas members",
+                "KRaft since 3.7: PartitionChangeBuilder.maybePopulateTargetElr",
+                {"cuts_elr": False},
+            ),
+        ),
+    ),
+    Rule(
+        "same_record",
+        "what a leader does with the record of a change of the ISR if the answer to its request was faster",
+        (
+            Value(
+                "skipped",
+                "nothing: it knows the change",
+                "KRaft before 3.3; there is no such record with ZooKeeper",
+                {"forgets_newer_proposals": False},
+            ),
+            Value(
+                "applied",
+                "it applies it again, and forgets an ISR that it has proposed since, while that request is still on "
+                "its way",
+                "KRaft since 3.3: KAFKA-13790, Partition.makeLeader",
+                {"forgets_newer_proposals": True},
+            ),
+        ),
+    ),
+    Rule(
+        "directories",
+        "whether a broker that has lost a log directory counts as stopped cleanly",
+        (
+            Value(
+                "one",
+                "a broker has one directory, and loses it only as a whole disk (lossy_crashes)",
+                "KRaft before 3.7; the model has no others with ZooKeeper",
+                {"has_directories": False, "loses_directory_cleanly": False},
+            ),
+            Value(
+                "configured",
+                "yes if it stopped cleanly and the directory is no longer in its configuration",
+                "KIP-858; LogManager.readBrokerEpochFromCleanShutdownFiles, KAFKA-15586",
+                {"has_directories": True, "loses_directory_cleanly": True},
+            ),
+            Value(
+                "any-lost",
+                "no",
+                "no release",
+                {"has_directories": True, "loses_directory_cleanly": False},
+            ),
+        ),
+    ),
+    Rule(
+        "unclean_election",
+        "whether the controller follows unclean.leader.election.enable",
+        (
+            Value(
+                "on-request",
+                "no: it elects a broker outside the ISR only if an operator requests it",
+                "KRaft before 3.9; fixed by KAFKA-12670",
+                {"elects_uncleanly": False},
+            ),
+            Value(
+                "configured",
+                "yes",
+                "ZooKeeper; KRaft: KAFKA-12670",
+                {"elects_uncleanly": True},
+            ),
+        ),
+    ),
+    Rule(
         "list_offsets",
         "whether a new leader tells consumers where the log ends (ListOffsets)",
         (
@@ -481,7 +686,7 @@ def rule_of(name: str) -> Rule:
     """Return the rule with the given name.
 
     Raises:
-        SpecError: there is no rule with the name. The message suggests the most similar name.
+        SpecError: if there is no rule with the name. The message suggests the most similar name.
     """
     if name not in _BY_NAME:
         raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists all rules)")
@@ -521,7 +726,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
         values: the name of the value of each rule, by the name of the rule.
 
     Raises:
-        SpecError: a rule or value does not exist, or a rule has no value.
+        SpecError: if a rule or value does not exist, or a rule has no value.
     """
     sets: dict[str, Any] = dict(_SAME_IN_ALL)
     for given in values:

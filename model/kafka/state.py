@@ -8,10 +8,12 @@ watermark, a follower has no ISR and no remote log end offsets, and the ELR is e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 import attrs
 
-from leadline.checker.state import component, constant
+from leadline.checker.state import component, constant, history
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.kafka.broker import ACTIVE, UNKNOWN_OFFSET, Registration, Replica
 from leadline.model.kafka.messages import Diverging, FetchRequest, LateFetch
@@ -21,7 +23,7 @@ from leadline.model.log import Record
 from leadline.model.quorum import Quorum, Request
 
 PREFERRED = 0
-"""The preferred leader, which is the first replica of the partition and leads in epoch 0."""
+"""The broker that is the first replica of the partition at first, and leads in epoch 0."""
 
 
 @attrs.frozen(cache_hash=True)
@@ -56,6 +58,7 @@ class Partition(Leadership[Replica]):
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
         spent: the number of times that each perturbation has happened.
         quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed its failure.
+        assignment: the replicas of the partition. They change only if the bounds allow reassignments.
         requests: the controller's announcement of each leader epoch, or None if the epoch has not begun. With
             ZooKeeper, this is a `LeaderAndIsr` request, and with KRaft a record of the metadata log. Announcements are
             never removed, because brokers may receive them late or never.
@@ -67,16 +70,30 @@ class Partition(Leadership[Replica]):
     """
 
     next_value: int
-    exposed: tuple[Promise, ...]
-    acked: tuple[Promise, ...]
+    exposed: tuple[Promise, ...] = history(blank=())
+    acked: tuple[Promise, ...] = history(blank=())
     spent: Spent = component()
     quorum: Quorum = component()
+    assignment: Assignment = component()
     requests: tuple[Request | None, ...] = component(each="epoch")
     registrations: tuple[Registration, ...] = component(each="broker")
     late: tuple[LateFetch | None, ...] = component(each="broker")
     replicas: tuple[Replica, ...] = component(each="broker")
     protocol: Protocol = constant()
     bounds: Bounds = constant()
+
+    def with_replica(self, broker: int, replica: Replica) -> Self:
+        """Return the state with the replica of a broker replaced.
+
+        A high watermark that decreases in memory stays on disk until the next checkpoint.
+        """
+        if self.protocol.keeps_newer_checkpoints and replica.up:
+            known = self.replicas[broker]
+            newest = max(known.high_watermark, known.newest_checkpoint)
+            newest = newest if newest > replica.high_watermark else 0
+            if newest != replica.newest_checkpoint:
+                replica = attrs.evolve(replica, newest_checkpoint=newest)
+        return super().with_replica(broker, replica)
 
     def has_to_truncate(self, broker: int) -> bool:
         """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet."""
@@ -103,17 +120,27 @@ class Partition(Leadership[Replica]):
         (KIP-380).
         """
         replica = self.replicas[broker]
-        if not replica.up or epoch <= replica.epoch:
+        if not replica.up or epoch <= replica.epoch or replica.offline:
             return False
         if replica.leader is not None:
             return True
+        if self.bounds.moves and broker not in self.assignment.replicas:
+            return False
         return self.is_current(epoch) or (self.protocol.obeys_late_requests and self.may("late_requests"))
 
     def is_current(self, epoch: int) -> bool:
-        """Return whether an epoch is the current leader epoch and has a leader. The controller announces only such
-        epochs.
+        """Return whether an epoch is the current leader epoch and has a leader. The controller announces only epochs
+        that have a leader.
         """
         return epoch == self.quorum.epoch and self.quorum.leader is not None
+
+    def may_elect(self, broker: int) -> bool:
+        """Return whether the controller may elect a broker: it considers the broker alive, and the broker has a
+        replica in a log directory that has not failed.
+        """
+        if not self.considers_alive(broker) or self.replicas[broker].offline:
+            return False
+        return not self.bounds.moves or broker in self.assignment.replicas
 
     def considers_alive(self, broker: int) -> bool:
         """Return whether a broker is running and the controller considers it alive, so that the broker can be
@@ -127,9 +154,9 @@ class Partition(Leadership[Replica]):
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """Return the state in which a perturbation is counted. The argument is the name of its bound.
+        """Return the state with one more perturbation of a kind. The argument is the name of its bound.
 
-        A perturbation without a limit is not counted.
+        The state does not count perturbations without a limit.
         """
         if getattr(self.bounds, perturbation) == NO_LIMIT:
             return self
@@ -142,26 +169,40 @@ class Partition(Leadership[Replica]):
         return attrs.evolve(self, registrations=(*known[:broker], Registration(status), *known[broker + 1 :]))
 
     def with_late(self, broker: int, late: LateFetch | None) -> Partition:
-        """Return a state in which a broker has the given late fetch request, or has no late fetch request."""
+        """Return a state in which `late` is the late fetch request of a broker. None stands for no late request."""
         return attrs.evolve(self, late=(*self.late[:broker], late, *self.late[broker + 1 :]))
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
-    """Yield the initial state: all logs are empty, broker 0 leads in epoch 0, and all other brokers fetch from it."""
-    everyone = frozenset(range(bounds.brokers))
-    remote_leos = tuple(UNKNOWN_OFFSET if broker == PREFERRED else 0 for broker in range(bounds.brokers))
-    leading = Replica(epoch=0, leader=PREFERRED, isr=everyone, remote_leos=remote_leos)
+    """Yield the initial state: all logs are empty, broker 0 leads in epoch 0, and all other replicas fetch from it."""
+    replicas = tuple(range(min(bounds.replicas or bounds.brokers, bounds.brokers)))
+    assigned = frozenset(replicas)
+    remote_leos = tuple(
+        0 if broker in assigned and broker != PREFERRED else UNKNOWN_OFFSET for broker in range(bounds.brokers)
+    )
+    leading = Replica(
+        epoch=0,
+        leader=PREFERRED,
+        isr=assigned,
+        remote_leos=remote_leos,
+        assigned=assigned if bounds.moves else None,
+    )
     following = Replica(epoch=0, leader=PREFERRED, in_flight=FetchRequest(PREFERRED, epoch=0, offset=0))
+    others = [following if broker in assigned else Replica() for broker in range(1, bounds.brokers)]
     yield Partition(
         next_value=0,
         exposed=(),
         acked=(),
         spent=Spent(),
-        quorum=Quorum(leader=PREFERRED, epoch=0, isr=everyone),
-        requests=(Request(PREFERRED, everyone), *(None,) * bounds.max_epoch),
+        quorum=Quorum(leader=PREFERRED, epoch=0, isr=assigned),
+        assignment=Assignment(replicas),
+        requests=(
+            Request(PREFERRED, assigned, replicas=replicas if bounds.moves else None),
+            *(None,) * bounds.max_epoch,
+        ),
         registrations=(Registration(),) * bounds.brokers,
         late=(None,) * bounds.brokers,
-        replicas=(leading, *(following,) * (bounds.brokers - 1)),
+        replicas=(leading, *others),
         protocol=protocol,
         bounds=bounds,
     )

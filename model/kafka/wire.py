@@ -1,8 +1,8 @@
-"""How each action appears on real brokers: the frames that it consists of, and what has to be done to make it happen.
+"""How each action appears on real brokers: the frames that belong to it, and the deeds that make it happen.
 
-A driver that replays a trace holds all replication traffic. For each step it lets the listed frames through, does the
-deeds of the step's action, and waits until the frames that the step leaves are held. The declaration can also be read
-the other way: a recording of the frames shows which steps were taken.
+A driver that replays a trace holds all replication traffic. For each step it releases the listed frames, performs the
+deeds of the step's action, and waits until the frames that the step leaves are held. The declaration also works in the
+opposite direction: a recording of the frames shows which steps were executed.
 
 Sources: the frames are the requests in Apache Kafka's `clients/src/main/resources/common/message`.
 """
@@ -17,11 +17,11 @@ from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 
 CONTROLLER = "controller"
-"""The end of a frame that is the controller: a broker that ZooKeeper elected, or the node of the KRaft quorum."""
+"""The controller as the sender or receiver of a frame: a broker elected with ZooKeeper, or the KRaft node."""
 
 
 class Deed(enum.Enum):
-    """Something that is done to a process, a disk or a session, or as a client, to make a step happen."""
+    """An operation on a process, disk or session, or a request of a client, that makes a step happen."""
 
     PRODUCE = "a client produces a record"
     KILL = "the process is killed (SIGKILL), and its connections with it"
@@ -44,9 +44,9 @@ class FrameKind:
 
     Attributes:
         api: the name of the request in Kafka's definitions, such as ``Fetch``.
-        request: whether the frame is the request; if not, the response.
-        source, target: the ends: a parameter of the action, ``leader`` (the leader that the follower of the action has
-            learned), or `CONTROLLER`.
+        request: True if the frame is the request, False if it is the response.
+        source, target: the sender and the receiver. Each is a parameter of the action, ``leader`` (the leader that
+            the follower of the action has learned), or `CONTROLLER`.
     """
 
     api: str
@@ -63,16 +63,16 @@ class OnTheWire:
     """How an action appears on real brokers.
 
     Attributes:
-        passes: the held frames that are let through first, in this order.
-        does: what is then done, in this order.
-        leaves: the frames that are held afterwards, by which the step is recognized. They can be missing if their
-            receiver is down. Whatever else the step changes is seen on disks and at the controller.
-        loses: whether the messages in flight of the broker are lost if the step changes them. Their connections are
-            closed.
-        within: the actions with which the step is one step from outside, or an empty tuple if it is a step of its own:
-            it has to come directly after a step that is listed.
-        before: the action that has to come directly after the step, because nothing can be seen between the two.
-        unmade: why a driver cannot make the step from outside, or an empty string if it can.
+        passes: the held frames that the driver releases first, in this order.
+        does: the deeds that the driver then performs, in this order.
+        leaves: the frames that are held after the step, and that identify the step. A frame can be missing if its
+            receiver is down. All other changes of the step are visible on disks and at the controller.
+        loses: whether the broker loses its messages in flight if the step changes them. The driver closes their
+            connections.
+        within: the actions that real brokers execute together with this action, as one step. The step must directly
+            follow a step of one of them. Empty if the action is a separate step on real brokers.
+        before: the action that must directly follow the step, because the state between the two cannot be observed.
+        unmade: the reason why a driver cannot execute the step, or an empty string if it can.
     """
 
     passes: tuple[FrameKind, ...] = ()
@@ -95,12 +95,14 @@ _PROPOSED = FrameKind("AlterPartition", False, CONTROLLER, "leader")
 _SHUT_DOWN = FrameKind("ControlledShutdown", False, CONTROLLER, "broker")
 
 _NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
-"""The actions in whose step a controller may elect at once."""
+"""The actions that may include an immediate election by the controller."""
 
 _LEARNS = {
     ZOOKEEPER: OnTheWire(passes=(_LEADER_AND_ISR,), loses=True),
     KRAFT: OnTheWire(passes=(_METADATA,), loses=True),
 }
+_REASSIGNED = "the driver does not change the replicas of a partition"
+_ONE_DIRECTORY = "the driver's brokers have one log directory each"
 _LATE = "a request that outlives its connection is handled inside the leader, at a moment that no frame shows"
 
 ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
@@ -118,10 +120,8 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "hear_isr": OnTheWire(passes=(_PROPOSED,)),
     "controller_notices_failure": OnTheWire(does=(Deed.END_SESSION,)),
     "controller_elects": OnTheWire(does=(Deed.ELECT_PREFERRED,)),
-    "controller_elects_uncleanly": {
-        ZOOKEEPER: OnTheWire(within=_NOTICED),
-        KRAFT: OnTheWire(does=(Deed.ELECT_UNCLEANLY,)),
-    },
+    "controller_elects_uncleanly": OnTheWire(within=_NOTICED),
+    "operator_elects_uncleanly": OnTheWire(does=(Deed.ELECT_UNCLEANLY,)),
     "restart": OnTheWire(does=(Deed.START,)),
     "session_expires": OnTheWire(does=(Deed.HOLD_SESSION, Deed.END_SESSION)),
     "session_resumes": OnTheWire(does=(Deed.RESUME_SESSION,)),
@@ -133,14 +133,23 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
         ZOOKEEPER: OnTheWire(does=(Deed.WAIT_FOR_EXIT,), passes=(_SHUT_DOWN,)),
         KRAFT: OnTheWire(unmade="a broker that shuts down under KRaft ends as soon as the controller agrees"),
     },
+    "truncate_late": OnTheWire(
+        unmade="a broker becomes leader while its fetcher handles a response, which no frame shows"
+    ),
     "update_min_insync_replicas": OnTheWire(unmade="the driver does not change the configuration of topics"),
+    "apply_record": OnTheWire(unmade="the driver gives a leader its answers and its metadata together"),
+    "delete_replica": OnTheWire(unmade=_REASSIGNED),
+    "reassign": OnTheWire(unmade=_REASSIGNED),
+    "cancel_reassignment": OnTheWire(unmade=_REASSIGNED),
+    "directory_fails": OnTheWire(unmade=_ONE_DIRECTORY),
+    "directory_removed": OnTheWire(unmade=_ONE_DIRECTORY),
     "delay_fetch": OnTheWire(unmade=_LATE),
     "handle_late_fetch": OnTheWire(unmade=_LATE),
     "crash": OnTheWire(does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
     "crash_after_append": OnTheWire(passes=(_FETCHED,), does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
     "crash_losing_tail": OnTheWire(does=(Deed.KILL, Deed.CUT_LOG, Deed.SET_CHECKPOINT), loses=True),
 }
-"""How each action appears, by its name. Where the controllers differ, by the kind of controller."""
+"""How each action appears, by the name of the action, and by the kind of controller if the kinds differ."""
 
 
 def on_the_wire(action: str, controller: str, protocol: Protocol) -> OnTheWire:
@@ -149,11 +158,11 @@ def on_the_wire(action: str, controller: str, protocol: Protocol) -> OnTheWire:
     Parameters:
         action: the name of the action.
         controller: the kind of controller, `ZOOKEEPER` or `KRAFT`.
-        protocol: the rules of the release. Without `AlterPartition` requests, a change of the ISR is only seen at the
-            controller.
+        protocol: the rules of the release. Without `AlterPartition` requests, a change of the ISR is visible only at
+            the controller.
 
     Raises:
-        KeyError: there is no such action.
+        KeyError: if there is no action with this name.
     """
     known = ON_THE_WIRE[action]
     found = known if isinstance(known, OnTheWire) else known[controller]

@@ -1,5 +1,6 @@
-"""Advice on an upgrade of a Kafka cluster: which known bugs its settings allow before the upgrade and after it.
+"""Advice on an upgrade of a Kafka cluster: the known bugs that its settings allow before and after the upgrade.
 
-Reading order: `properties` (files of settings), `settings` (what they say of a cluster), `cluster` (a release with
-settings), `decisions` (whether settings allow a known bug), `advice`, and then the forms in which it is shown.
+Read in this order: `properties` reads files, `settings` validates the settings in them, `cluster` combines a release
+with settings, `decisions` decides whether settings allow a known bug, and `advice` compares two releases. The remaining
+modules write the advice.
 """

@@ -1,4 +1,4 @@
-"""Advice on an upgrade: the known bugs that it mends, that it makes possible, and that stay."""
+"""Advice on an upgrade: the known bugs that it fixes, introduces, or leaves unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TO_USERS = (*PROMISES, follower_reads.name)
 
 
 class Group(Enum):
-    """What an upgrade does to a known bug."""
+    """The effect of an upgrade on a known bug."""
 
     MENDED = "mended"
     NEW = "newly possible"
@@ -38,10 +38,10 @@ class Finding:
 
     Attributes:
         bug: the bug.
-        group: what the upgrade does to it.
-        before, after: whether it can occur before and after the upgrade.
-        harm: what a violation of the bug's property means.
-        feature: the feature that mends it after the upgrade, if it is enabled. Usually empty.
+        group: the effect of the upgrade on the bug.
+        before, after: the decisions whether the bug can occur before and after the upgrade.
+        harm: the consequence of a violation of the bug's property.
+        feature: the feature that fixes the bug after the upgrade if it is enabled, or an empty string.
     """
 
     bug: Bug
@@ -53,12 +53,12 @@ class Finding:
 
     @property
     def is_to_users(self) -> bool:
-        """True if users notice a violation of the bug's property, false if the property is internal."""
+        """True if a violation of the bug's property affects users, false if the property is internal."""
         return self.bug.property in TO_USERS
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons of both decisions, and the feature that mends the bug."""
+        """The reasons for both decisions, and the feature that fixes the bug."""
         pairs = [("before", self.before), ("after", self.after)]
         same = self.before.reason == self.after.reason
         said = [each.reason if same else f"{when}: {each.reason}" for when, each in pairs if each.reason]
@@ -67,7 +67,7 @@ class Finding:
 
     @property
     def commands(self) -> list[str]:
-        """The commands that show what was said of the bug."""
+        """The commands that reproduce the decisions."""
         said = [each.command for each in (self.before, self.after)]
         said += [f"leadline bugs {self.bug.ticket}"] if self.after == ABSENT else []
         return [*dict.fromkeys(filter(None, said))]
@@ -75,15 +75,15 @@ class Finding:
 
 @attrs.frozen(eq=False)
 class Advice:
-    """Advice on an upgrade.
+    """The effects of an upgrade on the known bugs.
 
     Attributes:
         before, after: the cluster before and after the upgrade.
-        settings: the settings that were given.
+        settings: the settings in the given files.
         findings: the known bugs of the two releases.
-        rules: the rules of replication that change, see `leadline.reports.advice.cluster.changed_rules`.
+        rules: the replication rules that change. See `leadline.reports.advice.cluster.changed_rules`.
         searched: the number of bugs in the archive.
-        unmodelled: the known bugs that no search can show.
+        unmodelled: the known bugs that are not modelled.
         interrupted: true if the searches were interrupted.
     """
 
@@ -97,12 +97,12 @@ class Advice:
     interrupted: bool
 
     def of(self, group: Group, *, to_users: bool) -> list[Finding]:
-        """Return the findings of a group: either those that users notice, or those of internal properties."""
+        """Return the findings of a group: those that affect users, or those about internal properties."""
         return [each for each in self.findings if each.group is group and each.is_to_users == to_users]
 
     @property
     def nothing(self) -> str:
-        """What it means that nothing is known."""
+        """The sentence to show if the upgrade has no known bugs."""
         spec = load_spec(self.after.column.name).with_bounds(self.after.bounds)
         return (
             f"The archive has {self.searched} bugs that a search can show, and {len(self.unmodelled)} that none can "
@@ -115,7 +115,7 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
 
     Parameters:
         before, after: the cluster before and after the upgrade.
-        settings: the settings that were given.
+        settings: the settings in the given files.
         archive: the archive of bugs.
         decider: decides which bugs the settings allow.
     """
@@ -134,7 +134,7 @@ def _of(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decis
 
 
 def _before(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:
-    """Decide about a cluster that may use the protocol of an older release in part."""
+    """Decide whether a bug can occur before the upgrade. The cluster may still use the protocol of an older release."""
     decision = _of(bug, cluster, archive, decider)
     if decision == ABSENT and cluster.older is not None and archive.affects(bug, cluster.older):
         return Decision(Status.UNDECIDED, _reason_of_older(cluster.older), f"leadline bugs {bug.ticket}")
@@ -142,7 +142,7 @@ def _before(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> D
 
 
 def _reason_of_older(older: Column) -> str:
-    """Return why it is not decided whether a cluster has the bugs of an older release whose protocol it uses."""
+    """Return the reason why a bug is undecided if the cluster uses the protocol of an older release."""
     return (
         f"a bug of {older.name}, whose protocol the cluster uses in part because of inter.broker.protocol.version; "
         "leadline has no spec of this"

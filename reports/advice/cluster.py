@@ -9,6 +9,7 @@ import attrs
 
 from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import LeadlineError
+from leadline.checker.support.messages import counted
 from leadline.invariants.promises import not_promised
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.published import PUBLISHED, known_like
@@ -19,9 +20,6 @@ from leadline.reports.loading import shipped_spec
 
 SUFFIXES = ("", "-zk", "-kraft")
 """What follows the version in the names of releases."""
-
-UNCLEAN_IN_KRAFT = (3, 9)
-"""The first version whose KRaft controllers obey ``unclean.leader.election.enable`` (KAFKA-12670)."""
 
 _KAFKA_NAMES = {
     "acks": "acks",
@@ -36,15 +34,15 @@ class Cluster:
     """A release with the settings of a cluster.
 
     Attributes:
-        version: the release as it was asked for, such as ``2.8``.
-        column: the rules of the release. Eligible leader replicas are off, unless they were asked for.
+        version: the release as the user wrote it, such as ``2.8``.
+        column: the rules of the release. Eligible leader replicas are disabled unless the user enabled them.
         with_features: the rules of the release with the features of a new cluster.
-        settings: the values in effect of the bounds that users configure, with their origins.
-        replicas: the number of replicas, or None if it is not known.
+        settings: the effective values of the bounds that users configure, with their origins.
+        replicas: the number of replicas, or None if it is unknown.
         follower_reads: true if consumers read from followers.
         flushes_each: true if each record is flushed to disk when it is written.
-        older: the rules of the older release whose protocol the cluster uses in part, or None.
-        notes: what users have to know about the settings.
+        older: the rules of the older release whose protocol version the cluster uses, or None.
+        notes: remarks for users about the settings.
     """
 
     version: str
@@ -59,49 +57,49 @@ class Cluster:
 
     @property
     def bounds(self) -> dict[str, int | bool | str]:
-        """The values in effect of the bounds that users configure."""
+        """The effective values of the bounds that users configure."""
         return {name: given.value for name, given in self.settings.items()}
 
     @property
     def rules(self) -> dict[str, str]:
-        """The rules that the settings change: without followers that serve consumers, nobody reads from followers."""
+        """The rules that the settings change, by name. Only reads from followers can change."""
         reads = self.column.values["follower_reads"] == "yes" and not self.follower_reads
         return {"follower_reads": "no"} if reads else {}
 
     @property
     def title(self) -> str:
-        """The version and the kind of the controller."""
+        """The version, and the kind of controller."""
         return f"Kafka {self.version} with {self.column.controller}"
 
     @property
     def not_promised(self) -> list[str]:
-        """What the settings do not promise, in sentences."""
+        """A sentence for each guarantee that the settings do not give."""
         return not_promised(change_bounds(Bounds(), self.bounds))
 
 
 def clusters(before: str, after: str, settings: Settings) -> tuple[Cluster, Cluster]:
-    """Return the cluster before an upgrade and after it.
+    """Return the cluster before and after an upgrade.
 
     Parameters:
         before, after: the names of the releases, such as ``2.8``, ``3.6.1-zk``, ``kafka/4.0`` or ``4.1+elr=on``.
         settings: the settings of the cluster before the upgrade.
 
     Raises:
-        LeadlineError: if a release is not known, if the settings do not say whether the cluster has ZooKeeper, if they
-            contradict the release, or if the upgrade leads to an older release.
+        LeadlineError: if a release is unknown, if the settings do not determine the kind of controller or contradict
+            the release, or if the second release is older than the first.
     """
     old = _chosen("--from", _releases("--from", before), settings.controllers)
     news = _releases("--to", after)
     new = next((each for each in news if each.controller == old.controller), news[0])
     if _number(after) < _number(before):
-        raise LeadlineError(f"--to {after} is older than --from {before}: expected an upgrade")
+        raise LeadlineError(f"--to {after} is older than --from {before}: choose a newer release")
     if old.controller == KRAFT and new.controller == ZOOKEEPER:
-        raise LeadlineError(f"--to {after} has ZooKeeper, and the cluster has KRaft: expected a release with KRaft")
+        raise LeadlineError(f"--to {after} uses ZooKeeper, but the cluster uses KRaft: choose a release with KRaft")
     return _cluster(before, old, settings, True), _cluster(after, new, settings, False)
 
 
 def _releases(option: str, text: str) -> list[Column]:
-    """Return the release with this name: two if it exists with ZooKeeper and with KRaft."""
+    """Return the releases with this name. There are two if the release exists with ZooKeeper and with KRaft."""
     name, plus, rules = text.removeprefix("kafka/").partition("+")
     found = [column_of(f"kafka/{name}{suffix}{plus}{rules}") for suffix in SUFFIXES]
     columns = [column for column in found if column is not None]
@@ -114,7 +112,7 @@ def _releases(option: str, text: str) -> list[Column]:
 
 
 def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) -> Column:
-    """Return the release with the kind of controller that the settings name."""
+    """Choose the release whose kind of controller is the one that the settings name."""
     fitting = [column for column in columns if column.controller in controllers]
     version = columns[0].name.removeprefix("kafka/")
     if len(columns) == 1 and (fitting or not controllers):
@@ -122,8 +120,8 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
     if not fitting and controllers:
         (kind, place), *_ = controllers.items()
         raise LeadlineError(
-            f"{place} is a setting of a cluster with {kind}, but leadline knows {version} with "
-            f"{columns[0].controller} only: expected a release with {kind}"
+            f"{place} is a setting of a cluster with {kind}, but leadline models {version} only with "
+            f"{columns[0].controller}: choose a release with {kind}"
         )
     if len(fitting) == 1:
         return fitting[0]
@@ -133,7 +131,7 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
 
 
 def _number(text: str) -> tuple[int, ...]:
-    """Return the number of a published version, that of the first release for a minor version."""
+    """Convert a published version to a tuple of integers. For a minor version, use its first release."""
     (name,) = re.findall(r"^(?:kafka/)?([\d.]+)", text)
     return (
         tuple(map(int, known_like(name)[0].split("."))) if name not in PUBLISHED else tuple(map(int, name.split(".")))
@@ -167,14 +165,10 @@ def _values(version: str, column: Column, settings: Settings) -> dict[str, Given
         name: settings.given.get(kafka_name, Given(getattr(column.bounds, name), defaults))
         for name, kafka_name in _KAFKA_NAMES.items()
     }
-    if _ignores_unclean(version, column) and values["unclean_leader_election"].value:
+    if column.values["unclean_election"] == "on-request" and values["unclean_leader_election"].value:
         origin = values["unclean_leader_election"].origin
         values["unclean_leader_election"] = Given(False, f"KRaft ignores {origin} before 3.9 (KAFKA-12670)")
     return values
-
-
-def _ignores_unclean(version: str, column: Column) -> bool:
-    return column.controller == KRAFT and _number(version)[:2] < UNCLEAN_IN_KRAFT
 
 
 def _replicas(settings: Settings) -> int | None:
@@ -183,7 +177,7 @@ def _replicas(settings: Settings) -> int | None:
 
 
 def _older(text: str, column: Column, settings: Settings) -> Column | None:
-    """Return the release that ``inter.broker.protocol.version`` names, if its rules are those of an older release."""
+    """Return the release that ``inter.broker.protocol.version`` names, if its rules differ from those of `column`."""
     given = settings.given.get("inter.broker.protocol.version")
     if given is None or column.controller != ZOOKEEPER:
         return None
@@ -234,7 +228,7 @@ def _notes(text: str, column: Column, with_features: Column, settings: Settings)
 
 
 def _alike(version: str, column: Column) -> list[Column]:
-    """Return the different releases with the same minor version and the same kind of controller."""
+    """Return the releases that have the same minor version and kind of controller, but different rules."""
     found: list[Column] = []
     for name in (f"kafka/{known}{suffix}" for known in known_like(version) for suffix in SUFFIXES):
         other = column_of(name)
@@ -252,7 +246,7 @@ def _notes_before(older: Column | None, settings: Settings) -> Iterator[str]:
     if isinstance(replicas, int) and isinstance(least, int) and least > replicas:
         yield (
             f"min.insync.replicas={least} is more than the {replicas} replicas: writes with acks=all are refused "
-            "before Kafka 3.7, and the model refuses them in all releases"
+            f"before Kafka 3.7, and need {counted(replicas, 'member')} of the ISR since then (KAFKA-15583)"
         )
     if replicas == 1:
         yield "with one replica, nothing is replicated: the loss of the end of its log is a loss of records"
@@ -272,10 +266,10 @@ def _notes_after(version: str, column: Column, settings: Settings) -> Iterator[s
 
 
 def changed_rules(before: Cluster, after: Cluster) -> list[tuple[str, str, str, str]]:
-    """Return the rules of replication that an upgrade changes.
+    """Return the replication rules that an upgrade changes.
 
     Returns:
-        For each rule: its question, the answer before and after the upgrade, and the source of the later answer.
+        For each rule: the question, the answers before and after the upgrade, and the source of the later answer.
     """
     changed = []
     for rule in RULES:

@@ -1,7 +1,7 @@
-"""Whether the settings of a cluster allow a known bug.
+"""Decide whether the settings of a cluster allow a known bug.
 
-The archive of bugs has one configuration for each bug, in which a search finds it. With other settings, the bug is
-searched for again, with the same limits on failures: it is *possible* if the search finds it, and *avoided* if the
+The archive of bugs has one configuration for each bug, in which a search finds it. For other settings, a new search
+with the same limits on failures looks for the bug. The bug is *possible* if the search finds it, and *avoided* if the
 search is complete and does not find it.
 """
 
@@ -59,12 +59,13 @@ class Status(Enum):
 
 @attrs.frozen
 class Decision:
-    """Whether a known bug can occur in a cluster, and why.
+    """A decision on whether a known bug can occur in a cluster.
 
     Attributes:
-        status: whether it can occur.
-        reason: the reason. Empty if the archive's own search shows the bug, or if the release does not have it.
-        command: the command that shows it. Empty if there is none.
+        status: whether the bug can occur.
+        reason: the reason for the status. Empty if the archive's own search shows the bug, or if the release is not
+            affected.
+        command: the command that shows the bug or its absence, or an empty string.
     """
 
     status: Status
@@ -81,13 +82,13 @@ ABSENT = Decision(Status.ABSENT)
 
 @attrs.define
 class Decider:
-    """Decides for known bugs whether they can occur.
+    """Decides whether known bugs can occur in a cluster.
 
     Attributes:
         archive: the archive of bugs.
         max_seconds: the time limit of each search, in seconds.
         show: shows the progress of a search.
-        interrupted: true once a search was interrupted. Nothing is searched any more.
+        interrupted: true if the user has interrupted a search. No further searches are then made.
     """
 
     archive: Archive
@@ -97,11 +98,11 @@ class Decider:
     _found: dict[tuple[str, str, str], Result] = attrs.field(factory=dict)
 
     def decide(self, bug: Bug, cluster: Cluster) -> Decision:
-        """Decide whether a known bug that affects the release of a cluster can occur in the cluster.
+        """Decide whether a known bug can occur in a cluster.
 
         Parameters:
             bug: the bug.
-            cluster: a cluster whose release has the bug.
+            cluster: a cluster whose release is affected by the bug.
         """
         spec = self.archive.searched(bug, cluster.column.name)
         changed, brokers = _changed(spec, cluster), spec.bounds.brokers
@@ -117,7 +118,9 @@ class Decider:
     def _searched(
         self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Values, brokers: int
     ) -> Decision:
-        """Decide by searches with the settings of the cluster. Raise _InterruptedError if a search is interrupted."""
+        """Search with the settings of the cluster, and decide by the results. Raise _InterruptedError if a search is
+        interrupted.
+        """
         sizes = _sizes(brokers, cluster, {} if rules else changed)
         searched = [self._spec(bug, cluster, rules, changed | {"brokers": size}) for size in sizes]
         for each in searched:
@@ -155,7 +158,7 @@ class Decider:
         return f"the search with these settings was not complete after {self.max_seconds:g} s (--max-seconds)"
 
     def _of_violation(self, bug: Bug, cluster: Cluster, spec: Spec[object], result: Result) -> Decision:
-        """Return the decision if the property is violated with the settings: by the bug, or by design."""
+        """Decide whether a violation that was found with the settings is caused by the bug, or is by design."""
         found = f"found by a search with these settings and {counted(spec.bounds.brokers, 'broker')}"
         by_design = why_not_promised(bug.property, result.properties[0].traces[0])
         if not by_design or self._is_mended(bug, cluster, spec):
@@ -166,9 +169,10 @@ class Decider:
         return Decision(Status.NOT_PROMISED, by_design, explore(spec))
 
     def _takes_the_same_steps(self, bug: Bug, usual: Spec[object], spec: Spec[object]) -> bool:
-        """Return whether the trace of the archive's own search is a violation with the settings, and not by design.
+        """Return whether the trace from the archive's own search is also a violation with these settings, and not by
+        design.
 
-        A shortest trace with more permissive settings can be by design, and hide the bug.
+        With more permissive settings, a shortest trace may be by design and therefore hide the bug.
         """
         traces = self._result(usual).properties[0].traces
         if not traces:
@@ -181,14 +185,14 @@ class Decider:
         return is_violated and not why_not_promised(bug.property, parting.second)
 
     def _is_mended(self, bug: Bug, cluster: Cluster, spec: Spec[object]) -> bool:
-        """Return whether the rules of the release that fixed a bug mend a violation with the settings of a cluster."""
+        """Return whether the rules of the release that fixed a bug also fix it with the settings of a cluster."""
         if not bug.rules:
             return False
         rules = _rules(bug, cluster) | fix_of(bug, cluster.column)
         return self._result(self._spec(bug, cluster, rules, attrs.asdict(spec.bounds))).verdict is Verdict.HOLDS
 
     def _what_avoids(self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Values, brokers: int) -> str:
-        """Return the setting without which a search finds the bug, or all settings if they avoid it only together."""
+        """Return the setting that avoids the bug by itself, or all settings if only their combination avoids it."""
         if rules:
             return "replica.selector.class is not set, so consumers do not read from followers"
         alone = [name for name in changed if len(changed) == 1 or self._avoids(bug, cluster, name)]
@@ -206,20 +210,20 @@ class Decider:
 
 
 def _rules(bug: Bug, cluster: Cluster) -> dict[str, str]:
-    """Return the rules that the settings change, if the bug's property depends on them."""
+    """Return the rules that the settings change and on which the bug's property depends."""
     return cluster.rules if bug.property == follower_reads.name else {}
 
 
 def _changed(spec: Spec[object], cluster: Cluster) -> Values:
-    """Return the settings of a cluster that differ from those of a search."""
+    """Return the settings of a cluster that differ from the bounds of a search."""
     bounds = cluster.bounds
     return {name: bounds[name] for name in SETTINGS if getattr(spec.bounds, name) != bounds[name]}
 
 
 def _sizes(brokers: int, cluster: Cluster, changed: Mapping[str, object]) -> list[int]:
-    """Return the numbers of brokers with which a bug is searched for.
+    """Return the cluster sizes, in brokers, with which to search for a bug.
 
-    If ``min.insync.replicas`` is larger, so must be the number of replicas, because no broker can fail otherwise.
+    A larger ``min.insync.replicas`` needs more replicas, because otherwise no broker can fail.
     """
     most = cluster.replicas or max(brokers, MOST_BROKERS)
     first = min(brokers, most)
@@ -237,7 +241,8 @@ def _text(value: object) -> str:
 
 
 def explore(spec: Spec[object]) -> str:
-    """Return the command that searches a spec with its bounds for its only property, or for all of several properties.
+    """Return the command that searches a spec within its bounds. If the spec has only one property, the command names
+    it.
 
     Parameters:
         spec: a release with changed bounds.

@@ -1,7 +1,7 @@
 """Advice on an upgrade as a JSON object, for programs.
 
-Its JSON Schema is ``advise.schema.json`` in this folder. `VERSION` changes when programs that read the object may have
-to change.
+Its JSON Schema is ``advise.schema.json`` in this folder. `VERSION` changes whenever programs that read the object may
+need changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files of Java properties, such as Kafka's ``server.properties``."""
+"""Java properties files, such as Kafka's ``server.properties``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PLACEHOLDER = re.compile(r"\$\{|\{\{|<%|^\$\w+$|^@[\w.]+@$|^<.+>$|^%\w+%$|^__\w
 
 @attrs.frozen
 class Entry:
-    """A setting in a file.
+    """A setting in a properties file.
 
     Attributes:
         name: the name of the setting.
-        value: its value, without surrounding white space.
+        value: the value, without surrounding white space.
         place: the file and the line, such as ``server.properties:12``.
     """
 
@@ -34,19 +34,19 @@ class Entry:
 
     @property
     def is_placeholder(self) -> bool:
-        """True if the value is, or contains, a placeholder such as ``${MIN_ISR}`` or ``{{ min_isr }}``."""
+        """Whether the value contains a placeholder such as ``${MIN_ISR}`` or ``{{ min_isr }}``."""
         return _PLACEHOLDER.search(self.value) is not None
 
 
 def read_properties(path: Path) -> dict[str, Entry]:
-    """Return the settings in a file, by name. As in Java, the last line counts if a setting is given more than once.
+    """Return the settings in a file, by name. As in Java, the last line with a name overrides earlier lines.
 
     Parameters:
         path: a file in the format of `java.util.Properties`: comments, continued lines, ``=``, ``:`` or white space
             after a name, and escapes.
 
     Raises:
-        LeadlineError: if the file cannot be read, is not text, has an invalid escape, or is a template with statements.
+        LeadlineError: if the file cannot be read, is not text, or contains an invalid escape or template statements.
     """
     entries: dict[str, Entry] = {}
     number = 1

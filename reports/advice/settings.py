@@ -1,4 +1,4 @@
-"""The settings of a cluster, of a topic and of a producer, as far as they decide which known bugs can occur."""
+"""The settings of a cluster, a topic and a producer that determine which known bugs can occur."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class KnownSettings:
 
     Attributes:
         broker, topic, producer: the names of the settings of brokers, topics and producers.
-        prefixes: the beginnings of further names of brokers' settings.
-        abstract: the settings that concern replication, but whose values the model does not need, with the reasons.
+        prefixes: the prefixes that also mark a name as a broker setting.
+        abstract: the replication settings whose values the model does not need, each with the reason.
     """
 
     broker: list[str]
@@ -66,15 +66,15 @@ class KnownSettings:
 
 @attrs.frozen
 class Remark:
-    """What is done with a setting of a file.
+    """A remark on the use of a setting in a file.
 
     Attributes:
         name: the name of the setting.
-        value: its value.
+        value: the value of the setting.
         place: the file and the line.
-        kind: ``used`` if it decides the advice; ``abstract`` if it concerns replication, but the model does not need
-            its value; ``unrelated`` if it does not concern replication; ``misplaced`` if it belongs to another file;
-            ``unknown`` if Kafka has no such setting as far as leadline knows.
+        kind: ``used`` if the advice depends on the setting; ``abstract`` if it concerns replication, but the model
+            does not need its value; ``unrelated`` if it does not concern replication; ``misplaced`` if it belongs to
+            a different kind of file; ``unknown`` if leadline does not know the setting.
         text: the reason. Empty if the setting is used or unrelated.
     """
 
@@ -87,11 +87,11 @@ class Remark:
 
 @attrs.frozen
 class Given:
-    """A value that was given, and where.
+    """A value with its origin.
 
     Attributes:
         value: the value.
-        origin: the place, such as ``server.properties:12`` or an option.
+        origin: the origin of the value, such as ``server.properties:12`` or an option.
     """
 
     value: int | bool | str
@@ -100,14 +100,14 @@ class Given:
 
 @attrs.frozen
 class Settings:
-    """The settings that were given. Those that were not given have the release's default.
+    """The settings in the given files. All remaining settings have the default of the release.
 
     Attributes:
         given: the values of ``acks``, ``min.insync.replicas``, ``unclean.leader.election.enable``,
             ``replica.selector.class``, ``inter.broker.protocol.version``, ``log.flush.interval.messages`` and
             ``replication.factor``, by name.
-        controllers: the kinds of controllers that the brokers' settings name, with their places.
-        remarks: what is done with each setting of the files.
+        controllers: the kinds of controllers that the broker settings name, each with its place in the files.
+        remarks: a remark on each setting in the files.
     """
 
     given: Mapping[str, Given]
@@ -122,13 +122,13 @@ class Settings:
 def read_settings(
     config: Path, topic: Path | None = None, producer: Path | None = None, replication_factor: int | None = None
 ) -> Settings:
-    """Read the settings of a cluster, and those of a topic and of its producers, if there are files of them.
+    """Read the settings of a cluster, and optionally of a topic and its producers.
 
     Parameters:
         config: a ``server.properties`` file.
-        topic: a file of settings of a topic, which override those of the brokers.
-        producer: a file of settings of producers.
-        replication_factor: the number of replicas, if it is not ``default.replication.factor``.
+        topic: a file with the settings of a topic, which override those of the brokers, or None.
+        producer: a file with the settings of producers, or None.
+        replication_factor: the number of replicas, or None for ``default.replication.factor``.
 
     Raises:
         LeadlineError: if a file cannot be read, or if a value is not allowed.
@@ -150,7 +150,7 @@ def read_settings(
 
 
 def _controllers(entries: Mapping[str, Entry]) -> dict[str, str]:
-    """Return the kinds of controllers that the settings of a broker name, with the places."""
+    """Return the kinds of controllers that the settings of a broker name, each with its place in the file."""
     named = {KRAFT: "process.roles", ZOOKEEPER: "zookeeper.connect"}
     return {kind: entries[name].place for kind, name in named.items() if name in entries and entries[name].value}
 
@@ -161,10 +161,10 @@ def _controllers(entries: Mapping[str, Entry]) -> dict[str, str]:
 def _wrong(entry: Entry, expected: str) -> LeadlineError:
     if entry.is_placeholder:
         return LeadlineError(
-            f"{entry.place}: {entry.name}={entry.value} is a placeholder: write its value there, or remove the line "
-            "for the release's default"
+            f"{entry.place}: {entry.name}={entry.value} is a placeholder: replace it with a value, or remove the line "
+            "to use the default of the release"
         )
-    comment = " (a comment needs a line of its own)" if "#" in entry.value else ""
+    comment = " (write a comment on a separate line)" if "#" in entry.value else ""
     return LeadlineError(f"{entry.place}: {entry.name}={entry.value} is not allowed: expected {expected}{comment}")
 
 
@@ -176,7 +176,7 @@ def _number(entry: Entry, most: int | None = None) -> int:
     if value < 1:
         raise _wrong(entry, "a whole number of at least 1")
     if most is not None and value > most:
-        raise LeadlineError(f"{entry.place}: {entry.name}={value} is more than the model has: at most {most}")
+        raise LeadlineError(f"{entry.place}: {entry.name}={value} is out of range: it must be at most {most}")
     return value
 
 
@@ -219,7 +219,7 @@ _SYNONYMS = {"default.replication.factor": "replication.factor", "flush.messages
 
 @functools.cache
 def known_settings() -> KnownSettings:
-    """Return the shipped names of Kafka's settings."""
+    """Return the names of Kafka's settings."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     return converter.structure(tomllib.loads(file_text(SHIPPED)), KnownSettings)
 

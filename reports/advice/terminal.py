@@ -1,4 +1,4 @@
-"""Advice on a terminal."""
+"""Print advice on a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leadline.reports.advice.settings import Remark
 
 
 def show_advice(out: Console, advice: Advice) -> None:
-    """Print advice: the settings in effect, the known bugs by group, the changed rules, and the files' settings."""
+    """Print advice: the effective settings, the known bugs by group, the changed rules, and remarks on settings."""
     out.print(Text(f"{advice.before.title} to {advice.after.title}", style="bold"))
     _show_settings(out, advice)
     for section in text.sections(advice):

@@ -13,11 +13,11 @@ from leadline.reports.advice.settings import Kind, Remark
 
 @attrs.frozen
 class Section:
-    """A group of findings, in words.
+    """The text of a group of findings.
 
     Attributes:
         title: the heading.
-        to_users, internal: the bugs whose violations users notice, and the other bugs.
+        to_users, internal: the bugs that affect users, and the bugs that violate only internal properties.
         nothing: the sentence to show if there are no bugs.
     """
 
@@ -32,7 +32,7 @@ INTERNAL = "internal properties, whose violation can lead to a loss later"
 
 
 def sections(advice: Advice) -> Iterator[Section]:
-    """Yield the groups of findings in the order in which they are shown. Leave out most groups without findings."""
+    """Yield the groups of findings in the order in which they are shown. Most groups without findings are left out."""
     before, after = advice.before.version, advice.after.version
     none = f"nothing is known: none of the {advice.searched} bugs of the archive, which proves nothing (see the end)"
     titles = {
@@ -50,7 +50,7 @@ def sections(advice: Advice) -> Iterator[Section]:
 
 
 def rows(advice: Advice) -> list[tuple[str, str, str]]:
-    """Return the settings in effect: their names, and their values with origins before and after the upgrade."""
+    """Return the names of the effective settings, and their values with origins before and after the upgrade."""
     names = {
         "acks": "acks (of producers)",
         "min_insync_replicas": "min.insync.replicas",
@@ -73,12 +73,12 @@ def _value(value: object, origin: str) -> str:
 
 
 def notes(advice: Advice) -> list[str]:
-    """Return what users have to know about the settings, before and after the upgrade."""
+    """Return the remarks for users about the settings before and after the upgrade."""
     return [*dict.fromkeys([*advice.before.notes, *advice.after.notes, *_unclean(advice), *_flush(advice)])]
 
 
 def _unclean(advice: Advice) -> Iterator[str]:
-    """Yield a note if the upgrade lets ``unclean.leader.election.enable`` take effect."""
+    """Yield a note if ``unclean.leader.election.enable`` takes effect only after the upgrade."""
     before, after = (cluster.settings["unclean_leader_election"] for cluster in (advice.before, advice.after))
     if after.value and not before.value:
         yield (
@@ -97,7 +97,7 @@ def _flush(advice: Advice) -> Iterator[str]:
 
 
 def not_promised(advice: Advice) -> list[str]:
-    """Return what the settings do not promise, before and after the upgrade."""
+    """Return a sentence for each guarantee that the settings do not give before or after the upgrade."""
     before, after = advice.before.not_promised, advice.after.not_promised
     said = [each if each in after else f"before: {each}" for each in before]
     return said + [f"after: {each}" for each in after if each not in before]
@@ -114,7 +114,7 @@ KINDS: dict[Kind, str] = {
 
 
 def remarks(advice: Advice) -> Iterator[tuple[str, list[Remark]]]:
-    """Yield sentences about the settings of the files, each with the settings that it is about."""
+    """Yield sentences about the settings in the files, each with the remarks on these settings."""
     for kind, words in KINDS.items():
         if own := [remark for remark in advice.settings.remarks if remark.kind == kind]:
             yield f"{counted(len(own), 'setting')}: {words}", own

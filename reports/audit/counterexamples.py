@@ -54,8 +54,8 @@ class Counterexample:
         return explore_command(self.trace)
 
     def matches(self, finding: Finding) -> bool:
-        """Return whether the trace ends in the same kind of violation as a finding and its releases could have written
-        the logs.
+        """Return whether the trace ends in the same kind of violation as a finding, and a release with the bug could
+        have written the logs.
         """
         return finding.shape in self.shapes and finding.releases == self.releases
 
@@ -68,7 +68,7 @@ def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: No
         tell: called with the ticket of each bug before the search for it begins.
 
     Raises:
-        KeyboardInterrupt: a search was interrupted.
+        KeyboardInterrupt: if a search was interrupted.
     """
     archive = read_archive(SHIPPED)
     for bug in archive.bugs:
@@ -85,7 +85,7 @@ def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: No
 
 
 def _column_name(reference: str) -> str:
-    """Return the catalog name of the release of a reference, without changed rules."""
+    """Return the catalog name of the release in a reference such as ``kafka/4.1+elr=on``, without the changed rules."""
     return reference.partition("+")[0]
 
 
@@ -105,11 +105,12 @@ def _complaints(check: Property, state: PartitionView) -> list[Complaint]:
 def with_counterexamples(
     result: AuditResult, tell: Callable[[str], None] = lambda title: None
 ) -> tuple[AuditResult, list[Counterexample]]:
-    """Return an audit whose findings name the known bugs that match them, together with the counterexamples.
+    """Add the matching known bugs to the findings of an audit.
 
     Returns:
-        The audit and the shortest matching counterexample for each finding. A finding without a matching bug says so.
-        If a search is interrupted, the findings name only the bugs that were found before the interrupt.
+        The audit with the additions, and the shortest matching counterexample for each finding. If no known bug matches
+        a finding, the finding says so. If a search is interrupted, the findings name only the bugs that were found
+        before the interrupt.
     """
     found: list[Counterexample] = []
     complete = True

@@ -1,4 +1,4 @@
-"""Write the findings of an audit in formats for CI systems, and in Markdown."""
+"""The findings of an audit in the form for CI systems, and the audit as Markdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AuditReport:
     """The content of a report on an audit.
 
     Attributes:
-        directories: the directories that were audited, in one line.
+        directories: the audited directories, as one line of text.
         result: the audit.
         examples: the counterexamples of the model that match its findings.
     """
@@ -76,7 +76,9 @@ def _directory(error: AuditFinding) -> SourceLocation | None:
 
 
 def audit_markdown(result: AuditResult, examples: Sequence[Counterexample]) -> str:
-    """Return an audit as Markdown: its verdict, a table of its findings, and a matching counterexample."""
+    """Return an audit as Markdown: the verdict, a table of the findings, and a counterexample that matches a
+    finding.
+    """
     return "\n".join([*_markdown(result, examples), ""])
 
 

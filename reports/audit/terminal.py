@@ -119,7 +119,9 @@ def _sentence(text: str) -> str:
 
 @contextmanager
 def searching() -> Iterator[Callable[[str], None]]:
-    """Show the name of the current search in a line that is updated, if standard error is a terminal."""
+    """Show the name of the current search in one line, which is updated. Show nothing if standard error is not a
+    terminal.
+    """
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield lambda title: None
@@ -132,7 +134,7 @@ def searching() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def audit_progress() -> Iterator[Tell | None]:
-    """Show the progress of an audit in a line that is updated, if standard error is a terminal."""
+    """Show the progress of an audit in one line, which is updated. Show nothing if standard error is not a terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield None

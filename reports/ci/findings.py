@@ -33,13 +33,14 @@ class SourceLocation:
 
 @attrs.frozen(eq=False)
 class Finding:
-    """The result of a whole check, or of one property of a check. All texts are `visible`.
+    """The result of a whole check, or of one property of a check. In all texts, `visible` has escaped hidden
+    characters.
 
     Attributes:
         check: the check's title.
         name: the property's name, or `WHOLE`.
         status: ``passed``, ``failed``, or ``incomplete`` if the expected verdict was not reached.
-        message: the problem in one line, or the result if the finding passed.
+        message: the problem in one line. If the status is ``passed``, the result instead.
         property: the property, or None if the finding is about a whole check.
         trace: the trace, or None if there is no trace.
         seconds: the running time of the check, if this is the first finding of the check.
@@ -58,7 +59,9 @@ class Finding:
     diagnosis: Diagnosis | None = None
 
     def causes(self) -> list[str]:
-        """Return the diagnosis in `visible` sentences. Empty if there is none."""
+        """Return the sentences of the diagnosis, with hidden characters escaped by `visible`. Empty if there is no
+        diagnosis.
+        """
         return [visible(line) for line in lines(self.diagnosis)] if self.diagnosis is not None else []
 
     def explained(self) -> str:
@@ -67,8 +70,8 @@ class Finding:
 
 
 def findings(outcome: Outcome) -> list[Finding]:
-    """Return the findings of a check. The first finding is about the whole check, unless a property explains the
-    failure.
+    """Return the findings of a check. The first finding is about the whole check, unless the finding of a property
+    already explains the failure.
 
     If an expected violation or limit leaves a property undecided, there is no finding for that property, because it
     neither passed nor failed.

@@ -45,15 +45,15 @@ def _property(text: str) -> str:
 
 
 def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -> str:
-    """Return a summary of a run: a table of the checks, and a diagram of each unexpected counterexample.
+    """Return a summary of a run of a suite: a table of the checks, and a diagram of each unexpected counterexample.
 
     If all results are as expected, there is a diagram of the first expected counterexample.
 
     Parameters:
         outcomes: the checks that were run, with their results.
         planned: the number of checks in the suite.
-        most: the maximum size of the summary in bytes. Diagrams that do not fit are left out, and their number is
-            given.
+        most: the maximum size of the summary in bytes. Diagrams that do not fit are left out, and the summary says how
+            many are missing.
     """
     lines = [f"### leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", ""]
     lines += ["| | check | expected | found | distinct states | trace | time |", "|---|---|---|---|---:|---:|---:|"]

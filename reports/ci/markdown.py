@@ -129,8 +129,8 @@ def _emphasised(verdict: MatrixCell) -> str:
 
 
 def mutants_summary(report: Report) -> Iterator[str]:
-    """Yield the lines of a report on mutants: the results of the original spec and of each mutant, and the kills of
-    each property.
+    """Yield the lines of a report on mutants: the results for the original spec and each mutant, and the mutants that
+    each property kills.
 
     Parameters:
         report: the report on the mutants.
@@ -192,7 +192,7 @@ def _prose(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a name as code in backticks. If it contains characters that are special in code or tables, escape it
+    """Return a name as code in backticks. A name with characters that are special in code or tables is escaped
     instead.
     """
     return cell(text) if set(text) & {"`", "|", "\\"} or not text.isprintable() else f"`{text}`" if text else ""

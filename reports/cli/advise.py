@@ -29,14 +29,15 @@ FILE = click.Path(path_type=Path)
 @click.option("--to", "after", required=True, metavar="RELEASE", help="The release to upgrade to, e.g. 4.1.")
 @click.option("--config", required=True, type=FILE, metavar="FILE", help="The server.properties of a broker.")
 @click.option(
-    "--topic-config", type=FILE, metavar="FILE", help="Settings of a topic. They override those of the brokers."
+    "--topic-config", type=FILE, metavar="FILE", help="The settings of a topic, which override those of the brokers."
 )
-@click.option("--producer-config", type=FILE, metavar="FILE", help="Settings of the producers, such as acks.")
+@click.option("--producer-config", type=FILE, metavar="FILE", help="The settings of the producers, such as acks.")
 @click.option(
     "--replication-factor",
     type=click.IntRange(1, MOST),
     metavar="N",
-    help="The number of replicas. The default is default.replication.factor. If it is not set, any number is possible.",
+    help="The replication factor of the topic. Defaults to default.replication.factor. If that is not set either, any "
+    "number of replicas is searched.",
 )
 @click.option(
     "--max-seconds",
@@ -57,21 +58,21 @@ def advise(
     max_seconds: float,
     **wanted: Path | None,
 ) -> int:
-    """Say which known bugs of Kafka's replication an upgrade mends, which it makes possible, and which stay.
+    """Show the known bugs in Kafka's replication that an upgrade fixes, introduces, or leaves unchanged.
 
-    Whether the settings allow a bug is decided by the archive of known bugs, and by searches with the settings if they
-    differ from those in the archive. Each bug is shown with the command that finds it, or that does not find it. The
-    releases are those of `leadline specs`, with or without "kafka/". Whether the cluster has ZooKeeper or KRaft is read
-    from zookeeper.connect and process.roles. acks is a setting of producers: without a file, it is the default of a
-    producer of the same release, which is 1 before 3.0 and all since then.
+    If the settings differ from those in the archive of known bugs, leadline searches for each bug with the settings.
+    Each bug is shown with the command that repeats its search. The releases are those of `leadline specs`, with or
+    without "kafka/". The settings zookeeper.connect and process.roles determine whether the cluster uses ZooKeeper or
+    KRaft. Without --producer-config, acks has the default of the release: 1 before 3.0, and all since 3.0.
 
     \b
     leadline advise --from 2.8 --to 4.1 --config server.properties
     leadline advise --from 3.6-zk --to 3.9-zk --config server.properties --topic-config orders.properties
     leadline advise --from 3.5 --to 4.1 --config server.properties --producer-config producer.properties
 
-    Exit code 0: everything is decided; 2: usage error, such as a value that is not allowed; 3: something is not decided
-    because of a time limit, an interrupt, or an older inter.broker.protocol.version.
+    Exit code 0: every bug has a result; 2: usage error, such as a value that is not allowed; 3: there is no result for
+    at least one bug, because of a time limit, an interrupt, or an inter.broker.protocol.version older than the
+    release.
     """
     settings = read_settings(config, topic_config, producer_config, replication_factor)
     old, new = clusters(before, after, settings)

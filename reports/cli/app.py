@@ -22,12 +22,13 @@ from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
 
 COMMANDS = {
-    "advise": "Say which known bugs an upgrade of Kafka mends, makes possible, or leaves.",
+    "advise": "Show the known bugs that an upgrade of Kafka fixes, introduces, or leaves.",
     "answers": "Run a suite, and write its questions and answers as Markdown.",
     "audit": "Check the data directories of real brokers.",
     "brokers": "List the releases of Kafka that can be started on this machine, or try one.",
     "bugs": "Search for known bugs in the releases that have them and in the releases that fixed them.",
     "check": "Run a suite of checks, as CI does.",
+    "conform": "Say whether what real brokers did is a behaviour of the model.",
     "diff": "Show a behaviour that one spec allows and another does not, side by side.",
     "explore": "Search every reachable state of a spec.",
     "fuzz": "Search behaviours of a spec at random.",

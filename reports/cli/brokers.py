@@ -1,4 +1,6 @@
-"""The command `leadline brokers`, which lists the releases whose brokers can be started, and tries one."""
+"""The command `leadline brokers`, which lists the releases whose brokers can be started, and starts brokers of one
+release.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +27,26 @@ _BROKERS = 3
 
 @click.command()
 @click.argument("release", required=False)
-@click.option("--try", "is_tried", is_flag=True, help=f"Start {_BROKERS} brokers of RELEASE, and end them.")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep data and logs of --try in DIR.")
+@click.option(
+    "--try",
+    "is_tried",
+    is_flag=True,
+    help=f"Start {_BROKERS} brokers of RELEASE, show how long this takes, and stop them.",
+)
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the files of --try in DIR.")
 def brokers(release: str | None, is_tried: bool, keep: Path | None) -> None:
-    """List the releases of Kafka that can be started on this machine: the spec and the Java of each, and whether its
-    jars are here. RELEASE is a version such as 2.8.0, or 3.6.2-zk for a release with the other controller.
+    """List the releases of Kafka that can be started on this machine, each with its spec, the supported versions of
+    Java, and the state of its jars. RELEASE is a version such as 2.8.0, or 3.6.2-zk to use ZooKeeper instead of KRaft.
 
-    With --try, brokers and their controller are started on free ports of the loopback interface and ended as soon as
-    they are ready. The first time, jars are downloaded from the registry of Maven artifacts, and an archive of the
-    classes is kept, so that later starts are faster.
+    With --try, a controller and brokers are started on free ports of the loopback interface, and stopped when they are
+    ready. The first start of a release downloads its jars from a Maven repository, and saves a class-data archive that
+    makes later starts faster.
 
     \b
     leadline brokers
     leadline brokers 4.1.1 --try
 
-    Exit code 0: the brokers were ready; 2: they cannot be started; 3: the command was interrupted.
+    Exit code 0: the brokers were started; 2: they cannot be started; 3: the command was interrupted.
     """
     if release is None and is_tried:
         raise click.UsageError("--try requires a RELEASE, such as 4.1.1")

@@ -115,7 +115,7 @@ def _diagnosed(outcome: BugResult) -> Diagnosis | None:
 
 
 def _show_reasons(out: Console, report: BugsReport) -> None:
-    """Print what decides each bug that was diagnosed, and the command that compares the releases."""
+    """Print the diagnosis of each bug that was diagnosed, and the command that compares the releases."""
     for bug, own in report.by_bug:
         if (diagnosis := report.diagnoses.get(bug.ticket)) is not None:
             for line in lines(diagnosis):

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from leadline.checker.engines import searched
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -60,6 +61,8 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     files = Files(DIFF_FORMATS, wanted)
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
+    for spec in specs:
+        refuse_liveness(spec, "leadline diff", "other properties")
     try:
         difference = _by_counterexample(*specs) or _by_behaviour(*specs)
     except NoPartingYet as found:
@@ -77,9 +80,10 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
 
 
 def _by_counterexample(first: Spec[Any], second: Spec[Any]) -> Difference | None:
-    """Return, for each spec, a counterexample whose steps do not violate the property in the other spec.
+    """Find, for each spec, a counterexample whose steps do not violate the property in the other spec.
 
-    Once the first spec has one, the search of the second is limited, since it may never end.
+    Once a counterexample of the first spec is found, the search of the second spec is limited, because it may never
+    end.
     """
     parting, _ = _parting_of(first, second, Limits())
     other, result = _parting_of(second, first, Limits(max_states=MOST_STATES) if parting else Limits())

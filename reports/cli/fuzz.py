@@ -1,4 +1,4 @@
-"""The command `leadline fuzz`, which searches behaviours of a spec at random."""
+"""The command `leadline fuzz`, which searches a spec at random."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--max-seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop after S seconds, including the time for shortening counterexamples. Removing steps from "
-    "counterexamples may take up to 3 seconds longer.",
+    help="Stop after S seconds. This includes the time to shorten counterexamples, which may exceed the limit by up "
+    "to 3 seconds.",
 )
 @max_memory_option
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Search all N behaviours of --examples, even after every invariant has been violated.",
+    help="Try all N behaviours (see --examples), even after every invariant has been violated.",
 )
 @click.option(
     "--workers",

@@ -11,6 +11,7 @@ import click
 
 from leadline.checker.engines.learning.workers import usable_cores
 from leadline.checker.errors import LeadlineError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.mutation.changes import Mutation, Mutations, mutations_of
 from leadline.checker.mutation.run import NotSearched, Outcome, Way, judged, originals
 from leadline.checker.spec import Spec
@@ -163,6 +164,8 @@ def mutate(
     )
     with only_the_result_on_stdout(files.only_json):
         specs = [chosen_spec(each, bounds, names, no_invariants=False) for each in (spec, *more)]
+    for each in specs:
+        refuse_liveness(each, "leadline mutate", "`leadline explore`")
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
     matching = [_matching(each, kinds, only) for each in found]
     chosen = [sampled(each, sample, seed or 0) for each in matching]
@@ -205,8 +208,8 @@ def mutate(
 
 
 def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
-    """Return the explanations that the user gave, by mutant. Raise LeadlineError if a mutant in the file does not
-    exist.
+    """Return the user's explanations of mutants, by the mutant's name. Raise LeadlineError if the file names an unknown
+    mutant.
     """
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]
@@ -260,7 +263,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
 
 
 def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutation]:
-    """Return the mutations of the requested kinds and names. Raise LeadlineError if there are none."""
+    """Return the mutations of the requested kinds and names. Raise LeadlineError if no mutation matches."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
         raise LeadlineError("no mutant matches: run `leadline mutate SPEC --list` to list all mutants")

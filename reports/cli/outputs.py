@@ -93,7 +93,7 @@ class Files(Generic[T]):
 
     @property
     def on_standard_output(self) -> bool:
-        """True if a report is written to standard output."""
+        """Whether a report is written to standard output."""
         return STANDARD_OUTPUT in self._paths.values()
 
     @property
@@ -192,7 +192,7 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
 
 
 def _file_stem(result: Result) -> str:
-    """Return the beginning of the names of trace files: the name of the spec, its changed bounds, and the seed."""
+    """Return the common prefix of trace file names: the name of the spec, its changed bounds, and the seed."""
     bounds = result.spec.bounds
     values = [(field, getattr(bounds, field.name)) for field in attrs.fields(type(bounds))]
     given = [f"{field.name}{value}" for field, value in values if value != field.default]

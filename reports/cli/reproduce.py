@@ -16,16 +16,16 @@ from leadline.brokers.errors import Unmakeable
 from leadline.brokers.releases import broker_release
 from leadline.brokers.reproduction import Judgement
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.releases import column_of
-from leadline.reports.bugs import Bug, BugSearch, read_archive
+from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.reproductions import REPRODUCTION_FORMATS
 from leadline.reports.lines import say
+from leadline.reports.reality.counterexamples import counterexample
 from leadline.reports.reality.disks import audited
 from leadline.reports.reality.live import LiveReplay, evidence, show_judged
 from leadline.reports.reality.objects import ReproductionReport
@@ -40,14 +40,13 @@ from leadline.reports.reality.schedules import (
     schedules_of,
 )
 from leadline.reports.terminal.console import console
-from leadline.reports.terminal.progress import progress_line
 
 
 @click.command()
 @click.argument("ticket")
-@click.option("--release", metavar="VERSION", help="The release of Kafka with the bug. By default, the last one.")
-@click.option("--against", metavar="VERSION", help="The release that mended the bug. By default, the first one.")
-@click.option("--plan", "only_plan", is_flag=True, help="Print what will be done for each step, and start nothing.")
+@click.option("--release", metavar="VERSION", help="An affected release. By default, the last one.")
+@click.option("--against", metavar="VERSION", help="A release with the fix. By default, the first one.")
+@click.option("--plan", "only_plan", is_flag=True, help="Print the plan of each replay without starting brokers.")
 @click.option(
     "--keep",
     metavar="DIR",
@@ -58,19 +57,19 @@ from leadline.reports.terminal.progress import progress_line
 def reproduce(
     ticket: str, release: str | None, against: str | None, only_plan: bool, keep: Path | None, **wanted: Path | None
 ) -> int:
-    """Replay the counterexample of a known bug on real brokers: a release with the bug, and the one that mended it.
+    """Replay the counterexample of a known bug on real brokers of an affected release, and of a release with the fix.
 
-    TICKET is a ticket or KIP of `leadline bugs --list`. Brokers are started on this machine, behind proxies that hold
-    all replication traffic and let one step of the model through at a time. After each step, the logs, high watermarks,
-    ISR, leader and messages in flight are compared with the model. Brokers are downloaded from a Maven registry. This
-    needs Linux, Java, and pip install 'leadline[brokers]'.
+    TICKET is a ticket or KIP that `leadline bugs --list` shows. Brokers are started on this machine behind proxies,
+    which hold all replication traffic and release the messages of one step of the model at a time. After each step,
+    the logs, high watermarks, ISR, leader and messages in flight are compared with the model. Kafka is downloaded from
+    a Maven repository. This command requires Linux, Java, and pip install 'leadline[brokers]'.
 
     \b
     leadline reproduce KIP-101
     leadline reproduce KAFKA-15495 --release 4.0.0 --against 4.1.1 --html page.html
 
-    Exit code 0: the bug is reproduced on the one release and absent on the other; 1: it is not; 2: usage error, or
-    brokers that cannot be started; 3: a step could not be made.
+    Exit code 0: the bug occurs on the affected release and is absent on the release with the fix; 1: it does not, or
+    is not absent; 2: usage error, or the brokers cannot be started; 3: the brokers did not execute a step.
     """
     archive, files = read_archive(), Files(REPRODUCTION_FORMATS, wanted)
     bug = bug_of(archive, ticket)
@@ -78,7 +77,7 @@ def reproduce(
     mended = mended_release(bug, affected, against)
     with only_the_result_on_stdout(files.only_json):
         try:
-            schedules = schedules_of(archive, bug, affected, mended, _search)
+            schedules = schedules_of(archive, bug, affected, mended, counterexample)
         except Unmakeable as error:
             say(f"{bug.ticket}: {visible(str(error))}")
             return INCOMPLETE
@@ -95,20 +94,14 @@ def reproduce(
     return exit_code(report.reproduction.judgements)
 
 
-def _search(run: BugSearch) -> Trace[Any]:
-    with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
-        result = run.searched(progress).result
-    if result.verdict is not Verdict.VIOLATED:
-        raise LeadlineError(f"{run.spec.name} has no counterexample for {run.bug.ticket}")
-    return result.properties[0].traces[0]
-
-
 def _reproduced(bug: Bug, schedules: Schedules, folder: Path, *, quiet: bool) -> ReproductionReport:
     out = console(stderr=True) if quiet else console()
     out.print(Text(f"{bug.ticket}  {bug.sentence}", style="bold"))
     if schedules.left_out:
         kind = controller_of(schedules.affected)
-        out.print(Text(f"no release with {kind} mended it; the control leaves out: {schedules.left_out}", style="dim"))
+        out.print(
+            Text(f"no release with {kind} has the fix; the control leaves out: {schedules.left_out}", style="dim")
+        )
     return reproduce_on_brokers(
         schedules,
         folder,
@@ -128,25 +121,25 @@ def _print_plan(schedules: Schedules) -> None:
 
 
 def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
-    """Replay a trace on real brokers, and print what they do.
+    """Replay a trace on real brokers, and print each step.
 
     Parameters:
         trace: the trace, as the model executes it.
         name: the name of a release of Kafka.
-        keep: the folder for what the brokers write, or None to remove it.
+        keep: the folder for the files of the brokers, or None to remove the files.
 
     Returns:
         The exit code.
 
     Raises:
-        LeadlineError: the trace is not one of a release, or the release has another kind of controller.
+        LeadlineError: if the spec of the trace is not a release, or has a different kind of controller.
     """
     release, column = broker_release(name), column_of(trace.spec.name.partition("+")[0])
     if column is None or not column.controller:
-        raise LeadlineError(f"{trace.spec.name} is not a release: --on replays traces of the kafka/... specs only")
+        raise LeadlineError(f"--on can replay only traces of kafka/... specs, not of {trace.spec.name}")
     if column.controller != controller_of(release):
         kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
-        raise LeadlineError(f"the controllers differ: {kinds}")
+        raise LeadlineError(f"--on requires a release with the same kind of controller: {kinds}")
     try:
         plan = plan_of(trace, column.controller)
     except Unmakeable as error:
@@ -171,12 +164,12 @@ def _folder(keep: Path | None) -> Iterator[Path]:
             yield Path(name)
         return
     if keep.exists() and any(keep.iterdir()):
-        raise LeadlineError(f"{keep} is not empty: pass --keep a new folder")
+        raise LeadlineError(f"{keep} is not empty: pass a new folder to --keep")
     yield keep.absolute()
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:
-    """Return the exit code for what replays show of a bug."""
+    """Return the exit code for the conclusions from replays."""
     if Judgement.OTHERWISE in judgements:
         return VIOLATED
     return INCOMPLETE if Judgement.NOT_MADE in judgements else AS_EXPECTED

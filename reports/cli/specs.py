@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from leadline.invariants.catalog import CATALOG
 from leadline.model.kafka.releases import Column, column_of
-from leadline.model.kafka.rules import RULES
+from leadline.model.kafka.rules import RULES, Rule
+from leadline.model.txn import releases as txn_releases
+from leadline.model.txn.rules import RULES as TXN_RULES
 from leadline.reports.loading import load_spec
 from leadline.reports.terminal.console import console, empty_table
 from leadline.reports.terminal.specs import spec_view, specs_view
@@ -28,15 +32,18 @@ def specs(name: str | None) -> None:
     out.print(spec_view(load_spec(name)))
     column = column_of(name)
     if column is not None:
-        out.print(_rules_view(column))
+        out.print(_rules_view(column, RULES))
+    transactional = txn_releases.column_of(name)
+    if transactional is not None:
+        out.print(_rules_view(transactional, TXN_RULES))
 
 
-def _rules_view(column: Column) -> RenderableType:
+def _rules_view(column: Column | txn_releases.Column, rules: Sequence[Rule]) -> RenderableType:
     """Return a table of a release's rules and their possible values. The values of the release and its changes are
     marked.
     """
     table = empty_table("rules", ("--rule", "value", "says"))
-    for rule in RULES:
+    for rule in rules:
         table.add_row(rule.name, "", Text(f"{rule.question}:", style="italic"))
         for value in rule.values:
             has = column.values[rule.name] == value.name
@@ -44,6 +51,8 @@ def _rules_view(column: Column) -> RenderableType:
             if has and rule.name in column.changed:
                 says.append("\nchanged here", style="yellow")
             table.add_row("", Text(f"{'*' if has else ' '} {value.name}", style="bold" if has else "dim"), says)
-    known = f"{column.name}{f', with {column.controller}' if column.controller else ', a design'}; * it has"
+    controller = column.controller if isinstance(column, Column) else ""
+    kind = f", with {controller}" if controller else "" if column.versions else ", a design"
+    known = f"{column.name}{kind}; * it has"
     covers = f"; it stands for Kafka {column.span}" if column.span else ""
     return Group(table, Text(f"\n{known}{covers}", style="dim"))

@@ -1,4 +1,4 @@
-"""The commands `leadline trace` and `leadline replay`, which show and re-execute saved counterexamples.
+"""The commands `leadline trace` and `leadline replay`, which show and replay saved counterexamples.
 
 A trace file is untrusted data. It may select a shipped spec with which it is compared. A Python file that it names is
 run only if the user names the same file on the command line.
@@ -72,12 +72,13 @@ def trace(file: Path, spec: str | None, form: str) -> int:
 
 @attrs.frozen
 class TraceView:
-    """The contents of a trace file, re-executed if possible.
+    """The contents of a trace file, replayed if possible.
 
     Attributes:
         story: the trace in the form that views show.
-        trace: the re-executed trace, or None if the trace was not re-executed.
-        reason: why the trace was not re-executed, in `visible` characters. Empty if it was re-executed.
+        trace: the replayed trace, or None if the trace was not replayed.
+        reason: why the trace was not replayed, with hidden characters escaped by `visible`. Empty if the trace was
+            replayed.
         code: the exit code. It is `VIOLATED` if the trace is stale, which means that the spec no longer allows the
             trace.
     """
@@ -89,7 +90,7 @@ class TraceView:
 
     @property
     def note(self) -> str:
-        """A sentence to show with a trace that was not re-executed. Empty for other traces."""
+        """A sentence to show with a trace that was not replayed. Empty for other traces."""
         if not self.reason:
             return ""
         if self.code == VIOLATED:
@@ -98,7 +99,7 @@ class TraceView:
 
 
 def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
-    """Return the view of a trace file. The trace is re-executed if its spec may be run.
+    """Return the view of a trace file. The trace is replayed if its spec may be run.
 
     Parameters:
         recorded: the contents of the file.
@@ -125,7 +126,7 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 @click.option(
     "--on",
     metavar="VERSION",
-    help="Then make the steps on real brokers of this release of Kafka, for example 2.8.0.",
+    help="Also execute the steps on real brokers of this release of Kafka, for example 2.8.0.",
 )
 @click.option(
     "--keep",
@@ -134,17 +135,19 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
     help="Keep the logs, data directories and recording of the brokers in this folder. Requires --on.",
 )
 def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> int:
-    """Re-execute every action of the trace in FILE on the model, and with --on on real brokers.
+    """Re-execute every action of the trace in FILE on the model and, with --on, on real brokers.
 
     Each recorded state must be reached, and the last state must still violate the property. With --on, the brokers'
     logs, high watermarks, leader, ISR and messages in flight are compared with the model after each step.
 
-    Exit code 0: the model allows the trace, and the brokers do the same; 1: the trace is stale, or the brokers do
-    something else, and the step and the difference are reported; 3: a step could not be made on the brokers.
+    Exit code 0: the model allows the trace, and the brokers behave as the model; 1: the trace is stale, or the brokers
+    behave differently, and the first difference is reported; 3: the brokers did not execute a step.
     """
     if keep is not None and on is None:
         raise click.UsageError("--keep requires --on")
     recorded = read_trace(file)
+    if on is not None and recorded.loop is not None:
+        raise click.UsageError("--on cannot replay a trace with a loop: brokers cannot repeat it for ever")
     chosen = _chosen(recorded, spec, ["replay", str(file)])
     try:
         followed = replay_trace(chosen, recorded)
@@ -174,8 +177,8 @@ def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Sp
         raise SpecError("the file does not name its spec: pass it with --spec")
     if names_a_file(recorded.spec):
         raise SpecError(
-            f"{recorded.spec} is a Python file, which is run only if you name it. To replay the trace, type: "
-            f"{_line(command, recorded.spec)}"
+            f"{recorded.spec} is a Python file, and leadline runs such a file only if you pass it with --spec. "
+            f"To replay the trace, type: {_line(command, recorded.spec)}"
         )
     try:
         shipped = shipped_spec(recorded.spec)

@@ -1,11 +1,11 @@
-"""The HTML page of traces, a single file that needs no network and no server.
+"""Write the HTML page of traces, which is a single file that needs neither a network nor a server.
 
 Without JavaScript, the page shows all states one below the other. With JavaScript, it shows one state at a time, with
 buttons and keys to move between states.
 
-Read in this order: this module makes the page of traces from `page.html`, with a `diagram` and its `labels`,
-`holdings` (logs), `changes` and `choices`. `run` makes the page of runs, with `plots`; `matrix`, `diff` and `mutants`
-make further pages.
+Read the modules in this order: this module makes the page of traces from `page.html`. `diagram` and `labels` make the
+space-time diagram, `holdings` makes the logs, and `changes` and `choices` make the lists of changes and enabled steps.
+`run` makes the page of runs, with `plots`. `matrix`, `diff` and `mutants` make further pages.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
     from leadline.reports.html.run import RunSection
 
 MOST_EXPLORED = 60
-"""The number of states at the end of a trace for which the page lists all enabled steps."""
+"""The maximum number of states for which the page lists all enabled steps. These are the last states of the trace."""
 
 _FOLDER = Path(__file__).parent
 
 
 @attrs.frozen
 class StateView:
-    """One state of a trace, in the form that the page template needs.
+    """A state of a trace, in the form that the page template needs.
 
     Attributes:
-        name: the fragment of links to the state.
+        name: the URL fragment that identifies the state.
         number: the number of the state, from 1.
-        frame: the state, and the step that led to the state.
+        frame: the state and the preceding step.
         changes: the cells that the step changed.
         holdings: the cells and marks of each row. Empty if the spec does not draw cells and marks.
-        turns: the events in this state that decided the outcome of the trace.
-        explanations: why the step happened. Empty if the step did not decide the outcome.
-        choices: the enabled steps. Empty if they were not computed.
+        turns: the events in the state that decided the outcome of the trace.
+        explanations: how the step decided the outcome of the trace. Empty if it did not.
+        choices: the steps that are enabled in the state. Empty if they were not computed.
     """
 
     name: str
@@ -66,8 +66,12 @@ class StateView:
 
 @attrs.frozen
 class StateVerdict:
-    """The verdict of a property on one state: the name of the property, the verdict as text, and the CSS class of the
-    verdict.
+    """The verdict of a property on one state.
+
+    Attributes:
+        name: the name of the property.
+        text: the verdict in words.
+        looks: the CSS class of the verdict.
     """
 
     name: str
@@ -77,16 +81,16 @@ class StateVerdict:
 
 @attrs.frozen
 class Chapter:
-    """One trace, in the form that the page template needs.
+    """A trace, in the form that the page template needs.
 
     Attributes:
-        name: the fragment of links to the trace.
+        name: the URL fragment that identifies the trace.
         story: the trace.
         diagram: the space-time diagram of the trace.
         shown: the states of the trace.
         note: a note on the trace.
-        is_witness: true if the trace is an example for a witness, not a counterexample.
-        files: the files that can be downloaded, as texts by name.
+        is_witness: true if the trace shows a witness and is not a counterexample.
+        files: the contents of the files that the page offers for download, by their names.
     """
 
     name: str
@@ -99,7 +103,7 @@ class Chapter:
 
     @property
     def start(self) -> StateView:
-        """The state at which the page opens, which is the state that violates the property."""
+        """The state that the page shows first: the last state if the trace is about a property, otherwise the first."""
         return self.shown[-1 if self.story.happened else 0]
 
     @property
@@ -109,20 +113,20 @@ class Chapter:
 
     @property
     def heading(self) -> str:
-        """The subject of the trace, in a few words."""
+        """A short heading: the subject of the trace and the number of its states."""
         about = self.story.ending[0].partition(":")[0] if self.story.ending else self.story.title
         return f"{about}, {len(self.shown)} states"
 
 
 def chapter(number: int, story: Story, note: str = "", is_witness: bool = False, link: Link | None = None) -> Chapter:
-    """Return a trace in the form that the page template needs.
+    """Prepare a trace for the page template.
 
     Parameters:
         number: the number of the trace on the page, from 1.
         story: the trace.
         note: a note on the trace.
-        is_witness: true if the trace is an example for a witness, not a counterexample.
-        link: a function that returns the address of an enabled step, or None if there is no server.
+        is_witness: true if the trace shows a witness and is not a counterexample.
+        link: a function that returns the address of the page after a step, or None if there is no server.
     """
     diagram, trace = story.diagram, story.trace
     explored = None if is_witness else trace
@@ -140,7 +144,7 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
         )
         for index, frame in enumerate(story.frames)
     )
-    return Chapter(f"t{number}", story, diagram_of(diagram), shown, note, is_witness, _files(story))
+    return Chapter(f"t{number}", story, diagram_of(diagram, story.loop), shown, note, is_witness, _files(story))
 
 
 def _files(story: Story) -> dict[str, str]:
@@ -167,15 +171,15 @@ def page(
     Parameters:
         title: the title of the page.
         chapters: the traces. The page opens on the first trace.
-        runs: the runs that found the traces, if the page also shows runs.
-        beside: the number of the first state for which the traces are shown side by side, or 0 to show one trace at a
-            time.
+        runs: the runs that found the traces. Empty if the page shows only traces.
+        beside: the number of the state from which on the page shows the traces side by side, or 0 to show one trace at
+            a time.
         notes: notes on the page as a whole.
-        above: further HTML, shown above the traces.
+        above: further HTML, which the page shows above the traces.
         origin: the version and command that produced the results, or None if they are not known.
-        start: the fragment of the state on which the page opens. By default, the `start` of the first trace.
-        links: further links, as texts and addresses.
-        verdicts: the verdict of each property on the state on which the page opens.
+        start: the URL fragment of the state that the page shows first. By default, the `start` of the first trace.
+        links: further links, as pairs of a text and an address.
+        verdicts: the verdict of each property on the state that the page shows first.
     """
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
     return rendered(
@@ -195,11 +199,11 @@ def page(
 
 
 def rendered(template: str, **values: object) -> str:
-    """Render a template of this folder.
+    """Render a template from the folder of this module, and return the result.
 
     Parameters:
         template: the file name of the template.
-        values: the values of the variables in the template.
+        values: the values of the variables in the template, by their names.
     """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -213,5 +217,5 @@ def rendered(template: str, **values: object) -> str:
 
 
 def _visible(value: object) -> object:
-    """Return a text in `visible` characters. The template then escapes the text. Markup is returned unchanged."""
+    """Replace invisible characters in a text, which the template then escapes. Return other values unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,4 +1,4 @@
-"""The HTML page of known bugs: what each bug is, where it was searched for, and a trace that shows it."""
+"""Write the HTML page of known bugs, with a description of each bug, its searches, and a trace that shows the bug."""
 
 from __future__ import annotations
 
@@ -18,7 +18,16 @@ from leadline.reports.traces.story import story_of
 
 @attrs.frozen
 class _Row:
-    """The search of a release: its verdict, CSS class, release, and size. `failure` says what was expected instead."""
+    """A row of the table of searches.
+
+    Attributes:
+        verdict: the verdict of the search.
+        looks: the CSS class of the verdict.
+        release: the release that was searched.
+        size: the size of the search, in words.
+        failure: the expected verdict, in words. Empty if the verdict is as expected.
+        link: the URL fragment of the trace. Empty if there is no trace.
+    """
 
     verdict: str
     looks: str
@@ -30,15 +39,15 @@ class _Row:
 
 @attrs.frozen
 class _Section:
-    """What the page says of a bug.
+    """The section of the page about a bug.
 
     Attributes:
         bug: the bug.
-        sentence: the sentence of the property that it violates.
-        bounds: the bounds of the searches.
+        sentence: the sentence of the property that the bug violates.
+        bounds: the bounds of the searches, as text.
         rows: the searches.
         diagnosis: the lines of the diagnosis.
-        comparison: the command that compares the last affected release with the fixed one, or an empty string.
+        comparison: the command that compares the last affected release with the fixed release, or an empty string.
     """
 
     bug: Bug
@@ -50,7 +59,7 @@ class _Section:
 
 
 def bugs_page(report: BugsReport) -> str:
-    """Return the page of the bugs, with a trace of the first release that has each bug."""
+    """Return the HTML page of known bugs. For each bug, it has a trace in the first affected release."""
     sections, chapters = [], list[Chapter]()
     for bug, own in report.by_bug:
         link = ""

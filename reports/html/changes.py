@@ -1,4 +1,4 @@
-"""The cells of a state's rows that a step changed."""
+"""Find the cells that a step of a trace changed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from leadline.reports.traces.rows import Rows
 
 @attrs.frozen
 class Change:
-    """One cell before and after a step. If the cell does not exist in one of the states, its text in that state is
-    empty.
+    """A cell that a step changed.
+
+    Attributes:
+        row: the name of the row.
+        column: the name of the column.
+        before: the text before the step. Empty if the cell did not exist.
+        after: the text after the step. Empty if the cell no longer exists.
     """
 
     row: str
@@ -23,7 +28,7 @@ class Change:
 
 
 def changes(before: Rows, after: Rows) -> tuple[Change, ...]:
-    """Return the cells that differ between two states, in the order of their rows."""
+    """Return the cells that differ between two states, in the order of the rows."""
     return tuple(
         Change(name, column, was, now)
         for name in dict.fromkeys([*before, *after])

@@ -1,4 +1,4 @@
-"""The steps that are enabled in a state of a trace."""
+"""List the steps that are enabled in a state of a trace."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from leadline.reports.html.changes import changes
 from leadline.reports.traces.rows import rows_of
 
 MOST_CHANGES = 4
-"""The most changed cells that are named for one choice."""
+"""The maximum number of changed cells that the page names for a step."""
 
 Link = Callable[[int, int], str]
-"""Returns the address of a choice, given the state, counted from 0, and the choice's index in `Spec.successors`."""
+"""A function that takes the index of a state and the index of a step in `Spec.successors`, and returns an address."""
 
 
 @attrs.frozen
@@ -25,11 +25,11 @@ class Choice:
     """A step that is enabled in a state.
 
     Attributes:
-        words: the step in words.
+        words: a sentence that describes the step.
         label: the action with its parameters.
-        outcome: the cells that the step changes, in words.
-        violated: the properties that the step violates.
-        taken: true if the trace continues with the step.
+        outcome: a text about the cells that the step changes.
+        violated: the names of the properties that the step violates.
+        taken: true if the step is the next step of the trace.
         link: the address of the page after the step. Empty if there is no server.
     """
 
@@ -46,11 +46,11 @@ def choices(trace: Trace[object], number: int, link: Link | None = None) -> tupl
 
     Parameters:
         trace: the trace.
-        number: the number of the state, from 0.
+        number: the index of the state.
         link: a function that returns the address of the page after a step, or None if there is no server.
 
     Raises:
-        SpecError: if an action, a property or the drawing function of the spec raised an error.
+        SpecError: if an action, a property or the drawing function of the spec raises an error.
     """
     spec, state = trace.spec, trace.states[number]
     before = rows_of(spec, state)

@@ -1,4 +1,4 @@
-"""Space-time diagrams, in which each row has a vertical lane, time runs downwards, and messages are arrows."""
+"""Draw space-time diagrams, in which each row has a vertical lane, time runs downwards, and messages are arrows."""
 
 from __future__ import annotations
 
@@ -10,38 +10,42 @@ from leadline.reports.html.labels import Label, Segment, placed
 from leadline.reports.traces.spacetime import SpaceTime
 
 LANE = 88
-"""Pixels between two lanes."""
+"""The distance between two lanes, in pixels."""
 
 STEP = 38
-"""Pixels between two steps."""
+"""The distance between two steps, in pixels."""
 
 GUTTER = 34
-"""Pixels left of the first lane, for the numbers of the steps."""
+"""The width of the column of step numbers, to the left of the first lane, in pixels."""
 
 HEAD = 30
-"""Pixels above the first step, for the names of the lanes."""
+"""The height of the names of the lanes, above the first step, in pixels."""
+
+BACK = 30
+"""The width of the area to the right of the lanes, for the line from the end of a loop to its start, in pixels."""
 
 GAP = 7
-"""Pixels between an arrow and the dots at its ends."""
+"""The distance between an arrow and the dots at its ends, in pixels."""
 
 
 APART = 15
-"""Pixels between two arrows of one step."""
+"""The distance between two arrows in the same step, in pixels."""
 
 
 @attrs.frozen
 class Line:
-    """A segment of a lane, or an arrow.
+    """A segment of a lane, an arrow, or the line that shows a loop.
 
     Attributes:
         x1: the horizontal position of the start, in pixels.
         y1: the vertical position of the start, in pixels.
         x2: the horizontal position of the end, in pixels.
         y2: the vertical position of the end, in pixels.
-        looks: the CSS class: ``up`` or ``down`` for a lane; ``sent``, ``lost`` or ``waiting`` for an arrow.
-        text: the complete text of the message.
-        step: the step in which the line ends.
-        label: the label of an arrow, or None if there is no room for a label.
+        looks: the CSS class: ``up`` or ``down`` for a lane, ``sent``, ``lost`` or ``waiting`` for an arrow, and
+            ``loop`` for the line that shows a loop.
+        text: the complete text of the message. Empty if the line is not an arrow.
+        step: the number of the step in which an arrow ends.
+        label: the label of an arrow, or None if there is no room for it.
     """
 
     x1: float
@@ -56,8 +60,13 @@ class Line:
 
 @attrs.frozen
 class Dot:
-    """A step on a lane. It is a ``stop`` if the row goes down, a ``start`` if the row comes up again, otherwise an
-    ``event``.
+    """A dot on a lane, which shows that a step happened in the row of the lane.
+
+    Attributes:
+        x: the horizontal position in pixels.
+        y: the vertical position in pixels.
+        step: the number of the step.
+        looks: the CSS class: ``stop`` if the row goes down, ``start`` if it comes up again, otherwise ``event``.
     """
 
     x: float
@@ -68,8 +77,19 @@ class Dot:
 
 @attrs.frozen
 class Diagram:
-    """The shapes of a diagram, in pixels. Each step is `STEP` pixels high. The lane names take the top `HEAD`
-    pixels.
+    """The shapes of a diagram. All positions and sizes are in pixels.
+
+    Attributes:
+        width: the width of the diagram.
+        height: the height of the diagram, without the names of the lanes.
+        names: the name of each lane, with its horizontal position.
+        steps: the number of each step, with its vertical position.
+        lanes: the segments of the lanes.
+        arrows: the arrows.
+        dots: the dots on the lanes.
+        loop: the line from the end of a loop back to its start, or None if the trace has no loop.
+        step_height: the height of a step.
+        head: the height of the names of the lanes.
     """
 
     width: int
@@ -79,12 +99,18 @@ class Diagram:
     lanes: tuple[Line, ...]
     arrows: tuple[Line, ...]
     dots: tuple[Dot, ...]
+    loop: Line | None = None
     step_height: int = STEP
     head: int = HEAD
 
 
-def diagram_of(diagram: SpaceTime) -> Diagram:
-    """Return the shapes of a space-time diagram."""
+def diagram_of(diagram: SpaceTime, loop: int | None = None) -> Diagram:
+    """Return the shapes of a space-time diagram.
+
+    Parameters:
+        diagram: the space-time diagram.
+        loop: the index of the state at which the loop of the trace starts, or None if the trace has no loop.
+    """
     count = len(diagram.touched)
     width = GUTTER + LANE * len(diagram.lanes)
     x = {row: GUTTER + LANE * place + LANE // 2 for place, row in enumerate(diagram.lanes)}
@@ -100,13 +126,14 @@ def diagram_of(diagram: SpaceTime) -> Diagram:
         for row in rows
     )
     return Diagram(
-        width=width,
+        width=width if loop is None else width + BACK,
         height=height,
         names=tuple((x[row], row) for row in diagram.lanes),
         steps=tuple((number + 1, STEP * number) for number in range(count)),
         lanes=tuple(line for row in diagram.lanes for line in _lane(x[row], y, height, up[row])),
         arrows=_labelled(arrows, dots, width),
         dots=dots,
+        loop=None if loop is None else Line(width + BACK / 2, y[-1], width + BACK / 2, y[loop], "loop"),
     )
 
 
@@ -117,7 +144,7 @@ def _labelled(arrows: list[Line], dots: tuple[Dot, ...], width: int) -> tuple[Li
 
 
 def _among_level_ones(arrow: Delivery, arrows: tuple[Delivery, ...]) -> float:
-    """Return the position of an arrow, relative to the middle, among the arrows that start and end in the same step."""
+    """Return the position of an arrow among the level arrows of its step. The middle position is 0."""
     level = [other for other in arrows if other.at_once and other.sent == arrow.sent]
     return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
 
@@ -138,7 +165,10 @@ def _looks(up: list[bool], number: int) -> str:
 
 
 def _arrow(arrow: Delivery, x: dict[str, int], y: list[int], height: int) -> Line:
-    """Return an arrow. It ends before its row if the message is lost, and at the bottom if the message is in flight."""
+    """Return the arrow of a message.
+
+    If the message is lost or still in flight, the arrow ends before it reaches the lane of the receiver.
+    """
     x1, y1 = x[arrow.message.source], y[arrow.sent]
     x2, y2 = x[arrow.message.target], height if arrow.ended is None else y[arrow.ended]
     side = GAP if x2 > x1 else -GAP

@@ -1,4 +1,4 @@
-"""The HTML page of the difference between two specs: behaviours that only one of them has."""
+"""Write the HTML page of the difference between two specs, with a behaviour that only one of them has."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from leadline.reports.traces.story import story_of, what_happened
 
 
 def diff_page(difference: Difference) -> str:
-    """Return the page with two behaviours side by side, which opens at the first state that differs.
+    """Return the HTML page with a behaviour of each spec side by side, starting at the first state that differs.
 
-    The counterexample of the second spec, if there is one too, is described in words, with the command that shows it.
+    If each spec has a counterexample that the other does not have, the page describes the second one in words, with the
+    command that shows it.
     """
     parting, *others = difference.partings
     said = (f"{counted(parting.shared, 'state')} alike", ending(parting))

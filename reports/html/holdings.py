@@ -1,4 +1,4 @@
-"""The contents of each row of a state: a log as cells, with marks at offsets."""
+"""Draw the contents of each row of a state: a log as a line of cells, with marks at offsets."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ CELL = 54
 """The width of a cell, in pixels."""
 
 EDGE = 14
-"""The space left of the first cell, in pixels."""
+"""The width of the space to the left of the first cell, in pixels."""
 
 GROUPS = 6
-"""The number of colours for groups of cells. Further groups use the same colours again."""
+"""The number of colours for groups of cells. If there are more groups, colours are reused."""
 
 
 @attrs.frozen
 class LogCell:
-    """One cell of a log.
+    """A cell of a log.
 
     Attributes:
-        x: the distance from the left, in pixels.
+        x: the distance from the left edge of the picture, in pixels.
         offset: the offset of the cell, from 0.
         drawn: the contents of the cell.
-        colour: the number of the colour.
+        colour: the index of the colour.
         is_new: true if the step added the cell.
         is_gone: true if the step removed the cell.
     """
@@ -40,7 +40,14 @@ class LogCell:
 
 @attrs.frozen
 class Mark:
-    """A named offset, such as a high watermark, and its value before the step."""
+    """A named offset, such as a high watermark.
+
+    Attributes:
+        x: the distance from the left edge of the picture, in pixels.
+        name: the name of the mark.
+        offset: the offset after the step.
+        before: the offset before the step.
+    """
 
     x: int
     name: str
@@ -55,15 +62,15 @@ class Mark:
 
 @attrs.frozen
 class Holding:
-    """The contents of one row.
+    """The contents of a row.
 
     Attributes:
         name: the name of the row.
         row: the row as the spec draws it.
         cells: the cells of the row, followed by the cells that the step removed.
         marks: the marks of the row.
-        width: the total width, in pixels.
-        badges: the badges of the row as pairs of a badge and whether the step changed the badge.
+        width: the width of the picture, in pixels.
+        badges: the badges of the row. Each is a pair of the text and true if the row did not have the badge before.
     """
 
     name: str
@@ -88,7 +95,12 @@ class Holding:
 
 
 def holdings(now: Rows, before: Rows) -> tuple[Holding, ...]:
-    """Return the contents of each row in a state, and what the preceding step changed."""
+    """Return the contents of each row in a state, with the changes that the preceding step made.
+
+    Parameters:
+        now: the rows of the state.
+        before: the rows of the preceding state.
+    """
     return tuple(_holding(name, row, before.get(name, row)) for name, row in now.items())
 
 

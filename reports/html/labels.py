@@ -1,4 +1,4 @@
-"""The placement of the labels of arrows, so that no two overlap.
+"""Place the labels of arrows so that no two labels overlap.
 
 Several positions along an arrow are tried for its label, beginning with the middle. The label is placed at the first
 position where it overlaps no earlier label and where its own arrow is the nearest arrow. The widths of texts are
@@ -19,19 +19,19 @@ HEIGHT = 12
 """The height of a label, in pixels."""
 
 NARROW = frozenset("ijltfrI.,:;|'()[] ")
-"""Characters of about half the usual width."""
+"""The characters that have about half the usual width."""
 
 WIDE = frozenset("mwMW@")
-"""Characters of nearly twice the usual width."""
+"""The characters that have nearly twice the usual width."""
 
 NEAR = 3
-"""The minimum difference, in pixels, between a label's distances to its own arrow and to any other arrow."""
+"""The number of pixels by which a label must be nearer to its own arrow than to any other arrow."""
 
 PLACES = tuple(sorted((step / 40 for step in range(3, 38)), key=lambda share: abs(share - 0.5)))
-"""The positions at which a label is tried, as fractions of the arrow's length."""
+"""The positions along an arrow that are tried for its label, as fractions of the length of the arrow."""
 
 ABOVE = 5
-"""Pixels from a level arrow to the middle of its label."""
+"""The distance between a level arrow and the middle of its label, in pixels."""
 
 
 DOT = 5
@@ -51,7 +51,7 @@ class Segment:
     y2: float
 
     def at(self, share: float) -> tuple[float, float]:
-        """Return the point at a given fraction of the arrow's length."""
+        """Return the point at a given fraction of the length of the arrow."""
         return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
 
     def is_near(self, other: Segment) -> bool:
@@ -59,7 +59,7 @@ class Segment:
         return self.y1 < other.y2 + REACH and other.y1 < self.y2 + REACH
 
     def distance(self, x: float, y: float) -> float:
-        """Return the distance of a point from the arrow."""
+        """Return the distance between a point and the arrow."""
         dx, dy = self.x2 - self.x1, self.y2 - self.y1
         length = dx * dx + dy * dy
         share = max(0.0, min(1.0, ((x - self.x1) * dx + (y - self.y1) * dy) / length)) if length else 0.0
@@ -74,8 +74,8 @@ class Label:
     Attributes:
         x: the horizontal position of the middle of the label.
         y: the vertical position of the middle of the label.
-        width: the width of the text.
-        text: the text of the label, shortened if there was not enough room.
+        width: the estimated width of the text.
+        text: the text of the label, which is shortened if there was not enough room.
     """
 
     x: float
@@ -89,12 +89,12 @@ class Label:
         return near_in_x and abs(self.y - other.y) < HEIGHT
 
     def covers(self, x: float, y: float) -> bool:
-        """Return whether the label covers a part of the dot at a point."""
+        """Return whether the label covers a part of the dot whose centre is at a point."""
         return abs(self.x - x) < self.width / 2 + DOT and abs(self.y - y) < HEIGHT / 2 + DOT
 
 
 def text_width(text: str) -> float:
-    """Return the estimated width of a label's text, in pixels."""
+    """Return the estimated width of a text in a label, in pixels."""
     return FONT * sum(0.35 if each in NARROW else 0.97 if each in WIDE else 0.6 for each in text)
 
 
@@ -105,12 +105,12 @@ def placed(
 
     Parameters:
         arrows: the arrows, each with the text of its label.
-        dots: the positions of events, which labels avoid if possible.
-        left: the left end of the range for labels.
-        right: the right end of the range for labels.
+        dots: the positions of the dots on the lanes, which labels avoid if possible.
+        left: the minimum horizontal position of a label.
+        right: the maximum horizontal position of a label.
 
     Returns:
-        The label of each arrow, or None if there is no room even for a shortened label.
+        For each arrow, its label, or None if there is not even room for a shortened label.
     """
     labels: list[Label | None] = [None] * len(arrows)
     # short arrows have the fewest positions, so they are placed first
@@ -136,7 +136,7 @@ def _length(segment: Segment) -> float:
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """Yield a text, and then shorter and shorter prefixes of the text."""
+    """Yield a text, and then shorter and shorter beginnings of the text."""
     yield text
     for separator in (", ", " "):
         head = text.partition(separator)[0]

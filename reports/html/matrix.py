@@ -1,7 +1,7 @@
-"""The HTML page of a verdict matrix: its tables, and the decisive steps of each trace.
+"""Write the HTML page of a verdict matrix, with its tables and the decisive steps of each trace.
 
-A matrix has hundreds of traces, which are too many for one page. Therefore a cell opens the steps that decided its
-trace, with the command that searches for the trace again.
+A matrix has hundreds of traces, which are too many for one page. Therefore a cell links to the steps that decided the
+outcome of its trace, and to the command that searches for the trace again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Steps:
     """The decisive steps of a trace.
 
     Attributes:
-        name: the fragment of links to the steps.
+        name: the URL fragment that identifies the steps.
         trace: the trace.
         ticket: the ticket of the known bug that the trace shows, or an empty string.
     """
@@ -37,25 +37,25 @@ class _Steps:
 
     @property
     def heading(self) -> str:
-        """The spec and the property that the trace violates or shows."""
+        """A heading that names the spec and the property that the trace violates or shows."""
         about = self.trace.about
         verb = "shows" if about is not None and about.kind.is_witness else "violates"
         return f"{self.trace.spec.name} {verb} {about.name}" if about is not None else self.trace.spec.name
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events that decided the end of the trace. The last event is its end."""
+        """The events that decided the outcome of the trace. The last event is the violation or the witness."""
         return what_happened(self.trace)
 
     @property
     def command(self) -> str:
-        """The command that searches for the trace and writes it to a page."""
+        """The command that searches for the trace and writes it to an HTML page."""
         return f"{explore_command(self.trace)} --html trace.html"
 
 
 @attrs.frozen
 class _Link:
-    """A text in a cell, with a link to the steps of a trace. The link is empty if there is no trace."""
+    """A text in a cell, with a link to the decisive steps of a trace. The link is empty if there is no trace."""
 
     text: str
     link: str
@@ -63,7 +63,7 @@ class _Link:
 
 @attrs.frozen
 class _Cell:
-    """A cell of a table: its CSS class and its texts."""
+    """A cell of a table, with its CSS class and its texts."""
 
     looks: str
     links: tuple[_Link, ...]
@@ -71,7 +71,7 @@ class _Cell:
 
 @attrs.frozen
 class _Table:
-    """The table of one configuration. Each row has a name and its cells."""
+    """The table of one configuration. Each row is a pair of a name and cells."""
 
     configuration: Configuration
     bounds: str
@@ -82,7 +82,7 @@ class _Table:
 
 @attrs.define
 class _Traces:
-    """The traces of the page. A trace that several cells show is on the page once."""
+    """The traces on the page. If several cells show the same trace, it is on the page only once."""
 
     found: dict[tuple[object, ...], _Steps] = attrs.field(factory=dict)
 
@@ -100,7 +100,7 @@ class _Traces:
 
 
 def tables_page(tables: Tables) -> str:
-    """Return the page with the tables of a matrix and the decisive steps of their traces."""
+    """Return the HTML page with the tables of a matrix and the decisive steps of their traces."""
     traces = _Traces()
     shown = tuple(_tables(tables.matrix, tables.columns, traces))
     above = Markup(rendered("matrix.html", matrix=tables.matrix, tables=shown, traces=traces.found.values()))

@@ -1,4 +1,4 @@
-"""The HTML page of a spec's mutants, which are copies of the spec with one mistake each."""
+"""Write the HTML page about the mutants of a spec, which are copies of the spec with one mistake each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def mutants_page(report: Report) -> str:
 
 
 def _looks(outcome: Outcome, is_explained: bool) -> str:
-    """Return the CSS class for the outcome of a mutant."""
+    """Return the CSS class for the outcome of searching a mutant."""
     if is_open(outcome):
         return "by-design" if is_explained else "incomplete" if outcome.fate is Fate.INCOMPLETE else "violated"
     return "holds"

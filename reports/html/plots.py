@@ -1,4 +1,4 @@
-"""Plots of a run, which are SVG elements of its HTML page."""
+"""Draw the plots of a run as SVG elements for its HTML page."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK = "#7d8793"
-"""A colour that is readable on light and dark backgrounds."""
+"""The colour of text and axes, which is readable on light and dark backgrounds."""
 
 COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
-    """Return a bar chart of the distinct states at each depth. The bars are a single outline, because there can be
-    thousands.
+    """Return a bar chart of the number of distinct states at each depth.
+
+    The bars are drawn as a single outline, because there can be thousands of them.
 
     Parameters:
-        levels: the numbers of distinct states, beginning with depth 1.
+        levels: the number of distinct states at each depth, starting with depth 1.
         name: a name that is unique among the plots of the page.
     """
 
@@ -35,18 +36,25 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
 
 
 def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, float]]:
-    """Return the rate at which distinct states were found, as tuples of start and end in seconds, and states per
-    second.
+    """Compute the rate at which a run found distinct states.
 
     Parameters:
-        samples: see `Statistics.samples`.
+        samples: the number of distinct states at several times, see `Statistics.samples`.
+
+    Returns:
+        For each time span, its start and its end in seconds, and the number of states found per second.
     """
     pairs = itertools.pairwise([(0.0, 0), *samples])
     return [(start, end, (more - count) / (end - start)) for (start, count), (end, more) in pairs if end > start]
 
 
 def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
-    """Return a plot of the distinct states found per second, over time. See `rates` and `levels_plot`."""
+    """Return a plot of the number of distinct states found per second, over time.
+
+    Parameters:
+        samples: the number of distinct states at several times, see `Statistics.samples`.
+        name: a name that is unique among the plots of the page.
+    """
     spans = rates(samples)
 
     def draw(axes: Axes) -> None:

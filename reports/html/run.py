@@ -1,4 +1,4 @@
-"""The HTML page of runs (searches), with their results and traces."""
+"""Write the HTML page of runs, which are searches, with their results and traces."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from leadline.reports.runs.run_view import RunView
 from leadline.reports.traces.story import Story, story_of
 
 FEWEST_RATES = 5
-"""The fewest samples for which the rate over time is plotted."""
+"""The minimum number of time spans for which the page plots the rate over time."""
 
 
 @attrs.frozen
 class RunWithTraces:
-    """A run (a search) with its traces.
+    """A run, which is a search, with its traces.
 
     Attributes:
         title: the title of the run.
-        run: the view of its result.
-        stories: the traces of each property or witness, by the name of the property or witness. Each trace has a note.
+        run: the view of the result.
+        stories: the traces of each property, by the name of the property. Each trace is paired with a note.
         failure: why the run is not as expected. Empty if the run is as expected.
     """
 
@@ -56,7 +56,12 @@ class RunWithTraces:
 
 @attrs.frozen
 class Plot:
-    """A plot with a description for screen readers."""
+    """A plot of a run.
+
+    Attributes:
+        drawn: the SVG element.
+        spoken: a description for screen readers.
+    """
 
     drawn: Markup
     spoken: str
@@ -64,7 +69,15 @@ class Plot:
 
 @attrs.frozen
 class PropertyRow:
-    """A row of the table of properties. A link to a trace is a pair of an address and a text."""
+    """A row of the table of properties.
+
+    Attributes:
+        name: the name of the property.
+        sentence: the sentence that describes the property.
+        verdict: the verdict in words.
+        looks: the CSS class of the verdict.
+        links: links to the traces, as pairs of an address and a text.
+    """
 
     name: str
     sentence: str
@@ -75,7 +88,13 @@ class PropertyRow:
 
 @attrs.frozen
 class ActionRow:
-    """A row of the table of actions."""
+    """A row of the table of actions.
+
+    Attributes:
+        name: the name of the action.
+        generated: the number of states that the action generated.
+        distinct: the number of new states among them.
+    """
 
     name: str
     generated: int
@@ -87,27 +106,27 @@ class RunSection:
     """The section of the page for one run.
 
     Attributes:
-        name: the fragment of links to the section.
+        name: the URL fragment that identifies the section.
         title: the title of the check.
         failure: why the run is not as expected. Empty if the run is as expected.
-        searched: the spec with its bounds, and the engine with its settings.
+        searched: a text about the spec, its bounds, the engine, and the settings of the engine.
         verdict: the verdict on the run, with the reason if it stopped early.
         looks: the CSS class of the verdict.
-        note: a further remark. Usually empty.
-        diagnosis: lines that say which violations are by design or known bugs, followed by the diagnosis.
-        counts: the counts, in lines.
-        whole_reads: lines about code that the engine cannot analyse, and about the cost of calling this code.
-        plots: plots of the number of states by depth and of the rate over time, if they are known.
+        note: a further remark, which is usually empty.
+        diagnosis: lines that name the violations that are by design or known bugs, followed by the diagnosis.
+        counts: lines with the counts of the run.
+        whole_reads: lines about code that the engine cannot analyse, and the cost of calling this code.
+        plots: plots of the number of states at each depth, and of the rate over time, if these are known.
         properties: the rows of the table of properties.
         actions: the rows of the table of actions.
         idle: the text for an action that was never enabled.
-        start: the fragment of links to the first state of the first trace. Empty if there is no trace.
+        start: the URL fragment of the state at which the first trace opens. Empty if there is no trace.
         gaps: lines about missing coverage.
         covered: the coverage, or None if it was not measured.
         instance_columns: the first two headings of the table of action instances.
-        shown_kinds: see `leadline.reports.runs.phrases.shown_kinds`.
+        shown_kinds: "witness" or "premise" for each name, see `leadline.reports.runs.phrases.shown_kinds`.
         fields: the values of each field, in words, by the name of the field.
-        sample_note: the number of states in which a random search measured coverage. Empty for other searches.
+        sample_note: a note on the states in which a random search measured coverage. Empty for other searches.
         source: the functions with the coverage of their lines.
         legend: the meaning of the marks of source lines.
     """
@@ -139,7 +158,14 @@ class RunSection:
 
 @attrs.frozen
 class FunctionView:
-    """The source of a function. Each line has a number, a text, a CSS class, a coverage mark and a remark."""
+    """The source of a function, with its coverage.
+
+    Attributes:
+        name: the name of the function.
+        file: the name of the file.
+        is_complete: true if the function ran completely.
+        lines: the lines of the function. Each has a number, a text, a CSS class, a coverage mark and a remark.
+    """
 
     name: str
     file: str
@@ -148,7 +174,7 @@ class FunctionView:
 
 
 def with_traces(result: Result, run: RunView, title: str = "", failure: str = "") -> RunWithTraces:
-    """Return a run with the traces of its result.
+    """Combine a run with the traces of its result.
 
     Parameters:
         result: the result.
@@ -161,7 +187,7 @@ def with_traces(result: Result, run: RunView, title: str = "", failure: str = ""
 
 
 def title_of(run: RunView) -> str:
-    """Return the title for a page of one run: the verdict, the violated properties and the spec."""
+    """Return the title of a page about one run: the verdict, the violated properties and the spec."""
     missed = ", ".join(item.name for item in run.missed)
     return f"{run_verdict(run)[0]}{f': {missed}' if missed else ''} - {run.spec}"
 
@@ -190,7 +216,7 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
 
 @attrs.frozen
 class _Entry:
-    """A trace of a run that does not yet have a number on the page."""
+    """A trace of a run, before it is given a number on the page."""
 
     run: int
     name: str
@@ -260,7 +286,7 @@ def _function(function: FunctionCoverage) -> FunctionView:
 
 
 def _fields(covered: CoverageCounts) -> dict[str, str]:
-    """Return the values of each field in words, by the name of the field."""
+    """Return a text about the values of each field, by the name of the field."""
     of_sample = covered.sampled is not None
     return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
 

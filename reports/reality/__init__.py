@@ -1,1 +1,1 @@
-"""Known bugs and saved traces on real brokers: which schedule is replayed on which release, and how it is shown."""
+"""Reproduce known bugs and replay saved traces on real brokers, and report the results."""

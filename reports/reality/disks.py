@@ -1,4 +1,4 @@
-"""What the audit says of the disks of a replay, before its last step and at the end."""
+"""Audit the disks of the brokers in a replay, before the loss and at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ BEFORE, AFTER = "before", "after"
 
 
 def audited(folder: Path) -> str:
-    """Return what the audit says of the copies in a folder of `leadline.brokers.driver.replay.replay`."""
+    """Audit the copies of disks that a replay wrote to a folder.
+
+    Parameters:
+        folder: the folder that was passed to `leadline.brokers.driver.replay.replay`.
+
+    Returns:
+        A sentence with the result, or an empty string if the folder contains no copies from the end of the replay.
+    """
     given = {name: str(folder / name) for name in (BEFORE, AFTER) if (folder / name).is_dir()}
     try:
         if BEFORE in given and AFTER in given:
@@ -23,4 +30,4 @@ def audited(folder: Path) -> str:
     except LeadlineError as error:
         return f"the audit of the disks: {error}"
     found = "; ".join(finding.sentence for finding in result.errors)
-    return f"the audit of the disks, before the last step and now: {found or 'no error'}"
+    return f"the audit of the disks, before and after: {found or 'no error'}"

@@ -1,4 +1,4 @@
-"""A replay on the terminal as it happens: the model's step on the left, what the brokers did on the right."""
+"""Print a replay on the terminal while it runs: each step of the model beside the operations of the brokers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leadline.brokers.driver.driver import Attempt, StepReport
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.replay import Listener, Replay
 from leadline.brokers.driver.sight import sight_of
+from leadline.brokers.driver.step_report import Attempt, StepReport
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import Judged, Judgement
 from leadline.checker.support.escapes import visible
@@ -22,14 +22,16 @@ STYLES = {
     Judgement.NOT_MADE: "bold yellow",
 }
 
+LEGEND = "m0@1 is a record and its leader epoch, ┃ the high watermark; frames have their numbers in the recording"
+
 
 class LiveReplay(Listener):
-    """Prints each step of a replay when it has been made.
+    """A listener that prints each step of a replay when the step is complete.
 
     Parameters:
         out: the console.
         plan: the plan of the replay.
-        model: the name of the spec that is compared with the brokers.
+        model: the name of the spec that the brokers are compared with.
     """
 
     def __init__(self, out: Console, plan: Plan, model: str) -> None:
@@ -37,25 +39,25 @@ class LiveReplay(Listener):
         self._release = ""
 
     def starting(self, release: BrokerRelease) -> None:
-        """Print which brokers are started."""
+        """Print the release, the number of brokers, and the kind of controller."""
         self._release = release.name
         count = self._plan.brokers
         kind = "a KRaft controller" if release.kraft else "ZooKeeper and a broker that is the controller"
         self._out.print(Text(f"\nKafka {release.name}: {count} brokers, {kind}", style="bold"))
 
     def started(self, seconds: float) -> None:
-        """Print how long it took."""
-        self._out.print(Text(f"started in {seconds:.0f} s; all replication is held", style="dim"))
+        """Print how long the brokers took to start, and the headings of the columns."""
+        self._out.print(Text(f"started in {seconds:.0f} s; all replication is held\n{LEGEND}", style="dim"))
         self._row(Text(f"the model, {self._model}", style="bold"), Text("the brokers", style="bold"))
 
     def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
-        """Print a step that the model does not allow, and what the brokers did when it was tried."""
+        """Print a step that the model does not allow, and whether the brokers made it."""
         verdict = "made" if attempt.made else "not made"
         model = Text(f"not allowed, but tried: {visible(step.sentence)}", style="dim")
         self._row(model, Text("\n".join([*map(visible, attempt.did), verdict])))
 
     def made(self, report: StepReport) -> None:
-        """Print a step of the model, and what the brokers did."""
+        """Print a step of the model beside the operations of the brokers."""
         step, count = report.step, len(self._plan.steps)
         model = Text(f"{step.number}/{count} {step.sentence}")
         quorum, before = sight_of(step.after).quorum, sight_of(step.before).quorum
@@ -67,7 +69,7 @@ class LiveReplay(Listener):
         self._row(model, brokers)
 
     def settling(self) -> None:
-        """Print that the steps are over."""
+        """Print that there are no further steps, and that all brokers are brought back."""
         self._out.print(Text("\nnow everything is let through, and all brokers are brought back", style="dim"))
 
     def _row(self, left: Text, right: Text) -> None:
@@ -79,12 +81,12 @@ class LiveReplay(Listener):
 
 
 def show_judged(out: Console, judged: Judged, audited: str) -> None:
-    """Print what a replay shows of a bug, and what is left of the records.
+    """Print what a replay shows about a bug, with the evidence for this conclusion.
 
     Parameters:
         out: the console.
-        judged: the replay.
-        audited: what the audit says of the disks, or an empty string.
+        judged: the replay and the conclusion.
+        audited: the result of auditing the disks, or an empty string if the disks were not audited.
     """
     replay = judged.replay
     heading = Text(f"\n{judged.judgement.value} on Kafka {replay.release.name}", style=STYLES[judged.judgement])
@@ -96,7 +98,10 @@ def show_judged(out: Console, judged: Judged, audited: str) -> None:
 
 
 def evidence(replay: Replay) -> list[str]:
-    """Return what was acknowledged, what consumers read, and what is on the disks, a line each."""
+    """Return lines that describe the end of a replay, or no lines if the replay did not reach its end.
+
+    The lines say which records were sent, read and lost, and what the logs on the disks contain.
+    """
     outcome = replay.outcome
     if outcome is None:
         return []

@@ -1,4 +1,4 @@
-"""Reproductions and replays as objects for `json.dumps`."""
+"""Convert reproductions and replays to objects for `json.dumps`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.driver.driver import StepReport
 from leadline.brokers.driver.replay import Replay
 from leadline.brokers.driver.sight import SeenReplica, Sight
+from leadline.brokers.driver.step_report import StepReport
 from leadline.brokers.reproduction import Judged, Reproduction
 from leadline.reports.reality.live import evidence
 
 
 @attrs.frozen
 class ReproductionReport:
-    """A reproduction with what the audit says of the disks of each of its two replays."""
+    """A reproduction with its audits.
+
+    Attributes:
+        reproduction: the reproduction.
+        audits: the results of auditing the disks, first after the replay of the bug, then after the control.
+    """
 
     reproduction: Reproduction
     audits: tuple[str, str]
 
     @property
     def judged(self) -> tuple[tuple[Judged, str], ...]:
-        """The replays, each with what the audit says."""
+        """The replays, each with the result of its audit."""
         both = (self.reproduction.affected, self.reproduction.control)
         return tuple(zip(both, self.audits, strict=True))
 

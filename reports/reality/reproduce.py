@@ -1,4 +1,4 @@
-"""Reproducing a known bug on real brokers: the search for its schedule, the replays, and the verdict."""
+"""Reproduce a known bug on real brokers: replay its two schedules, and judge whether each replay shows the bug."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ Judge = Callable[[Replay, str], Judged]
 
 
 def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: Shown) -> ReproductionReport:
-    """Replay the schedules of a bug on real brokers.
+    """Replay the two schedules of a bug on real brokers.
 
     Parameters:
         schedules: the schedules, with the releases.
-        folder: an empty folder. It has a folder with the logs, disks and recording of each replay.
-        listening: returns what is told about the replay of a plan.
-        shown: called with each replay when it has ended, and what the audit says of its disks.
+        folder: an empty folder. Each replay writes its logs, disks and recording to its own folder in it.
+        listening: a function that takes a plan and returns the listener for its replay.
+        shown: a function that is called after each replay, with the judged replay and the result of auditing the disks.
 
     Raises:
-        BrokerError: brokers cannot be started.
+        BrokerError: if the brokers cannot be started.
     """
 
     def judged(release: BrokerRelease, plan: Plan, part: str, judge: Judge) -> tuple[Judged, str]:
@@ -56,7 +56,14 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
 
 
 def run(plan: Plan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:
-    """Replay a plan, with a recording of all frames in the folder."""
+    """Replay a plan on real brokers, and record all frames in the file ``recording.jsonl``.
+
+    Parameters:
+        plan: the plan.
+        release: the release of the brokers.
+        folder: the folder to create, which will contain the logs, disks and recording.
+        listener: the object to notify of each step.
+    """
     folder.mkdir(parents=True)
     about: dict[str, Any] = {"release": release.name, "spec": plan.trace.spec.name}
     about["bounds"] = attrs.asdict(plan.start.bounds)

@@ -1,4 +1,4 @@
-"""The schedules on which a known bug is tried: its counterexample, planned for releases with and without the bug."""
+"""Plan the replays that reproduce a known bug: its counterexample on a release with the bug, and a control."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from leadline.reports.bugs import Archive, Bug, BugSearch
 from leadline.reports.loading import load_spec
 
 Search = Callable[[BugSearch], Trace[Any]]
-"""Returns the counterexample that a search for a bug finds."""
+"""A function that runs a search for a bug, and returns the counterexample that the search finds."""
 
 
 @attrs.frozen
 class Schedules:
-    """What is replayed for a bug.
+    """The releases and plans for the reproduction of a bug.
 
     Attributes:
         bug: the bug.
-        affected: the release that has the bug.
-        plan: the plan on this release, whose last state or step violates the property.
-        control: the release of the control, which is one that mended the bug, or the affected release itself.
-        control_plan: the plan of the control, whose states are those of the model of its release.
-        left_out: the event that decides, which the control leaves out. Empty if a release mended the bug.
+        affected: the affected release.
+        plan: the plan for the affected release. Its last state or step violates the property.
+        control: the release of the control: a release in which the bug is fixed, or the affected release.
+        control_plan: the plan of the control, with the states that the model of its release has.
+        left_out: the event that is left out of the control, or an empty string if the bug is fixed in its release.
     """
 
     bug: Bug
@@ -46,10 +46,10 @@ class Schedules:
 
 
 def bug_of(archive: Archive, ticket: str) -> Bug:
-    """Return the bug of a ticket. A bug that has the ticket as its own comes before one that it is also about.
+    """Return the bug with a given ticket. If several bugs name the ticket, return the one whose main ticket it is.
 
     Raises:
-        LeadlineError: there is no such bug, or no spec shows it.
+        LeadlineError: if the ticket is unknown, or if no spec shows the bug.
     """
     bugs, unreached = archive.about(ticket)
     own = [bug for bug in bugs if bug.ticket.upper() == ticket.upper()]
@@ -63,10 +63,10 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 
     Parameters:
         bug: the bug.
-        name: the name that the user gave, or None for the last release that has the bug.
+        name: the requested release, or None for the last affected release.
 
     Raises:
-        LeadlineError: the release does not have the bug.
+        LeadlineError: if the bug does not affect the requested release.
     """
     if name is None:
         column = _column(bug.affected[-1].partition("+")[0])
@@ -74,20 +74,20 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
     release = broker_release(name)
     if release.spec not in [each.partition("+")[0] for each in bug.affected]:
         known = ", ".join(bug.affected)
-        raise LeadlineError(f"{bug.ticket} does not affect Kafka {release.name}; the archive says: {known}")
+        raise LeadlineError(f"{bug.ticket} does not affect Kafka {release.name}: the affected releases are {known}")
     return release
 
 
 def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
-    """Return the release that mended a bug, with the same kind of controller, or None if there is none.
+    """Return a release in which a bug is fixed and whose controller is of the same kind, or None if there is none.
 
     Parameters:
         bug: the bug.
-        affected: the release that has it.
-        name: the name that the user gave, or None for the first that mended it.
+        affected: the affected release.
+        name: the requested release, or None for the first release with the fix.
 
     Raises:
-        LeadlineError: the release that the user named has the bug, or another kind of controller.
+        LeadlineError: if the bug affects the requested release, or if that release has another kind of controller.
     """
     if name is None:
         columns = [_column(each) for each in bug.fixed]
@@ -95,34 +95,37 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
         return _first_release(mended[0]) if mended else None
     release = broker_release(name)
     if release.spec in bug.affected:
-        raise LeadlineError(f"Kafka {release.name} has {bug.ticket} too; name a release that mended it")
+        raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
     if release.kraft != affected.kraft:
-        raise LeadlineError(f"Kafka {release.name} and {affected.name} have different kinds of controllers")
+        raise LeadlineError(f"Kafka {release.name} and {affected.name} must have the same kind of controller")
     return release
 
 
 def schedules_of(
     archive: Archive, bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None, search: Search
 ) -> Schedules:
-    """Plan the counterexample of a bug for a release with the bug, and for one without it.
+    """Plan the two replays of a bug: its counterexample on an affected release, and a control.
 
     Parameters:
-        archive: the archive with the bug.
+        archive: the archive that contains the bug.
         bug: the bug.
-        affected, mended: the releases, or None for `mended` if no release with this kind of controller mended the bug.
-            The control is then the same schedule without the event that decides.
-        search: finds counterexamples.
+        affected: an affected release.
+        mended: a release with the fix, in which the control runs. If it is None, the control runs in the affected
+            release, without the decisive event.
+        search: a function that returns the counterexample for a search.
 
     Raises:
-        Unmakeable: a step cannot be made from outside.
-        LeadlineError: the release does not violate the property by the steps of the counterexample.
+        Unmakeable: if real brokers cannot execute a step.
+        LeadlineError: if the counterexample does not violate the property in the spec of the affected release.
     """
     runs = archive.runs(bug)
     found = search(next(run for run in runs if run.part == "affected" and _is_of(run, affected)))
     spec = _spec(bug, affected)
     plan = plan_of(found, controller_of(affected), spec)
     if plan.refused is not None or not _violates(plan.trace, found):
-        raise LeadlineError(f"{spec.name} does not violate {bug.property} by the counterexample of the archive")
+        needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == affected.spec)
+        brokers = f"the brokers are started as {spec.name}, and the counterexample is one of {needed}"
+        raise LeadlineError(f"{brokers}: it does not violate {bug.property} there")
     if mended is None:
         left_out, control = without_the_event(plan.trace, found)
         return Schedules(bug, affected, plan, affected, plan_of(control, controller_of(affected)), left_out)
@@ -132,12 +135,14 @@ def schedules_of(
 
 
 def controller_of(release: BrokerRelease) -> str:
-    """Return the kind of controller of a release."""
+    """Return the kind of controller that a release has: `KRAFT` or `ZOOKEEPER`."""
     return KRAFT if release.kraft else ZOOKEEPER
 
 
 def _for_mended(found: Trace[Any], again: BugSearch, search: Search, controller: str) -> Trace[Any]:
-    """Return the counterexample if it is also one of the mended release with the old rule, or else a shortest one."""
+    """Return a counterexample for the fixed release with the old rule: the given one if it also violates the property
+    there, and otherwise one that the search finds.
+    """
     followed = follow(schedule_of(found, controller), cast(Spec[Partition], again.spec))
     if followed.refused is None and _violates(followed.second, found):
         return attrs.evolve(followed.second, about=again.spec.checks[0])
@@ -145,17 +150,19 @@ def _for_mended(found: Trace[Any], again: BugSearch, search: Search, controller:
 
 
 def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[Any]]:
-    """Return a trace without one event, and without the steps that need it, which violates the property no longer.
+    """Leave an event out of a trace, so that the trace no longer violates the property.
+
+    Steps that are not possible without the event are left out too.
 
     Parameters:
         trace: a trace that violates a property.
-        found: the trace of the search, which says which property it is.
+        found: the counterexample, which names the property.
 
     Returns:
-        A description of the event, and the trace, which keeps as many of the other steps as possible.
+        The sentence of the event, and the trace without it. The event is one that leaves the most steps.
 
     Raises:
-        LeadlineError: every such trace still violates the property.
+        LeadlineError: if the property is violated without any single event.
     """
     tried = (
         (instance.sentence, _without(trace, at))
@@ -164,7 +171,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
     )
     kept = [(sentence, each) for sentence, each in tried if not _violates(each, found)]
     if not kept:
-        raise LeadlineError("no single event decides: there is no control")
+        raise LeadlineError("there is no control, because the bug occurs without any single event of the trace")
     return max(kept, key=lambda pair: len(pair[1]))
 
 
@@ -172,7 +179,7 @@ _EVENTS = ("crash_losing_tail", "crash", "crash_after_append", "session_expires"
 
 
 def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
-    """Return the trace without one step, and without those that are then not possible."""
+    """Return the trace without one step, and without the later steps that are then not possible."""
     states, taken = [trace.states[0]], []
     for at, instance in enumerate(trace.instances):
         successors = trace.spec.take(instance, states[-1]) if at != left_out else []
@@ -184,7 +191,7 @@ def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
 
 
 def _violates(trace: Trace[Any], other: Trace[Any]) -> bool:
-    """Return whether a trace ends with a violation of the property that another trace violates."""
+    """Return whether the end of a trace violates the property that another trace violates."""
     if other.about is None:
         return False
     about = next(item for item in trace.spec.checks if item.name == other.about.name)
@@ -201,7 +208,7 @@ def _is_of(run: BugSearch, release: BrokerRelease) -> bool:
 
 
 def _first_release(column: Column) -> BrokerRelease:
-    """Return the first published minor release that a spec describes, with its last corrections."""
+    """Return the last patch release of the first minor release that a spec describes."""
     first = [version for version in column.versions if minor(version) == minor(column.versions[0])]
     return broker_release(f"{first[-1]}{column.suffix}")
 

@@ -1,12 +1,12 @@
-"""A replay as a story, whose rows have a column for what was seen on real brokers."""
+"""Show a replay as a story, with a column for what was observed on real brokers."""
 
 from __future__ import annotations
 
 import attrs
 
-from leadline.brokers.driver.driver import StepReport
 from leadline.brokers.driver.replay import Replay
 from leadline.brokers.driver.sight import Sight
+from leadline.brokers.driver.step_report import StepReport
 from leadline.checker.drawing import Row
 from leadline.checker.support.escapes import visible
 from leadline.reports.html import chapter, page
@@ -17,14 +17,14 @@ from leadline.reports.traces.rows import Rows
 from leadline.reports.traces.story import Frame, Story, story_of
 
 COLUMN = "on brokers"
-"""The column with what was seen on real brokers."""
+"""The name of the column that shows the state of the real brokers."""
 
 DEEDS = "real brokers"
-"""The row with what was done and seen in a step."""
+"""The name of the row that shows what was done on real brokers in a step, and how they differ from the model."""
 
 
 def real_story(replay: Replay) -> Story:
-    """Return the story of the steps that were replayed, with what the brokers did beside what the model says."""
+    """Return the story of a replay, with the state of the brokers beside the state of the model."""
     story = story_of(replay.plan.trace)
     frames = [story.frames[0]]
     for report, frame in zip(replay.steps, story.frames[1:], strict=False):
@@ -40,7 +40,7 @@ def _with_reality(report: StepReport, frame: Frame, before: Frame) -> Frame:
 
 
 def _row(name: str, row: Row, sight: Sight) -> Row:
-    """Return a row with what was seen of its broker, or of the controller."""
+    """Return a row with the observed state of its broker or of the controller. Other rows are returned unchanged."""
     seen = {f"broker {broker}": str(replica) for broker, replica in enumerate(sight.replicas)}
     seen["controller"] = str(sight.quorum)
     return attrs.evolve(row, columns={**row.columns, COLUMN: seen[name]}) if name in seen else row
@@ -52,13 +52,12 @@ def _changed(rows: Rows, before: Rows) -> frozenset[tuple[str, str]]:
 
 
 def reproduction_page(report: ReproductionReport) -> str:
-    """Return the HTML page of a reproduction: the trace of each replay, with a column for the brokers."""
+    """Return the HTML page of a reproduction: the trace of each replay, with a column for the real brokers."""
     chapters, notes = [], []
     for number, (judged, audit) in enumerate(report.judged, start=1):
-        release = judged.replay.release.name
-        note = f"{judged.judgement.value} on Kafka {release}: {judged.reason}"
-        chapters.append(chapter(number, real_story(judged.replay), visible(note)))
-        lines = [*evidence(judged.replay), audit]
-        notes += [visible(f"Kafka {release}: {line}") for line in lines if line]
+        release = f"Kafka {judged.replay.release.name}"
+        notes.append(visible(f"{judged.judgement.value} on {release}: {judged.reason}"))
+        told = "; ".join(filter(None, [*evidence(judged.replay), audit]))
+        chapters.append(chapter(number, real_story(judged.replay), visible(f"{release}: {told}")))
     title = f"leadline: {report.reproduction.ticket} on real brokers"
     return page(title, chapters, notes=notes, origin=Origin.now())

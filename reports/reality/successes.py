@@ -1,7 +1,7 @@
-"""The page of what real brokers have shown of each known bug, from repeated reproductions.
+"""The page with the results of repeated reproductions of known bugs on real brokers.
 
 ``python -m leadline.reports.reality.successes --tries 10 [TICKET...]`` reproduces bugs, and adds the results to a file
-beside the page. Without tries, it only writes the page again.
+beside the page. Without --tries, it only writes the page again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from leadline.brokers.reproduction import Judgement
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import Archive, Bug, BugSearch, read_archive
+from leadline.reports.reality.counterexamples import kept
 from leadline.reports.reality.schedules import affected_release, mended_release, schedules_of
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "reality.md"
@@ -41,22 +42,23 @@ the counterexample of the model on a release with the bug, and the same schedule
 means that every step was as in the model of the release: on the one the property is violated, and the other departs
 from the schedule where its model does.
 
-This page is written by `make real`; a line counts the last ten tries at most. The seconds are those of a replay
-with the start of the brokers, on a machine with two cores that had other work.
+`make real TRIES=10` writes this page. A line counts the last ten tries at most. The seconds are the median of a replay
+on each of the two releases, with the start of the brokers, on a machine with two cores that had other work. An idle
+machine takes a fraction of the time.
 """
 
 
 @attrs.frozen
 class Try:
-    """A replay of a bug on one release.
+    """The result of replaying a bug on one release.
 
     Attributes:
         ticket: the ticket.
         release: the release of the brokers.
-        judgement: what the replay showed, as in `Judgement`.
-        reason: why.
-        seconds: how long it took.
-        date: the day, as in ISO 8601.
+        judgement: the conclusion, which is the value of a `Judgement`.
+        reason: the reason for the conclusion.
+        seconds: the duration of the replay in seconds.
+        date: the date of the replay in ISO 8601 format.
     """
 
     ticket: str
@@ -68,10 +70,10 @@ class Try:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reproduce bugs, and write the page."""
+    """Reproduce bugs as often as the command line requests, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tries", type=int, default=0, help="how often to reproduce each bug")
-    parser.add_argument("tickets", nargs="*", help="the bugs; by default all that can be made from outside")
+    parser.add_argument("--tries", type=int, default=0, help="the number of reproductions of each bug")
+    parser.add_argument("tickets", nargs="*", help="the tickets of the bugs; by default, all that can be reproduced")
     given = parser.parse_args(arguments)
     archive = read_archive()
     unmade = dict(_unmade(archive))
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tried(ticket: str) -> Iterator[Try]:
-    """Reproduce a bug in a process of its own, and yield what its replays showed."""
+    """Reproduce a bug in a separate process, and yield the result of each replay."""
     command = [sys.executable, "-m", "leadline", "reproduce", ticket, "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TRY_SECONDS, check=False)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -100,39 +102,42 @@ def _tried(ticket: str) -> Iterator[Try]:
 
 
 def read_tries(path: Path = RESULTS) -> list[Try]:
-    """Return the tries so far, oldest first."""
+    """Read the results of all replays so far from a file, oldest first. The file need not exist."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Try(**json.loads(line)) for line in lines]
 
 
 def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
-    """Yield the bugs whose counterexample cannot be made from outside, each with the reason."""
+    """Yield the ticket of each bug that cannot be reproduced on real brokers, with the reason."""
     for bug in archive.bugs:
         try:
             affected = affected_release(bug, None)
-            schedules_of(archive, bug, affected, mended_release(bug, affected, None), _search)
+            schedules_of(archive, bug, affected, mended_release(bug, affected, None), _known)
         except (Unmakeable, LeadlineError) as error:
             yield bug.ticket, str(error)
 
 
-def _search(run: BugSearch) -> Trace[Any]:
-    return run.searched().result.properties[0].traces[0]
+def _known(run: BugSearch) -> Trace[Any]:
+    found = kept(run)
+    if found is None:
+        raise LeadlineError("not known yet: its counterexample has not been searched for")
+    return found
 
 
 # --- the page -----------------------------------------------------------------------------------------------
 
 
 def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
-    """Return the page as Markdown: a line for each bug of the archive.
+    """Return the page as Markdown, with a row for each bug of the archive.
 
     Parameters:
-        archive: the archive.
-        unmade: the bugs whose counterexample cannot be made from outside, with the reasons.
-        tries: the tries, oldest first.
+        archive: the archive of known bugs.
+        unmade: the reasons why bugs cannot be reproduced on real brokers, by ticket.
+        tries: the results of the replays, oldest first.
     """
     lines = [
         _INTRODUCTION,
-        "| ticket | on the release with the bug | on the release that mended it | seconds | last tried |",
+        "| command | on the release with the bug | on the release that mended it | seconds | last tried |",
         "| --- | --- | --- | --- | --- |",
     ]
     lines += [_line(bug, tries) for bug in archive.bugs if bug.ticket not in unmade]
@@ -151,7 +156,7 @@ def _line(bug: Bug, tries: Sequence[Try]) -> str:
     counted = list(itertools.chain(*both.values()))
     seconds = ", ".join(f"{statistics.median(each.seconds for each in found):.0f}" for found in both.values() if found)
     date = max((each.date for each in counted), default="not yet")
-    return f"| {bug.ticket} | {cells[0]} | {cells[1]} | {seconds} | {date} |"
+    return f"| `leadline reproduce {bug.ticket}` | {cells[0]} | {cells[1]} | {seconds} | {date} |"
 
 
 def _last(tries: Sequence[Try], release: str) -> list[Try]:

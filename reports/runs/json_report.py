@@ -1,4 +1,4 @@
-"""The result of a run as a JSON object, for programs."""
+"""Convert the result of a run to a JSON object for programs, and read such objects."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ NAMES: dict[type[attrs.AttrsInstance], dict[str, str]] = {
     PropertyView: {"premise": "premise_true"},
     RunView: {"origin": "leadline", "stop": "stopped_by"},
 }
-"""The fields of each class whose names in JSON differ from their names in Python."""
+"""For each class, the JSON names of the fields whose names in JSON and Python differ."""
 
 NOTHING_LEARNED = Learning(actions={}, properties={}, called=0, by_oracle=0, memory=0, widest=None)
-"""The counts that are written for an engine that does not learn."""
+"""The counts of learning in the JSON object for an engine that does not learn."""
 
 
 def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, object]:
-    """Return a run as an object for `json.dumps`. `read_run` reads such an object.
+    """Convert a run to an object for `json.dumps`, which `read_run` can read.
 
     The object contains every field of the run. The counts of `Statistics` and `Learning` are at the top level. The
     counts for an action or property are in the entry of that action or property.
 
     Parameters:
         run: the run.
-        trace_files: the trace files written for each property, by its name.
+        trace_files: the trace files that were written for each property, by the name of the property.
 
     Returns:
         The object. States are counted as the model checker TLC counts them. ``trace_length`` is a number of states.
-        ``seconds`` is wall-clock time. ``distinct_states_by_second`` has pairs of the seconds since the start and the
-        distinct states found until then.
+        ``seconds`` is wall-clock time. ``distinct_states_by_second`` contains pairs of the seconds since the start and
+        the number of distinct states found by then.
     """
     content = _CONVERTER.unstructure(run)
     statistics = content.pop("statistics")
@@ -88,10 +88,10 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
 
 
 def read_run(content: Mapping[str, Any]) -> RunView:
-    """Return the run that an object of `result_object` describes.
+    """Read a run from an object that `result_object` returned.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: if the object was not written by this version of leadline.
+        KeyError, TypeError, ValueError, AttributeError: if another version of leadline wrote the object.
     """
     actions, degrees = {item["name"]: item for item in content["actions"]}, content["out_degree"]
     learned = {
@@ -113,22 +113,27 @@ def read_run(content: Mapping[str, Any]) -> RunView:
 
 
 def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of the fields of a class, by the JSON names of the fields."""
+    """Return the values of fields by their JSON names.
+
+    Parameters:
+        kind: the class that has the fields.
+        content: the values by their Python names.
+    """
     return {NAMES[kind].get(name, name): value for name, value in content.items()}
 
 
 def _fields(
     kind: type[attrs.AttrsInstance], content: Mapping[str, object], others: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return a dict that maps the Python name of each field of a class to its value.
+    """Return the value of each field of a class, by its Python name.
 
     Parameters:
         kind: the class.
-        content: fields by their names in JSON.
-        others: the fields that are missing from `content`, or that have a different form there.
+        content: the values of fields by their JSON names.
+        others: the values of fields that are missing from `content` or have a different form there.
 
     Raises:
-        KeyError: if a field is missing, even a field that has a default.
+        KeyError: if a field is missing, even if it has a default.
     """
     return {
         name: others[name] if name in others else content[NAMES[kind].get(name, name)]
@@ -137,7 +142,7 @@ def _fields(
 
 
 def _converter() -> cattrs.Converter:
-    """Return a converter that raises plain exceptions and does not change the values of bounds and settings."""
+    """Return a converter that raises plain exceptions, and does not change the values of bounds and settings."""
     converter = cattrs.Converter(detailed_validation=False)
     converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
     return converter
@@ -147,7 +152,7 @@ _CONVERTER = _converter()
 
 
 def story_object(story: Story) -> dict[str, object]:
-    """Return a trace as an object for `json.dumps`. States, steps and messages are given as text."""
+    """Convert a trace to an object for `json.dumps`, in which states, steps and messages are texts."""
     return {
         "title": story.title,
         "legend": story.legend,
@@ -168,4 +173,5 @@ def story_object(story: Story) -> dict[str, object]:
         ],
         "what_happened": [{**attrs.asdict(event), "state": event.state + 1} for event in story.happened],
         "ending": story.ending,
+        "loop": None if story.loop is None else story.loop + 1,
     }

@@ -1,4 +1,4 @@
-"""Phrases about runs and properties that the terminal, pages and reports share."""
+"""The sentences and phrases about runs that the terminal, HTML pages and other reports share."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from leadline.invariants.promises import PROMISES
 from leadline.reports.runs.run_view import RunView
 
 FEW_STATES = 20_000
-"""The number of states up to which learning is not judged: in small state spaces, most calls are always new."""
+"""The number of states up to which reports do not judge learning. In small state spaces, most calls are new."""
 
 MANY_CALLS = 0.5
-"""If the compiled engine makes more than this share of the oracle's calls, its report explains why."""
+"""If the compiled engine makes more than this fraction of the calls that the oracle makes, the report explains why."""
 
 MOST_WITH_DECIMALS = 100
-"""Averages below this are shown with a decimal."""
+"""Averages below this number are shown with one decimal."""
 
 MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
-"""The marks in front of source lines, by their coverage."""
+"""The marks in front of source lines, by the coverage of the line."""
 
 LEGEND = f"{MARKS['never']} never run, {MARKS['partly']} run, but some branch was never taken"
 
@@ -33,21 +33,21 @@ PREMISE_FALSE = {
     Verdict.INCOMPLETE: "incomplete; premise not true yet",
     Verdict.VIOLATED: "violated",
 }
-"""The verdict on a property whose premise was true in no searched state, in words."""
+"""The verdict in words on a property whose premise was not true in any searched state."""
 
 PROMISING = ("kafka/", "rpc/")
-"""The families of specs that have the properties of `PROMISES`."""
+"""The prefixes of the names of specs that have the properties in `PROMISES`."""
 
 KEEP_GOING = "incomplete: the search stopped after a violation; --keep-going checks the other properties"
 
 
 def violations(result: Result, violated: str, unseen: str) -> str:
-    """Return the names of the violated properties and of the witnesses that were never shown, as text.
+    """Return a text that names the violated properties, and the witnesses that were never shown.
 
     Parameters:
         result: the result.
-        violated: a template for the violated properties, with ``{}`` for their names.
-        unseen: a template for the witnesses, with ``{}`` for their names.
+        violated: the template for violated properties, in which ``{}`` stands for their names.
+        unseen: the template for witnesses that were never shown, in which ``{}`` stands for their names.
     """
     found = [item.property for item in result.properties if item.verdict is Verdict.VIOLATED]
     return _missed([(item.name, item.kind) for item in found], violated, unseen)
@@ -65,9 +65,9 @@ def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) 
     """Return the verdict on a property in words, such as "holds", or "shown" for a witness.
 
     Parameters:
-        kind: the property's kind.
+        kind: the kind of the property.
         verdict: the verdict on the property.
-        premise: true if the premise of the property was ever true, or None if the property has no premise.
+        premise: whether the premise of the property was true in any state, or None if the property has no premise.
     """
     if not kind.is_witness:
         return PREMISE_FALSE[verdict] if premise is False else verdict.value
@@ -76,7 +76,7 @@ def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) 
 
 
 def run_verdict(run: RunView) -> tuple[str, str]:
-    """Return the verdict on a run in one word, and an explanation."""
+    """Return the verdict on a run as one word, and an explanation of the verdict."""
     match run.verdict:
         case Verdict.HOLDS if not run.properties:
             return "searched", "every reachable state; no property was checked"
@@ -88,7 +88,7 @@ def run_verdict(run: RunView) -> tuple[str, str]:
 
 
 def bugs_outside(run: RunView) -> str:
-    """Return a text about the known bugs of a release that the search cannot show. Empty if there are none."""
+    """Return a text about known bugs of the release that the search cannot show. Empty if there are no such bugs."""
     if not run.known_bugs_outside:
         return ""
     tickets = ", ".join(run.known_bugs_outside)
@@ -96,7 +96,10 @@ def bugs_outside(run: RunView) -> str:
 
 
 def explanations(run: RunView) -> list[str]:
-    """Return lines about a violation: what was checked first, what is by design, and what known bugs violate."""
+    """Return lines that explain violations.
+
+    The lines say in which order properties were checked, which violations are by design, and which are known bugs.
+    """
     said = _order(run)
     for item in run.missed:
         if item.by_design:
@@ -110,7 +113,7 @@ def explanations(run: RunView) -> list[str]:
 
 
 def _order(run: RunView) -> list[str]:
-    """Return a line on the order in which properties were sought; none if it made no difference."""
+    """Return a line about the order in which properties were checked, or no line if the order made no difference."""
     missed = {item.name for item in run.missed}
     if not run.sought or not missed:
         return []
@@ -125,9 +128,7 @@ def _order(run: RunView) -> list[str]:
 
 
 def advice(run: RunView) -> list[str]:
-    """Return lines of advice about undecided properties, and about violated properties whose trace is not on the
-    terminal.
-    """
+    """Return lines that advise how to decide the remaining properties, and how to see the traces that are not shown."""
     traced = [item.name for item in run.missed if item.trace_length is not None]
     said = []
     if len(traced) > 1:
@@ -148,27 +149,27 @@ def advice(run: RunView) -> list[str]:
 
 
 def searched(run: RunView) -> str:
-    """Return the spec with its bounds, and the engine with its settings, as text."""
+    """Return a text with the spec, its bounds, the engine, and the settings of the engine."""
     return f"{visible(run.spec)}  {visible(bounds_text(run.bounds))}  {engine_text(run.engine, run.settings)}"
 
 
 def engine_text(engine: str, settings: Mapping[str, object]) -> str:
-    """Return the name of an engine with its settings, as text."""
+    """Return a text with the name of an engine and its settings."""
     given = visible(bounds_text(settings))
     return f"{engine} ({given})" if given else engine
 
 
 def idle_action(run: RunView) -> str:
-    """Return the text for an action that was never enabled."""
+    """Return the text that reports show for an action that was not enabled in any searched state."""
     return "never enabled" if run.exhausted else "not enabled yet"
 
 
 def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
-    """Return lines about the missing coverage of a run. Empty if nothing is missing or coverage was not measured.
+    """Return lines about what a run did not cover. Empty if it covered everything, or if coverage was not measured.
 
     Parameters:
         run: the run.
-        reported: the actions and properties to leave out, because they are reported elsewhere.
+        reported: the names of actions and properties to leave out, because they are reported elsewhere.
     """
     covered, yet = run.statistics.covered, "never" if run.exhausted else "not"
     if covered is None:
@@ -191,7 +192,7 @@ def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
 
 
 def instance_columns(run: RunView) -> tuple[str, str]:
-    """Return the first two headings of the counts by action instance. A random search counts visits, not states."""
+    """Return the first two column headings for the counts of action instances. A random search counts visits."""
     return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
 
 
@@ -209,20 +210,20 @@ def sample_note(run: RunView) -> str:
 
 
 def shown_kinds(run: RunView) -> dict[str, str]:
-    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what was counted."""
+    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what it counts."""
     shown = run.statistics.covered.shown if run.statistics.covered else {}
     witnesses = {item.name for item in run.properties if item.kind.is_witness}
     return {name: "witness" if name in witnesses else "premise" for name in shown}
 
 
 def line_note(line: SourceLine) -> str:
-    """Return a remark on a source line whose branches were not all taken. Empty for other lines."""
+    """Return a remark about a source line if some of its branches were never taken. Empty for other lines."""
     targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
     return f"never continued to {' or '.join(targets)}" if line.mark == "partly" else ""
 
 
 def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
-    """Return the values of a field in the searched states, in words.
+    """Return a text about the values that a field had in the searched states.
 
     Parameters:
         field: the coverage of the field.
@@ -235,7 +236,7 @@ def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
 
 
 def statistics_lines(statistics: Statistics) -> list[str]:
-    """Return the counts of a run, with its memory and its calls of the spec, in a few lines."""
+    """Return lines with the counts of a run, its use of memory, and its calls to the spec."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
     outside = f", {statistics.outside:,} more outside of the constraint" if statistics.outside else ""
     return [
@@ -243,13 +244,32 @@ def statistics_lines(statistics: Statistics) -> list[str]:
         f"depth {statistics.depth}{queue}",
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s",
+        *liveness_lines(statistics),
         *walked_lines(statistics),
         *_table_lines(statistics),
     ]
 
 
+def liveness_lines(statistics: Statistics) -> list[str]:
+    """Return lines about how liveness properties were checked. Empty if there were no liveness properties."""
+    live = statistics.liveness
+    if live is None:
+        return []
+    lines = [
+        f"liveness: {counted(live.components, 'strongly connected component')}, "
+        f"the largest of {counted(live.largest, 'state')}; {live.seconds:.1f} s"
+    ]
+    if live.open:
+        verb = "are" if live.open > 1 else "is"
+        lines.append(
+            f"{counted(live.open, 'state')} {verb} open: a bound blocks a step that the protocol would take, so no "
+            "verdict about liveness covers behaviours that stay there"
+        )
+    return lines
+
+
 def walked_lines(statistics: Statistics) -> list[str]:
-    """Return lines about the coverage of a random search and the accuracy of its counts. Empty for other engines."""
+    """Return lines about how much a random search visited, and how accurate its counts are. Empty for other engines."""
     walked = statistics.walked
     if walked is None:
         return []
@@ -278,7 +298,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
 
 
 def _table_lines(statistics: Statistics) -> list[str]:
-    """Return lines about the memory and the calls of the compiled engine, with advice. Empty for other engines."""
+    """Return lines about the memory and calls of the compiled engine, with advice. Empty for other engines."""
     if not statistics.calls:
         return []
     learning = statistics.learning
@@ -303,7 +323,7 @@ def _table_lines(statistics: Statistics) -> list[str]:
 
 
 def whole_read_text(read: WholeRead) -> str:
-    """Return a sentence about code that the engine cannot analyse, and about the cost of calling this code."""
+    """Return a sentence about code that the engine cannot analyse, and the number of calls that result."""
     where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
     place = f" ({visible(where)})" if where else ""
     users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")
@@ -311,9 +331,7 @@ def whole_read_text(read: WholeRead) -> str:
 
 
 def _verified_line(verified: Verified) -> str:
-    """Return a sentence about the number of verified results and about the share of errors that could have been
-    missed.
-    """
+    """Return a sentence that says how many results were verified, and how rare an error must be to go unnoticed."""
     of_all = "" if verified.made is None else f" of {verified.made:,}"
     line = f"{verified.checked:,}{of_all} learned results were verified by calls on real states"
     if verified.made is not None and verified.drawn >= verified.made:
@@ -324,7 +342,7 @@ def _verified_line(verified: Verified) -> str:
 
 
 def _why_slow(learning: Learning) -> str:
-    """Return a sentence about the part of the state that slows down the compiled engine, with advice."""
+    """Return sentences about the part of the state that slows down the compiled engine, with advice."""
     text = f"The search made {learning.share:.0%} of the calls that the oracle would have made."
     if (widest := learning.widest) is None:
         return text

@@ -1,5 +1,6 @@
-"""The view of a run, which the terminal, the HTML page and JSON share. The run may come from a search or from a
-file.
+"""The data on a run that reports show.
+
+The terminal, the HTML page and the JSON object share this data. It comes from a search or from a file.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ class PropertyView:
     """The result of a run for one property.
 
     Attributes:
-        name, kind, sentence, source: the fields of the property.
+        name: the name of the property.
+        kind: the kind of the property.
+        sentence: the sentence that describes the property.
+        source: the source of the property, such as an article, a KIP or a ticket.
         verdict: the verdict.
         trace_length: the number of states in the first trace, or None if there is no trace.
         premise: whether the premise was true in any searched state, or None if the property has no premise.
-        by_design: the reason why the configuration does not promise the property. Empty if the configuration promises
-            it.
+        by_design: the reason why the configuration does not promise the property. Empty if it promises the property.
         known_bugs: the known bugs of the release that violate the property within the bounds. Empty if the property is
-            violated by design.
+            not violated, or is violated by design.
     """
 
     name: str
@@ -53,20 +56,20 @@ class RunView:
     """The data on a run that reports show.
 
     Attributes:
-        spec: the spec's name.
+        spec: the name of the spec.
         bounds: the bounds of the spec, by name.
         engine: the name of the engine.
         settings: the settings of the engine, by name.
         verdict: the verdict on the run as a whole.
-        stop: why the run stopped early, or None if every reachable state was searched.
-        note: a further remark; usually empty.
+        stop: the reason why the run stopped early, or None if it searched every reachable state.
+        note: a further remark, which is usually empty.
         statistics: the counts.
-        properties: the result for each property.
-        origin: the version and command that produced the result, or None if they are not known.
+        properties: the results for the properties.
+        origin: the version and command that produced the result, or None if these are not known.
         diagnosis: the diagnosis of the first violation, or None if no diagnosis was requested.
-        known_bugs_outside: the tickets of the known bugs of the release that the search cannot show, because they need
+        known_bugs_outside: the tickets of known bugs of the release that the search cannot show, because they need
             other settings, larger bounds, or another property.
-        sought: the names of the properties whose violation was sought first. Empty if all were equally important.
+        sought: the names of the properties that were checked first. Empty if all were equally important.
     """
 
     spec: str
@@ -90,12 +93,12 @@ class RunView:
 
     @property
     def reason(self) -> str | None:
-        """Why the run stopped early, in words, or None if every reachable state was searched."""
+        """A text that says why the run stopped early, or None if it searched every reachable state."""
         return None if self.stop is None else self.stop.text
 
     @property
     def missed(self) -> list[PropertyView]:
-        """The properties that are violated and the witnesses that were never shown. Those by design come last."""
+        """The violated properties and the witnesses that were never shown. Violations by design come last."""
         found = [item for item in self.properties if item.verdict is Verdict.VIOLATED]
         return sorted(found, key=lambda item: bool(item.by_design))
 
@@ -141,14 +144,12 @@ def _property_view(spec: Spec[object], item: PropertyResult) -> PropertyView:
 
 
 def named(spec: Spec[object]) -> str:
-    """Return the name of a spec, followed by a note on the release that the spec describes if there is such a note."""
+    """Return the name of a spec with its note, such as a note on its release. Empty if it has no note."""
     return f"{spec.name} {spec.note}" if spec.note else ""
 
 
 def lone_state(result: Result) -> str:
-    """Return a warning if a search found only one state, because the spec is then probably wrong. Otherwise
-    return "".
-    """
+    """Return a warning if a search found only one state, because its spec is probably wrong. Otherwise, return ""."""
     statistics, walked = result.statistics, result.statistics.walked
     is_alone = (statistics.distinct, statistics.outside) == (1, 0)
     is_searched = result.exhausted or (walked is not None and walked.behaviours > 0 and not walked.outside)

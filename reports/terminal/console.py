@@ -1,7 +1,7 @@
 """Consoles, which use colours only on a terminal.
 
-Names and values must be `visible` before they are laid out, so that they contain no line breaks. Every
-line that a `console` prints is `inert`, whatever it contains.
+Before names and values are printed, the function `visible` must replace their line breaks and other invisible
+characters. The function `inert` makes every printed line harmless, whatever the line contains.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLE
 
 
 def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Console:
-    """Return a console for standard output or standard error. It is as wide as its terminal.
+    """Return a console for standard output or standard error, which is as wide as its terminal.
 
-    Without a terminal, it has no colours and is 100 columns wide unless ``COLUMNS`` is set. With ``NO_COLOR``, it has
-    no colours.
+    Without a terminal, the console has no colours, and is 100 columns wide unless the environment variable ``COLUMNS``
+    is set. If ``NO_COLOR`` is set, the console has no colours.
 
     Parameters:
         stderr: true for standard error.
-        live: true if lines are overwritten, for example to show progress. Overwriting needs control characters, so all
-            text that is printed must already be `visible`.
-        quiet: true if the console prints nothing.
+        live: true if lines are overwritten, for example to show progress. Since this needs control characters, the
+            console does not remove them, so the caller must apply `visible` to every text.
+        quiet: true if the console should print nothing.
     """
     stream = sys.stderr if stderr else sys.stdout
     out = WholeConsole(
@@ -52,10 +52,10 @@ def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Co
 
 
 class WholeConsole(Console):
-    """A console that does not cut off long lines, and that raises an error when its output is closed."""
+    """A console that does not cut off long lines, and that raises an error if its output is closed."""
 
     def print(self, *objects: object, **options: Any) -> None:
-        """Print without cutting off lines that are longer than the terminal is wide."""
+        """Print objects. Lines that are longer than the terminal is wide are not cut off."""
         super().print(*objects, **{"crop": False, **options})
 
     def on_broken_pipe(self) -> None:
@@ -64,10 +64,10 @@ class WholeConsole(Console):
 
 
 class PlainLines(RenderHook):
-    """A hook of `rich` that removes the padding of printed lines, and makes the lines `inert`."""
+    """A hook of `rich` that removes the padding of printed lines, and applies `inert` to the lines."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Replace the objects to print. `rich` calls this method before it prints them."""
+        """Return replacements for the objects to print. `rich` calls this method before it prints them."""
         return [_Plain(renderable) for renderable in renderables]
 
 
@@ -90,13 +90,13 @@ class _Plain:
 
 
 def is_plain(out: Console) -> bool:
-    """Return whether a console shows no colours, so that changes need a mark."""
+    """Return whether a console shows no colours, so that changes must be marked with characters."""
     return out.no_color or out.color_system is None
 
 
 @attrs.frozen
 class WrappedBounds:
-    """Text with bounds, which may also wrap after commas. Therefore a name that fits in a line is never broken.
+    """A text with bounds, which can also be wrapped after commas, so that names are not broken if they fit in a line.
 
     It is not a subclass of `Text`, because `rich` would join it with neighbouring texts and apply its own wrapping.
     """

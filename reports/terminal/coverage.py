@@ -1,4 +1,4 @@
-"""The coverage of a run on a terminal."""
+"""Show the coverage of a run on a terminal."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ from leadline.reports.terminal.console import empty_table
 
 
 def coverage_view(run: RunView, covered: CoverageCounts) -> Iterator[RenderableType]:
-    """Yield the coverage of action instances, premises, witnesses and fields, and the functions that were not fully
-    executed.
+    """Yield tables of the coverage, and the source of the functions that did not run completely.
+
+    Parameters:
+        run: the run.
+        covered: the coverage of the run.
     """
     table = empty_table("coverage", (*instance_columns(run), "taken", "new states"), numbers=3)
     for name, instance in covered.instances.items():

@@ -1,4 +1,4 @@
-"""The report on a spec's mutants, and the progress of their searches, on a terminal."""
+"""Show the report on the mutants of a spec, and the progress of their searches, on a terminal."""
 
 from __future__ import annotations
 
@@ -18,22 +18,29 @@ from leadline.reports.mutation import EXPLAINED, INTERRUPTED, Report, place, rea
 from leadline.reports.terminal.console import console
 
 LINE_SECONDS = 60.0
-"""The time between two lines of progress without a terminal, in seconds."""
+"""The time in seconds between two lines of progress if standard error is not a terminal."""
 COUNTED = ("kills", "shortest trace")
-"""The columns of numbers in the table of properties."""
+"""The headings of the columns in the table of properties that contain numbers."""
 INDENT = 14
-"""The width of the column of fates, which precedes the names of mutants, in characters."""
+"""The width in characters of the column with the fates of mutants, to the left of their names."""
 MOST_NAMES = 6
-"""The maximum number of mutants that are named for a property."""
+"""The maximum number of mutants that the table names for a property."""
 STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
 
 
 @contextmanager
 def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
-    """Show progress on standard error. On a terminal, one line is updated; otherwise a line is added every
-    `LINE_SECONDS`.
+    """Show the progress of searching mutants on standard error.
 
-    No thread is used, because processes are forked at the same time.
+    On a terminal, one line is updated. Otherwise, a line is added every `LINE_SECONDS`. No thread is used, because
+    processes are forked at the same time.
+
+    Parameters:
+        name: the name of the spec.
+        count: the number of mutants.
+
+    Returns:
+        A context manager that provides a function, which shows a text.
     """
     out = console(stderr=True)
     due = time.monotonic() + LINE_SECONDS
@@ -55,7 +62,7 @@ def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
 
 
 def show_mutants(report: Report) -> None:
-    """Print a report on mutants."""
+    """Print the report on the mutants of a spec."""
     out = console()
     head = Text(visible(report.spec), style="bold")
     head.append(f"  {report.way.engine}, {report.extent}", style="dim not bold")
@@ -101,7 +108,7 @@ def _killers_table(report: Report) -> Table:
 
 
 def _shortened(names: list[str]) -> list[str]:
-    """Return the first `MOST_NAMES` names, followed by the number of further names."""
+    """Return the first `MOST_NAMES` names, followed by a text with the number of further names."""
     left_out = len(names) - MOST_NAMES
     return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
 

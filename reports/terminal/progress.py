@@ -16,7 +16,7 @@ from leadline.reports.terminal.console import console, is_plain
 
 
 def progress_lines(statistics: Statistics) -> list[str]:
-    """Return the counts of a run so far, in lines of about 80 columns."""
+    """Return lines with the counts of a run so far. Each line has about 80 columns."""
     if statistics.activity:
         found = [f"{statistics.distinct:,} distinct  depth {statistics.depth}"] if statistics.distinct else []
         return [f"{_elapsed(statistics.seconds)}  {visible(statistics.activity)}", *found]
@@ -35,16 +35,16 @@ def progress_lines(statistics: Statistics) -> list[str]:
 
 
 def estimated_total(levels: Sequence[int]) -> int | None:
-    """Estimate the total number of states of a search whose levels have begun to shrink.
+    """Estimate the total number of states when the levels of a search have begun to shrink.
 
     The sizes of levels usually follow a bell curve. The estimate assumes that the remaining levels shrink by the
     ratio of the last two complete levels.
 
     Parameters:
-        levels: the number of distinct states at each depth. The last level may not be complete.
+        levels: the number of distinct states at each depth. The last level may be incomplete.
 
     Returns:
-        The estimate, or None if the levels do not shrink yet.
+        The estimate, or None if the levels are not shrinking yet.
     """
     if len(levels) < 4 or not levels[-4] > levels[-3] > levels[-2] > 0:
         return None
@@ -60,14 +60,17 @@ def _elapsed(seconds: float) -> str:
 
 @contextmanager
 def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statistics], None]]:
-    """Show progress on standard error: live lines on a terminal, otherwise one line a minute.
+    """Show the progress of a run on standard error.
+
+    On a terminal, the lines are updated. Otherwise, a line is added from time to time.
 
     Parameters:
         what: the name of the run.
-        every: the time in seconds between two lines without a terminal. A shorter run prints no line.
+        every: the minimum time in seconds between two lines if standard error is not a terminal. A shorter run prints
+            no line.
 
     Returns:
-        A context manager that provides the progress function.
+        A context manager that provides a function, which shows the counts so far.
     """
     out, what = console(stderr=True, live=True), visible(what)
     if not out.is_terminal or is_plain(out):
@@ -84,7 +87,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
 
 
 def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
-    """Return a progress function that waits at least `every` seconds between two lines."""
+    """Return a function that prints the counts so far, but at most once every `every` seconds."""
     out, due = console(stderr=True), time.monotonic() + every
 
     def show(statistics: Statistics) -> None:

@@ -1,4 +1,4 @@
-"""The result of a run on a terminal."""
+"""Show the result of a run on a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from leadline.reports.terminal.coverage import coverage_view
 
 
 def heading(spec: Spec[object], engine: str, settings: Mapping[str, object]) -> WrappedBounds:
-    """Return the first line about a run: the spec with its bounds, and the engine with its settings."""
+    """Return the heading of a run, with the spec, its bounds, the engine, and the settings of the engine."""
     text = Text(visible(spec.name), style="bold")
     if bounds := bounds_text(attrs.asdict(spec.bounds)):
         text.append(f"  {visible(bounds)}", style="")
@@ -40,9 +40,7 @@ def heading(spec: Spec[object], engine: str, settings: Mapping[str, object]) -> 
 
 
 def result_view(run: RunView) -> RenderableType:
-    """Return the view of a result: the verdicts on the properties and the run, and the counts in total and by
-    action.
-    """
+    """Return the view of a result, with the verdicts on the properties and on the run, and the counts."""
     parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
     parts += [_actions_table(run), _verdict_line(run)]
     parts += map(Text, explanations(run))
@@ -56,7 +54,7 @@ def result_view(run: RunView) -> RenderableType:
 
 
 def _learning(run: RunView) -> Learning | None:
-    """Return the counts of the compiled engine's learning, or None if the state space is too small to judge them."""
+    """Return the counts of learned calls, or None if there are none or the state space is too small to judge them."""
     return run.statistics.learning if run.statistics.distinct > FEW_STATES else None
 
 

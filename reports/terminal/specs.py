@@ -1,4 +1,4 @@
-"""Specs on a terminal: a list of specs, or one spec with its bounds, actions and properties."""
+"""Show a list of specs, or one spec with its bounds, actions and properties, on a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from leadline.checker.action import Action
 from leadline.checker.bounds import bounds_text, describe_bounds
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
@@ -14,7 +15,7 @@ from leadline.reports.terminal.console import empty_table
 
 
 def specs_view(specs: list[Spec[object]]) -> RenderableType:
-    """Return a list of specs, with one spec on each line."""
+    """Return the view of a list of specs, with one spec on each line."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for spec in specs:
         table.add_row(Text(visible(spec.name), style="bold"), visible(spec.summary))
@@ -29,12 +30,23 @@ def spec_view(spec: Spec[object]) -> RenderableType:
         bounds.add_row(*map(visible, (name, given, text)), Text(visible(right), style="dim"))
     actions = empty_table("actions", ("action", "description of a step"))
     for action in spec.actions:
-        actions.add_row(*map(visible, (f"{action.name}({', '.join(action.domains)})", action.sentence)))
+        said = "; ".join(filter(None, [action.sentence, _future(spec, action)]))
+        actions.add_row(*map(visible, (f"{action.name}({', '.join(action.domains)})", said)))
     properties = empty_table("properties", ("-i", "kind", "description"))
     for item in spec.checks:
         properties.add_row(visible(item.name), item.kind.value, _explanation(item))
+    for item in spec.optional:
+        properties.add_row(visible(item.name), f"{item.kind.value}, only with -i", _explanation(item))
     about = [Text(visible(each)) for each in (spec.summary, spec.note) if each]
     return Group(Text(visible(spec.name), style="bold"), *about, bounds, actions, properties)
+
+
+def _future(spec: Spec[object], action: Action[object, ...]) -> str:
+    """Return a text about the fairness and the effect of an action. Empty for most actions."""
+    fair = spec.fair(action)
+    strength, _, each = fair.partition(" ")
+    fairness = f"{strength}ly fair{', each instance' if each else ''}" if fair else ""
+    return ", ".join(filter(None, [fairness, action.effect]))
 
 
 def _explanation(item: Property) -> Text:

@@ -1,4 +1,4 @@
-"""Traces on a terminal, step by step or side by side."""
+"""Show traces on a terminal, step by step or side by side."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ CHANGED_STYLE = "bold yellow"
 CHANGED_MARK = "*"
 
 MARGIN = 7
-"""The width of the area left of a step's text, for its number, in characters."""
+"""The width in characters of the area for the number of a step, to the left of its text."""
 
 MOST_STATES = 1_000
-"""The maximum number of states of a trace that are shown."""
+"""The maximum number of states that the view of a trace shows."""
 
 
 def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
-    """Return the view of a trace: for each step, its text and the rows of the next state, with the changed cells
-    marked.
+    """Return the view of a trace, with the text of each step and the rows of the state after the step.
 
-    Columns that do not fit in the terminal are shown on separate lines below each row. If a trace has more than
-    `MOST_STATES` states, the first state and the last ones are shown.
+    Changed cells are marked. Columns that do not fit in the terminal are shown on separate lines below each row. If a
+    trace has more than `MOST_STATES` states, only the first state and the last states are shown.
 
     Parameters:
         story: the trace.
         plain: true to mark changed cells with a star instead of a colour.
         width: the width of the terminal in columns.
-        titled: true to show the spec and its bounds first.
+        titled: true to begin with the spec and its bounds.
     """
     count = len(story.frames)
     numbers = range(count) if count <= MOST_STATES else [0, *range(count - MOST_STATES + 1, count)]
@@ -73,9 +72,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
 
 
 def turning_points(story: Story) -> Iterator[RenderableType]:
-    """Yield a table of the events that decided the outcome of a trace. Yield nothing if the violation is the only
-    event.
-    """
+    """Yield a table of the events that decided the outcome of a trace, if there are several such events."""
     if len(story.happened) < 2:
         return
     yield Text("\nwhat happened", style="bold")
@@ -95,12 +92,12 @@ def _legend(story: Story, plain: bool) -> str:
 
 
 def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -> RenderableType:
-    """Return a view of two traces in two columns, state by state.
+    """Return the view of two traces in two columns, with the states of the same number side by side.
 
     Parameters:
         left: the left trace.
         right: the right trace, which may have a different length.
-        first_number: the number of the first state of both traces.
+        first_number: the number of the first state in both traces.
         plain: true to mark changed cells with a star instead of a colour.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), expand=True)
@@ -113,7 +110,7 @@ def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -
 
 
 def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[RenderableType]:
-    """Yield the view of a state, with only the rows that the preceding step changed."""
+    """Yield the view of a state. It shows only the rows that the preceding step changed."""
     yield _step_title(number, count, frame)
     for row in dict.fromkeys(row for row in frame.rows if any(row == touched for touched, _ in frame.changed)):
         yield _row(frame, row, 0, {}, plain)
@@ -122,7 +119,7 @@ def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[Rend
 
 
 def plain_text(trace: Trace[object]) -> str:
-    """Return a trace as text for a terminal with 100 columns and no colours."""
+    """Return a trace as text, as on a terminal with 100 columns and without colours."""
     out = WholeConsole(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False, emoji=False)
     out.push_render_hook(PlainLines())
     with out.capture() as captured:
@@ -131,12 +128,12 @@ def plain_text(trace: Trace[object]) -> str:
 
 
 def show_traces(out: Console, result: Result, *, only: int | None = None, titled: bool = True) -> None:
-    """Print the counterexamples to the first violated property of a result, in the order of `violations`.
+    """Print the counterexamples to the property that `leadline.invariants.promises.violations` names first.
 
     Parameters:
         out: the console to print on.
         result: the result.
-        only: the number of counterexamples to print. By default, all are printed.
+        only: the maximum number of counterexamples to print. By default, all are printed.
         titled: true to show the spec and its bounds with each counterexample.
     """
     first = next(iter(violations(result)), None)
@@ -165,9 +162,7 @@ def _step_title(number: int, count: int, frame: Frame, story: Story | None = Non
 
 
 def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[RenderableType]:
-    """Yield the cells of a row that are not empty or that have changed. Each cell is on a separate line, wrapped if
-    necessary.
-    """
+    """Yield a line for each cell of a row that has a text or has changed. Long lines are wrapped."""
     for column in columns:
         text, changed = frame.rows[row].columns.get(column, ""), (row, column) in frame.changed
         if not text and not changed:
@@ -177,7 +172,7 @@ def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[
 
 
 def _under_way(frame: Frame, plain: bool) -> Iterator[RenderableType]:
-    """Yield a line for each message in flight, with all its receivers, and for each lost message."""
+    """Yield a line for each message in flight, with all its receivers, and a line for each lost message."""
     receivers: dict[tuple[str, str, bool], list[str]] = {}
     for message in frame.under_way:
         receivers.setdefault((message.source, message.whole, message in frame.sent), []).append(message.target)

@@ -1,1 +1,1 @@
-"""Traces in the form that reports show, and in the formats of other tools."""
+"""Convert traces to the form that reports show, and to the formats of other tools."""

@@ -1,4 +1,4 @@
-"""State graphs in the DOT language, which Graphviz draws."""
+"""Write state graphs in the DOT language, which Graphviz draws."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     trace, every state that violates an invariant is filled.
 
     Parameters:
-        spec: the spec of the states.
-        graph: a graph from `leadline.checker.traces.graph`: nodes are states, and edges have an ``instance``.
+        spec: the spec that the states belong to.
+        graph: a graph that `leadline.checker.traces.graph` made. Its nodes are states, and its edges have an attribute
+            ``instance``.
         trace: a trace in the graph, or None.
 
     Raises:
-        SpecError: if the code that draws or checks states raised an error.
+        SpecError: if the code of the spec raises an error while it draws or checks a state.
     """
     drawing = Digraph(node_attr={"shape": "box", "fontname": "monospace"}, edge_attr={"fontname": "sans-serif"})
     names = {state: f"s{number}" for number, state in enumerate(graph)}

@@ -1,4 +1,4 @@
-"""Traces as sequence diagrams in Mermaid, which GitHub renders in Markdown."""
+"""Write traces as sequence diagrams in the language Mermaid, which GitHub renders in Markdown."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import textwrap
 from leadline.reports.traces.story import Frame, Story
 
 LINE = 40
-"""The most characters of a line of a note."""
+"""The maximum number of characters in a line of a note."""
 
 MOST_CHARACTERS = 45_000
-"""The most characters of a diagram that GitHub shows."""
+"""The maximum number of characters in a diagram that GitHub shows."""
 
 
 def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
     """Return a trace as a Mermaid sequence diagram.
 
-    Messages are drawn in the step in which they arrive. A step without messages is a note over its rows.
+    Each message is drawn in the step in which it arrives. A note describes each step. The steps that a lasso repeats
+    are in a box.
 
     Parameters:
         story: the trace.
-        most: the maximum number of characters of the diagram. If a trace needs more, its first steps are left out,
-            because the end of a counterexample is more important. A note gives the number of these steps.
+        most: the maximum number of characters in the diagram. If a trace needs more, its first steps are left out,
+            because the end of a counterexample is more important. A note says how many steps are left out.
     """
     rows = story.diagram.lanes
     head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
@@ -36,11 +37,14 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
         kept += 1
     left_out = len(steps) - kept
     said = [f"    Note over {_over(rows, rows)}: {left_out} earlier states are left out"] if left_out else []
+    if story.loop is not None and left_out <= story.loop + 1 < len(steps):
+        steps.insert(story.loop + 1, "    loop for ever")
+        steps.append("    end")
     return "\n".join([*head, *said, *filter(None, steps[left_out:]), *tail]) + "\n"
 
 
 def _step(story: Story, number: int, frame: Frame) -> list[str]:
-    """Return the lines of the diagram for one step: its arrows, and a note that describes the step."""
+    """Return the lines of the diagram for one step: an arrow for each message, and a note that describes the step."""
     if not number:
         return []
     diagram = story.diagram
@@ -56,7 +60,7 @@ def _step(story: Story, number: int, frame: Frame) -> list[str]:
 
 
 def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
-    """Return the leftmost and the rightmost of the given rows, for a Mermaid note."""
+    """Return the first and the last of the rows that a note covers, in the notation of Mermaid."""
     places = sorted(rows.index(row) for row in touched)
     return ",".join(f"r{place}" for place in dict.fromkeys([places[0], places[-1]]))
 
@@ -67,7 +71,7 @@ def _wrapped(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text escaped for Mermaid, in which ``;``, ``#``, ``<`` and ``end`` have a meaning."""
+    """Escape a text for Mermaid, in which ``;``, ``#``, ``<`` and ``end`` have special meanings."""
     line = " ".join(text.split())
     escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
     return re.sub(r"\b(e)(n)(d)\b", lambda found: f"{found[1]}#{ord(found[2])};{found[3]}", escaped, flags=re.I) or "-"

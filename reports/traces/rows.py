@@ -1,6 +1,6 @@
-"""The rows of text that show a state in all reports.
+"""Show a state as rows of text, as in all reports.
 
-The spec's drawing function returns the rows. If a spec has no such function, each component of the state is a row.
+The drawing function of the spec returns the rows. If a spec has no such function, each component of the state is a row.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 Rows = dict[str, Row]
-"""The rows of a state by name, in the order in which they are shown."""
+"""The rows of a state, by their names and in the order in which reports show them."""
 
 REST = "state"
-"""The name of the row for values that belong to no component."""
+"""The name of the row for values that do not belong to a component."""
 
 
 def rows_of(spec: Spec[S], state: S) -> Rows:
     """Return the rows of a state.
 
     Raises:
-        SpecError: if the spec's drawing function raised an error.
+        SpecError: if the drawing function of the spec raises an error.
     """
     if spec.drawing is not None:
         return spec.rows(state)
@@ -42,7 +42,7 @@ def rows_of(spec: Spec[S], state: S) -> Rows:
 
 
 def written(value: object) -> str:
-    """Return a value in a readable notation."""
+    """Return the text that shows a value in reports."""
     if isinstance(value, enum.Enum):
         return value.name
     if value is None:
@@ -60,7 +60,11 @@ def written(value: object) -> str:
 
 
 def rows_of_file(values: dict[str, Json]) -> Rows:
-    """Return the rows of a state in a trace file whose spec is not available. Each record is shown as a row."""
+    """Return the rows of a state from a trace file whose spec is not available. Each record is a row.
+
+    Parameters:
+        values: the values of the state, by the names of their variables.
+    """
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
 
@@ -72,14 +76,14 @@ def _generic(
     fields: Callable[[T], Mapping[str, T] | None],
     text: Callable[[T], str],
 ) -> Rows:
-    """Return a row for each component, and one row for all remaining values.
+    """Return a row for each component, and one row for all other values.
 
     Parameters:
-        parts: each field's value and the name of one of its elements, by the field's name.
-        components: the names of the fields that have separate rows.
+        parts: the fields of the state by name. Each is a pair of its value and the name for one of its elements.
+        components: the names of the fields that are components, which have their own rows.
         items: a function that returns the elements of a tuple, and None for any other value.
         fields: a function that returns the fields of a record, and None for any other value.
-        text: a function that returns a value in a readable notation.
+        text: a function that returns the text of a value.
     """
     called = [each for name, (value, each) in parts.items() if name in components and items(value) is not None]
     columns: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Traces as logs with vector clocks, which the tool ShiViz (bestchai.bitbucket.io/shiviz) draws."""
+"""Write traces as logs with vector clocks, which the tool ShiViz (bestchai.bitbucket.io/shiviz) draws."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from leadline.reports.traces.spacetime import SpaceTime
 from leadline.reports.traces.story import Story
 
 PATTERN = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
-"""The pattern with which ShiViz parses the log; ShiViz suggests it."""
+"""The regular expression with which ShiViz parses the log. ShiViz suggests it by default."""
 
 Clock = dict[str, int]
 
 
 def shiviz(story: Story) -> str:
-    """Return a trace as a ShiViz log, which contains the host, the vector clock and a description of each event.
+    """Return a trace as a ShiViz log.
 
-    An event is ordered after the earlier events of its row, and after the events that sent the messages that it
-    receives. If a step happens in several rows without messages between them, the event of the acting row comes first.
-    An event of a row that the step only reads is not ordered after the events of the remaining rows.
+    The log contains the host, the vector clock and a description of each event. Each row of the trace is a host.
+
+    An event comes after the earlier events of its row, and after the events that sent the messages it receives. If a
+    step happens in several rows without messages between them, the event of the acting row comes first. If the step
+    only reads a row, the event of this row need not come after it.
     """
     diagram = story.diagram
     clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
@@ -45,10 +47,10 @@ def shiviz(story: Story) -> str:
 
 
 def _acting_first(diagram: SpaceTime, number: int) -> tuple[str, ...]:
-    """Return the rows in which a step happened. The acting row comes first.
+    """Return the rows in which a step happened, starting with the acting row.
 
-    The acting row is a row that receives an earlier message. If there is none, it is a row that changes. The row for
-    values outside of components comes last.
+    The acting row is a row that receives an earlier message. If there is no such row, it is a row that the step
+    changes. The row for values outside of components comes last.
     """
     touched = diagram.touched[number]
     arriving = [each for each in diagram.deliveries if each.arrives and each.ended == number]

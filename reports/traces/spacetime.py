@@ -1,7 +1,7 @@
-"""Space-time diagrams: the rows in which each step of a trace happened, and the messages between them.
+"""Make space-time diagrams, which show the rows in which each step of a trace happened, and the messages between rows.
 
-The spec's drawing function gives the messages. If there is no such function, a step happens in the rows that it
-changes.
+The spec determines which messages there are. A step happens in the rows that it changes, and in those that send or
+receive its messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SpaceTime:
     Attributes:
         lanes: the names of the rows, in order.
         deliveries: the messages, in the order in which they were sent.
-        touched: for each state, the rows in which the step to the state happened. Senders come first.
+        touched: for each state, the names of the rows in which the preceding step happened. Senders come first.
         rows: the rows of each state.
     """
 
@@ -34,7 +34,7 @@ class SpaceTime:
 
     @property
     def has_pictures(self) -> bool:
-        """True if any row has cells, marks or badges, which a table cannot show."""
+        """True if a row has cells, marks or badges, which a table cannot show."""
         return any(row.cells or row.marks or row.badges for rows in self.rows for row in rows.values())
 
 
@@ -43,7 +43,7 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
     Parameters:
         rows: the rows of each state.
-        trace: the trace, or None if its spec is not available.
+        trace: the trace, or None if its spec is not available. There are then no messages.
     """
     sent = deliveries(trace) if trace is not None else ()
     lanes = dict.fromkeys([name for state in rows for name in state] or [REST])
@@ -57,7 +57,12 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """Yield a phrase for each row that loses cells in a step, for example because its log is truncated."""
+    """Yield a phrase for each row that loses cells in a step, for example because its log is truncated.
+
+    Parameters:
+        before: the rows before the step.
+        after: the rows after the step.
+    """
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
         if held[kept:]:
@@ -65,7 +70,7 @@ def losses(before: Rows, after: Rows) -> Iterator[str]:
 
 
 def _ends(sent: Sequence[Delivery], number: int) -> Iterator[str]:
-    """Yield the rows that send or receive a message in a step. Senders come before receivers."""
+    """Yield the names of the rows that send or receive a message in a step. Senders come before receivers."""
     arriving = [each for each in sent if each.arrives and each.ended == number]
     at_once = [each.message for each in arriving if each.at_once]
     receivers = {message.target for message in at_once}

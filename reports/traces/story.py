@@ -1,4 +1,4 @@
-"""Stories, which are traces in the form that reports show. All texts are `visible`."""
+"""Convert traces to stories, which is the form that reports show. The texts contain no invisible characters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import attrs
 from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event, Message, Row
 from leadline.checker.engines.causes import Cause, causes
+from leadline.checker.liveness.recheck import neglected
 from leadline.checker.properties import Kind
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
@@ -19,19 +20,19 @@ from leadline.reports.traces.rows import Rows, rows_of, rows_of_file
 from leadline.reports.traces.spacetime import SpaceTime, losses, space_time
 
 MOST_CAUSES = 20
-"""The most steps that are listed as causes of a trace's end if the spec's drawing does not explain it."""
+"""The maximum number of steps that a story lists as causes of the violation, if the spec does not explain it."""
 
 
 @attrs.frozen
 class Frame:
-    """One state of a story, and the step that led to the state.
+    """A state of a story, with the preceding step.
 
     Attributes:
         label: the action with its parameters. Empty for the initial state.
-        sentence: a sentence that describes the step. Empty if the action has no sentence.
+        sentence: the sentence that describes the step. Empty if the action has no sentence.
         losses: a text about the cells that the step removed. Empty if the step removed no cells.
-        rows: the state's rows.
-        changed: the cells whose texts differ from the previous frame, as pairs of a row and a column.
+        rows: the rows of the state.
+        changed: the cells whose texts differ from those of the previous frame, as pairs of a row and a column.
         under_way: the messages in flight.
         sent: the messages in flight that the step sent.
         lost: the messages that were lost in the step.
@@ -48,7 +49,7 @@ class Frame:
 
     @property
     def words(self) -> str:
-        """A text that describes the complete step, with the cells that the step removed."""
+        """A text that describes the step, with the cells that the step removed."""
         return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
 
 
@@ -57,14 +58,15 @@ class Story:
     """A trace in the form that reports show.
 
     Attributes:
-        title: the spec with its bounds.
+        title: a text with the name of the spec and its bounds.
         legend: the meaning of the notation in the rows.
-        frames: a frame for each state.
-        diagram: the space-time diagram.
+        frames: the frames, one for each state.
+        diagram: the space-time diagram of the trace.
         happened: the events that decided the outcome, in order. The last event is the violation or the witness.
         trace: the trace, or None if its spec is not available.
-        ending: paragraphs that give the meaning of the trace, the reason why its end is wrong, and the source of the
-            rule.
+        ending: paragraphs that say what the trace shows, why its end violates the property, and the source of the
+            property.
+        loop: the index of the state at which the loop of a lasso starts, or None if the trace is not a lasso.
     """
 
     title: str
@@ -74,16 +76,23 @@ class Story:
     ending: tuple[str, ...]
     happened: tuple[Event, ...] = ()
     trace: Trace[object] | None = attrs.field(default=None, eq=False, repr=False)
+    loop: int | None = None
 
     def turns(self, state: int) -> tuple[Event, ...]:
-        """Return the events in a state (counted from 0) that decided the outcome. Each label is returned only once."""
+        """Return the events in a state that decided the outcome, with only one event for each label.
+
+        Parameters:
+            state: the index of the state.
+        """
         return tuple(
             {event.label: event for event in reversed(self.happened) if event.state == state and event.label}.values()
         )[::-1]
 
     def explanations(self, state: int) -> tuple[str, ...]:
-        """Return the explanations of a state (counted from 0), except that of the last event, which `ending`
-        explains.
+        """Return the texts of the events in a state, without the last event of the trace, which `ending` explains.
+
+        Parameters:
+            state: the index of the state.
         """
         return tuple(event.text for event in self.happened[:-1] if event.state == state)
 
@@ -93,7 +102,7 @@ def story_of(trace: Trace[Any]) -> Story:
     ending: tuple[str, ...] = ()
     if (about := trace.about) is not None:
         source = [f"source: {about.source}"] if about.source else []
-        paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
+        paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *future(trace), *source)
         ending = tuple(map(visible, paragraphs))
     spec = trace.spec
     rows = [rows_of(spec, state) for state in trace.states]
@@ -107,30 +116,53 @@ def story_of(trace: Trace[Any]) -> Story:
         ending=ending,
         happened=what_happened(trace),
         trace=trace,
+        loop=trace.loop,
     )
+
+
+def future(trace: Trace[Any]) -> list[str]:
+    """Return sentences that say what happens after the last state of a trace that violates a liveness property.
+
+    Returns:
+        The sentences. They describe the loop and what is neglected in it, or say that no recovery is possible. Empty if
+        the trace does not violate a liveness property.
+    """
+    about = trace.about
+    if about is not None and about.kind is Kind.RECOVERABLE:
+        return [f"no {'step of a healing action' if about.by_healing else 'step'} leads there from the last state"]
+    if trace.loop is None:
+        return []
+    if not trace.loop_steps:
+        said = f"after step {trace.loop + 1}, nothing happens any more, and fairness does not require that it does"
+    else:
+        said = f"steps {trace.loop + 2} to {len(trace)} repeat for ever"
+    return [said, *(str(each) for each in neglected(trace))]
 
 
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
     """Return the events that decided the outcome of a trace. The last event is the violation or the witness.
 
-    The spec's drawing function gives the events. If there is no such function, the events are the steps that wrote a
-    value that the property or a later step reads.
+    The spec determines the events. If it does not, the events are the steps that wrote a value that the property or a
+    later step reads.
     """
     about = trace.about
     if about is None:
         return ()
     end = Event(
         len(trace) - 1,
-        trace.complaint or about.sentence,
+        trace.complaint or next(iter(future(trace)), about.sentence),
         *(("shown", True) if about.kind.is_witness else ("violated",)),
     )
     if about.kind.is_witness:
         return (end,)
-    return (*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace)), end)
+    events = [*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace))]
+    if trace.loop is not None and trace.loop_steps:
+        events.append(Event(trace.loop, "the loop begins: this state comes again and again", "loop"))
+    return (*sorted(events, key=lambda event: event.state), end)
 
 
 def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
-    """Return the causes of a trace's end. If there are many, return the last ones and the number of earlier ones."""
+    """Return events for the causes of the violation. If there are too many, one event stands for the first causes."""
     shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
     if not (earlier := found[:-MOST_CAUSES]):
         return shown
@@ -150,7 +182,7 @@ def _event_of(cause: Cause, trace: Trace[object]) -> Event:
 
 
 def story_of_file(recorded: TraceFile) -> Story:
-    """Return the story of a trace file whose spec is not available. The frames show the recorded variables."""
+    """Return the story of a trace file whose spec is not available. The frames show the variables in the file."""
     steps = [("", "")] + [(visible(state.label) if state.action else "?", "") for state in recorded.states[1:]]
     diagram = space_time([rows_of_file(state.values) for state in recorded.states])
     return Story(
@@ -159,6 +191,7 @@ def story_of_file(recorded: TraceFile) -> Story:
         frames=_frames(steps, diagram, [()] * len(steps)),
         diagram=diagram,
         ending=(visible(f"about {recorded.about}: {recorded.sentence}"),) if recorded.about else (),
+        loop=recorded.loop,
     )
 
 
@@ -167,7 +200,13 @@ def _title(spec: str, bounds: Mapping[str, object]) -> str:
 
 
 def ending_of(name: str, kind: Kind, sentence: str) -> str:
-    """Return a sentence on the result that the end of a trace shows for a property."""
+    """Return a sentence that says whether the end of a trace shows or violates a property.
+
+    Parameters:
+        name: the name of the property.
+        kind: the kind of the property.
+        sentence: the sentence of the property.
+    """
     return f"{name} is shown: {sentence}" if kind.is_witness else f"{name} is violated: it requires that {sentence}"
 
 

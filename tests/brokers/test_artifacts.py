@@ -121,7 +121,7 @@ def test_jars_that_were_removed_are_downloaded_again(whole: Registry) -> None:
 def test_without_a_registry_one_line_says_so_and_nothing_is_left(whole: Registry) -> None:
     whole.server.server_close()
     with pytest.raises(
-        BrokerError, match=r"cannot download Kafka 4\.1\.1: the registry .* cannot be reached"
+        BrokerError, match=r"cannot download Kafka 4\.1\.1: the Maven repository cannot be reached"
     ) as caught:
         class_path(RELEASE)
     assert "\n" not in str(caught.value)
@@ -142,7 +142,7 @@ def test_a_damaged_jar_is_refused(whole: Registry, damage: str) -> None:
     position = content.index(RELEASE.number.encode())
     damaged = {"cut": content[:-50], "changed": content[:position] + b"5" + content[position + 1 :], "not a jar": b"x"}
     jar.write_bytes(damaged[damage])
-    with pytest.raises(BrokerError, match=r"kafka-clients-4\.1\.1\.jar was not downloaded correctly"):
+    with pytest.raises(BrokerError, match=r"the download of kafka-clients-4\.1\.1\.jar is damaged"):
         class_path(RELEASE)
     assert not is_cached(RELEASE)
 
@@ -150,7 +150,7 @@ def test_a_damaged_jar_is_refused(whole: Registry, damage: str) -> None:
 def test_a_cache_that_java_cannot_read_is_refused(tmp_path: Path) -> None:
     with (
         mock.patch.dict(os.environ, {"XDG_CACHE_HOME": f"{tmp_path}/a:b"}),
-        pytest.raises(BrokerError, match=r"a:b.* has a colon in its name"),
+        pytest.raises(BrokerError, match=r"a:b.* must not contain a colon"),
     ):
         class_path(RELEASE)
 

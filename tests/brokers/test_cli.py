@@ -53,7 +53,7 @@ def test_brokers_are_tried(folder: Path, release: str, controller: str) -> None:
     assert (folder / "kept" / "broker-0" / "start-1.log").exists()
     again = run_leadline("brokers", release, "--try", "--keep", "kept", folder=folder)
     assert (again.code, again.out) == (2, "")
-    assert "kept is not empty: name a new folder" in again.err
+    assert "kept is not empty: use a new folder" in again.err
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,11 @@ def test_defaults_are_those_of_the_definition() -> None:
 @pytest.mark.parametrize(
     ("version", "body", "says"),
     [
-        (6, {}, "no version 6 of PingRequest"),
-        (1, {"Smal": 1}, "there is no field Smal; there are Away, Data"),
+        (6, {}, "version 6 of PingRequest is not defined"),
+        (1, {"Smal": 1}, "unknown field Smal: the fields are Away, Data"),
         (1, {"Small": 2**15}, "a number in PingRequest is out of range"),
         (0, {"Word": None}, "Word must not be null"),
-        (1, {"Long": 3}, "version 1 cannot express Long=3"),
+        (1, {"Long": 3}, "Long=3 cannot be encoded in version 1"),
     ],
 )
 def test_what_cannot_be_encoded_is_refused(version: int, body: dict[str, Any], says: str) -> None:
@@ -140,10 +140,10 @@ def test_what_cannot_be_encoded_is_refused(version: int, body: dict[str, Any], s
 @pytest.mark.parametrize(
     ("version", "data", "says"),
     [
-        (6, b"", "no version 6"),
+        (6, b"", "version 6 of PingRequest is not defined"),
         (0, b"\0", "2 bytes are declared"),
-        (0, encode(PING, 0, {}) + b"\0", "1 bytes follow"),
-        (0, bytes(13) + b"\xff\xff" + bytes(50), "Word, which must not be null"),
+        (0, encode(PING, 0, {}) + b"\0", "followed by 1 unexpected bytes"),
+        (0, bytes(13) + b"\xff\xff" + bytes(50), "Word is null but must not be null"),
         (0, bytes(13) + b"\0\1\xff" + bytes(50), "not UTF-8"),
         (0, bytes(13) + bytes(4) + b"\xff" * 8 + b"\x7f\xff\xff\xff" + bytes(9), "2147483647 elements"),
     ],
@@ -191,7 +191,7 @@ def test_the_exceptions_among_headers() -> None:
 
 def test_what_the_definitions_lack_is_malformed() -> None:
     for frame, says in [(b"\0", "too short"), (b"\0\x63" + bytes(6), "no request with key 99"),
-                        (b"\0\4" + bytes(8), "no version 0 of RetiredRequest")]:  # fmt: skip
+                        (b"\0\4" + bytes(8), "version 0 of RetiredRequest is not defined")]:  # fmt: skip
         with pytest.raises(Malformed, match=says):
             read_request(small.DEFINITIONS, frame)
     with pytest.raises(Malformed, match="no response with key 7"):
@@ -219,7 +219,7 @@ def test_definitions_are_read_from_jars(tmp_path: Path) -> None:
 
 def test_a_jar_without_definitions_is_an_error(tmp_path: Path) -> None:
     old = small.write_jar(tmp_path / "old.jar", "common/message", ())
-    with pytest.raises(BrokerError, match="has no definitions of messages"):
+    with pytest.raises(BrokerError, match="contains no message definitions"):
         Definitions.of_jars(old)
     (tmp_path / "text.jar").write_text("no jar")
     for name in ("text.jar", "absent.jar"):

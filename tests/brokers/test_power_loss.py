@@ -65,5 +65,5 @@ def test_a_broker_that_was_shut_down_cleanly_loses_nothing(disk: Path) -> None:
 
 
 def test_a_missing_log_is_an_error(disk: Path) -> None:
-    with pytest.raises(BrokerError, match="has no log"):
+    with pytest.raises(BrokerError, match="does not contain a log"):
         cut_log(disk, "topic", 1, 0)

@@ -208,8 +208,8 @@ def test_what_cannot_be_decoded_passes_as_a_frame(network: Network) -> None:
     assert receive(ends.near, 18) == pong(99) + struct.pack(">ii", 4, 5)
     found = [(f.api, f.body, f.answers, f.undecoded) for f in network.proxy.frames]
     assert found[:2] == [
-        ("key 55", None, None, "the definitions have no request with key 55"),
-        ("Ping", None, None, "the definitions have no version 9 of PingRequest"),
+        ("key 55", None, None, "no request with key 55 is defined"),
+        ("Ping", None, None, "version 9 of PingRequest is not defined"),
     ]
     assert "bytes are declared" in str(found[2][3])
     assert found[3] == ("?", None, None, "it answers no request of this connection")
@@ -382,11 +382,11 @@ def test_waiting_for_frames(network: Network) -> None:
     ends.far.sendall(pong(1, 3))
     answer = Rule(request=False, where=lambda body: body["ErrorCode"] == 3)
     assert network.proxy.wait(answer, timeout=SECONDS).state == "held"
-    with pytest.raises(TimeoutError, match=r"any response from any to any where \.\.\.: none within 0.05 seconds"):
+    with pytest.raises(TimeoutError, match=r"no frame within 0.05 seconds: any response from any to any where"):
         network.proxy.wait(answer, timeout=BRIEFLY, passed=True)
     threading.Timer(BRIEFLY, hold.end).start()
     assert network.proxy.wait(answer, timeout=SECONDS, passed=True).state == "passed"
-    with pytest.raises(TimeoutError, match="Pong frame from 1 to any: none"):
+    with pytest.raises(TimeoutError, match=r"no frame within .* seconds: Pong frame from 1 to any"):
         network.proxy.wait(Rule(source=1, api="Pong"), timeout=BRIEFLY)
 
 

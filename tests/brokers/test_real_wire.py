@@ -13,13 +13,14 @@ import pytest
 
 from leadline.brokers import zookeeper
 from leadline.brokers.artifacts import class_path
-from leadline.brokers.client import Client, Refused, Unanswered
+from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Rule
 from leadline.brokers.messages.definitions import Definitions
 from leadline.brokers.messages.fields import decode, encode
 from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node, Ports, free_ports
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter, read_recording

@@ -77,7 +77,7 @@ def test_records_are_told_batch_by_batch() -> None:
     assert [(r["offset"], r["value"]) for r in batch["records"]] == [(0, "r0"), (1, None)]
     assert event_of({"Records": bytes(20)})["Records"] == {
         "size": 20,
-        "undecoded": "there is no batch of magic 0 and 12 bytes",
+        "undecoded": "invalid batch header: magic 0, 12 bytes",
     }
     big = event_of({"Records": write_batch([bytes(2**20)], 5)})["Records"]
     assert [batch["records"] for batch in big["batches"]] == [None]
@@ -88,7 +88,7 @@ def test_records_of_the_metadata_log_are_decoded() -> None:
     body = {"Records": write_batch([change, b"\1\6\0"], 5)}
     decoded, unknown = event_of(body, "controller")["Records"]["batches"][0]["records"]
     assert decoded["value"] == {"record": "ChangeRecord", "version": 1, "body": {"Topic": "t", "Isr": [3]}}
-    assert unknown["undecoded"] == "the definitions have no record with key 6"
+    assert unknown["undecoded"] == "no record with key 6 is defined"
     assert event_of(body)["Records"]["batches"][0]["records"][0]["value"] == change.decode()
 
 

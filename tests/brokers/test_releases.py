@@ -35,8 +35,8 @@ def test_releases_3_0_to_3_9_have_both_kinds_of_controller() -> None:
         ("3.2.0", "3.2.0", False, "kafka/3.0"),
         ("3.2.0-kraft", "3.2.0", True, "kafka/3.2-kraft"),
         ("3.6.2-zk", "3.6.2", False, "kafka/3.6-zk"),
-        ("kafka/3.9", "3.9.0", True, "kafka/3.7"),
-        ("4.4.0", "4.4.0", True, "kafka/4.1"),
+        ("kafka/3.9", "3.9.0", True, "kafka/3.9"),
+        ("4.4.0", "4.4.0", True, "kafka/4.3"),
     ],
 )
 def test_a_release_is_found_by_version_or_spec(name: str, number: str, kraft: bool, spec: str) -> None:

@@ -192,8 +192,9 @@ def test_a_trace_of_an_own_spec_is_shown_as_recorded_with_the_line_to_type_to_re
     run = run_leadline("trace", CLIMB, folder=climb)
     assert run.code == 0
     assert run.err == (
-        "leadline: the trace is shown as recorded, not replayed: stairs.py:spec is a Python file, which is run "
-        f"only if you name it. To replay the trace, type: leadline trace {CLIMB} --spec stairs.py:spec\n"
+        "leadline: the trace is shown as recorded, not replayed: stairs.py:spec is a Python file, and leadline "
+        "runs such a file only if you pass it with --spec. "
+        f"To replay the trace, type: leadline trace {CLIMB} --spec stairs.py:spec\n"
     )
     assert run.lines == [
         "stairs.py:spec  top=3",

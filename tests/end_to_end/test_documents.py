@@ -48,6 +48,7 @@ PUBLIC = dict(re.findall(r"^\| `([\w.]+)` \| (`\w+`(?:, `\w+`)*) \|$", text_of("
 def test_the_table_of_imports_names_the_public_modules() -> None:
     assert set(PUBLIC) == {
         "leadline.checker",
+        "leadline.checker.conformance",
         "leadline.checker.engines",
         "leadline.checker.settings",
         "leadline.checker.stateful",
@@ -146,12 +147,16 @@ def test_every_command_and_its_options_exist(document: str) -> None:
         if arguments or not needed:
             given = found.make_context(name, arguments).params
             for key in ("spec", "first", "second", "what"):
-                if re.match("(atomic|kafka|rpc)/", given.get(key) or ""):
+                if re.match("(atomic|kafka|rpc|txn)/", given.get(key) or ""):
                     spec = "+".join([given[key], *given.get("rules", ())])
                     chosen_spec(spec, given.get("bounds", ()), given.get("names", ()), no_invariants=False)
 
 
-FAMILIES = {"`kafka`, `rpc`": catalog.KAFKA_PROPERTIES, "`atomic`": catalog.ATOMIC_PROPERTIES}
+FAMILIES = {
+    "`kafka`, `rpc`": catalog.KAFKA_PROPERTIES,
+    "`atomic`": (*catalog.ATOMIC_PROPERTIES, *catalog.ATOMIC_LIVENESS),
+    "`txn`": catalog.TXN_PROPERTIES,
+}
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 
 

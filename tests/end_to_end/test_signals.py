@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,6 +115,7 @@ LONG = {
     "answers": ["answers", "suite.toml"],
     "brokers": ["brokers", "4.1.1", "--try"],
     "check": ["check", "suite.toml"],
+    "conform": ["conform", "recording.jsonl"],
     "diff": ["diff", "slow.py", "slow.py"],
     "explore": ["explore", "slow.py"],
     "fuzz": ["fuzz", "slow.py"],
@@ -139,6 +141,13 @@ SHOWN = {"advise": r"kafka/", "audit": r"of 700 partitions", "bugs": r"kafka/", 
 """What commands that take no spec show on a terminal when they are in the middle of something long."""
 
 
+def write_nothing(folder: Path) -> None:
+    """Open a pipe, so that its reader waits for the first line."""
+    with (folder / "recording.jsonl").open("w"):
+        (folder / "begun").touch()
+        time.sleep(60)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_ends_on_one_signal(
@@ -159,6 +168,9 @@ def test_every_command_ends_on_one_signal(
         run = interrupted(command, *OPTIONS.get(command, ()), folder=folder, when=SHOWN[command], number=number)
         assert run.code == 3, run
         return
+    if command == "conform":
+        os.mkfifo(folder / "recording.jsonl")
+        threading.Thread(target=write_nothing, args=[folder], daemon=True).start()
     process = started(*LONG[command], folder=folder)
     process.send_signal(number)
     out, err = process.communicate(timeout=120)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import Bounds, Spent
 from leadline.model.kafka.broker import ACTIVE, FENCED, UNKNOWN_OFFSET, Registration, Replica
 from leadline.model.kafka.messages import FetchRequest, Message
@@ -95,6 +96,7 @@ def partition(
         acked=tuple(acked),
         spent=spent,
         quorum=Quorum(leader, epoch, frozenset(isr), frozenset(elr)),
+        assignment=Assignment(tuple(range(bounds.brokers))),
         requests=tuple(sent.get(at) for at in range(bounds.max_epoch + 1)),
         registrations=tuple(Registration(FENCED if at in fenced else ACTIVE) for at in range(len(replicas))),
         late=(None,) * len(replicas),

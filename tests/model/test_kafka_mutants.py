@@ -159,6 +159,7 @@ RULES: list[tuple[str, int, tuple[str, ...]]] = [
     ("incarnation_read: once => twice", 12, ("isr_joined_with_all",)),
     ("diverging_fetch: ignored => counted", 9, ("remote_leo_not_ahead",)),
     ("diverging_hw: ignored => before-truncation", 10, ("follower_reads",)),
+    ("late_diverging: ignored => truncates", 13, ("hw_monotonic",)),
     ("hw_gate: min-isr => none", 5, ("leader_candidates_complete",)),
     ("elr: on => off", 11, ("durable_as_promised",)),
     ("elr: on => on-unchecked", 8, ("leaders_elected_alive",)),
@@ -307,6 +308,9 @@ def test_reading_the_record_at_the_high_watermark_is_found(monkeypatch: pytest.M
     assert killers(spec) == {"committed_never_lost": 10}
 
 
+LOST_AND_LEADS = {"acks": "all", "crashes": 0, "lossy_crashes": 1, "missed_bounces": 0, "isr_shrinks": 1}
+"""The leader loses the end of its log and is elected again."""
+
 # What no mutant above violates first: property, spec, bounds that differ, states of its shortest counterexample.
 VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     ("committed_never_lost", CATALOG["rpc/hw-truncation"], {}, 12),
@@ -315,6 +319,7 @@ VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     ("isr_within_replicas", wrong("stranger-joins-isr", "kafka/4.1"), {}, 4),
     ("logs_prefix_consistent", CATALOG["rpc/kip-101"], TWO, 14),
     ("epochs_monotonic_in_log", CATALOG["rpc/kip-279"], TWO, 11),
+    ("brokers_keep_running", CATALOG["kafka/2.0.0"], LOST_AND_LEADS, 11),
 ]
 
 

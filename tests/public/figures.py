@@ -14,6 +14,7 @@ from attrs import field, frozen
 HERE = Path(__file__).parent
 
 EXAMPLES = "github.com/tlaplus/Examples, searched by TLC"
+KAFKA_TLAPLUS = "github.com/Vanlightly/kafka-tlaplus, transactions diary 02, searched by TLC"
 STATERIGHT = "github.com/stateright/stateright, its examples' tests"
 OWN = "searched by the oracle"
 
@@ -72,6 +73,15 @@ PROTOCOLS = (
             Size(68_921, 25, EXAMPLES, {"max_ballot": 2}, tlc=9.0),
             Size(185_369, 25, EXAMPLES, {"values": 2, "max_ballot": 2}, tlc=24.0),
         ),
+    ),
+    Protocol(
+        "kafka_transactions",
+        small=(
+            Size(9, 9, KAFKA_TLAPLUS, {"elections": 0}),
+            Size(65, 14, KAFKA_TLAPLUS, {"elections": 1}),
+            Size(267, 19, KAFKA_TLAPLUS, {"elections": 2}),
+        ),
+        has_parts=False,
     ),
     Protocol(
         "paxos_commit",

@@ -132,13 +132,13 @@ def test_a_topic_overrides_the_brokers_and_acks_come_from_the_producers(tmp_path
 
 WRONG = {
     "min.insync.replicas=two": "is not allowed: expected a whole number of at least 1",
-    "min.insync.replicas=2 # racks": "is not allowed: expected a whole number of at least 1 (a comment needs a line of "
-    "its own)",
+    "min.insync.replicas=2 # racks": "is not allowed: expected a whole number of at least 1 (write a comment on a "
+    "separate line)",
     "min.insync.replicas=0": "is not allowed: expected a whole number of at least 1",
-    "default.replication.factor=12": "is more than the model has: at most 9",
+    "default.replication.factor=12": "is out of range: it must be at most 9",
     "unclean.leader.election.enable=yes": "is not allowed: expected true or false",
-    "min.insync.replicas={{ min_isr }}": "is a placeholder: write its value there, or remove the line for the "
-    "release's default",
+    "min.insync.replicas={{ min_isr }}": "is a placeholder: replace it with a value, or remove the "
+    "line to use the default of the release",
     "inter.broker.protocol.version=latest": "is not allowed: expected a version such as 2.8, from 0.10.2.0 on",
     "inter.broker.protocol.version=3.9": "is newer than --from 3.6: expected that version or an older one",
 }
@@ -190,11 +190,11 @@ def test_every_published_release_is_found_with_its_controller(tmp_path: Path, co
             "2.8",
             "4.1",
             KRAFT,
-            "server.properties:1 is a setting of a cluster with KRaft, but leadline knows 2.8 with Z",
+            "server.properties:1 is a setting of a cluster with KRaft, but leadline models 2.8 only with Z",
         ),
-        ("4.0", "4.1", ZOOKEEPER, "is a setting of a cluster with ZooKeeper, but leadline knows 4.0 with KRaft only"),
-        ("4.1", "3.9", KRAFT, "--to 3.9 is older than --from 4.1: expected an upgrade"),
-        ("3.6", "3.9-zk", KRAFT, "--to 3.9-zk has ZooKeeper, and the cluster has KRaft"),
+        ("4.0", "4.1", ZOOKEEPER, "is a setting of a cluster with ZooKeeper, but leadline models 4.0 only with KRaft"),
+        ("4.1", "3.9", KRAFT, "--to 3.9 is older than --from 4.1: choose a newer release"),
+        ("3.6", "3.9-zk", KRAFT, "--to 3.9-zk uses ZooKeeper, but the cluster uses KRaft"),
         ("2.9", "4.1", ZOOKEEPER, "--from 2.9: unknown spec 'kafka/2.9'"),
         (
             "2.8",
@@ -225,6 +225,14 @@ def test_kraft_obeys_unclean_elections_since_3_9_only(tmp_path: Path) -> None:
     values = [each.settings["unclean_leader_election"] for each in (before, after)]
     assert [each.value for each in values] == [False, True]
     assert "KAFKA-12670" in values[0].origin
+
+
+def test_more_insync_replicas_than_replicas_are_told(tmp_path: Path) -> None:
+    before, _ = upgrade(tmp_path, "3.6", "3.7", f"{KRAFT}min.insync.replicas=3\n", replication_factor=2)
+    assert before.notes[-1] == (
+        "min.insync.replicas=3 is more than the 2 replicas: writes with acks=all are refused before Kafka 3.7, and "
+        "need 2 members of the ISR since then (KAFKA-15583)"
+    )
 
 
 def test_unclean_elections_that_take_effect_with_the_upgrade_are_told(tmp_path: Path) -> None:

@@ -298,6 +298,18 @@ def test_directories_without_any_cluster_id_are_one_cluster_though_no_batch_is_a
     ]
 
 
+def test_a_topic_id_that_only_one_directory_has_does_not_part_a_cluster(tmp_path: Path) -> None:
+    """As of 2.8 with ZooKeeper: KAFKA-13141's divergence with a single record on each broker."""
+    disks = []
+    for broker, topic_id in ((1, None), (2, TOPIC_ID)):
+        disk = Disk(tmp_path / f"broker-{broker}", broker)
+        disk.logs["topic", 0] = Log([(0, [batch(0, 1, broker, keys=[broker])])], topic_id, 0, 0)
+        disks.append(str(disk.write()))
+    result = audit(disks, workers=1)
+    assert result.brokers == 2
+    assert not [note.sentence for note in notes(result) if "another cluster" in note.sentence]
+
+
 def test_a_leader_outside_of_the_isr(tmp_path: Path) -> None:
     assert checks(small_cluster(tmp_path, isr=[2, 3]).audited()) == {"leader_in_isr"}
 

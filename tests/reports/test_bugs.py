@@ -9,7 +9,7 @@ import pytest
 
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import RELEASES, column_of
-from leadline.reports.bugs import Bug, read_archive
+from leadline.reports.bugs import Bug, BugSearch, read_archive
 from tests.suite.command import call
 
 ARCHIVE = read_archive()
@@ -22,7 +22,7 @@ def test_the_archive_has_the_bugs_that_everybody_knows() -> None:
     assert known >= {
         *("KIP-101", "KAFKA-1211", "KAFKA-6361", "KAFKA-6880", "KAFKA-7128", "KAFKA-7164", "KAFKA-7415", "KAFKA-1120"),
         *("KAFKA-7235", "KAFKA-2334", "KAFKA-13141", "KAFKA-14704", "KAFKA-13916", "KAFKA-14140", "KAFKA-14617"),
-        *("KAFKA-15221", "KAFKA-15583", "KAFKA-15495", "KAFKA-18106"),
+        *("KAFKA-13207", "KAFKA-3410", "KAFKA-15221", "KAFKA-15583", "KAFKA-15495", "KAFKA-18106"),
     }
 
 
@@ -45,6 +45,27 @@ def test_a_bug_is_looked_for_in_all_releases_after_the_one_that_mended_it() -> N
     later = [run.spec.name for run in ARCHIVE.runs(bug) if run.part == "later"]
     names = [column.name for column in RELEASES]
     assert [name.partition("+")[0] for name in later] == names[names.index("kafka/2.2") + 1 :]
+
+
+def test_a_release_with_another_bug_that_would_be_found_first_is_searched_as_it_was_released_too() -> None:
+    (bug,) = ARCHIVE.about("KAFKA-14704")[0]
+    whole = [run for run in ARCHIVE.runs(bug) if run.part == "as released"]
+    assert [(run.spec.name, run.expected) for run in whole] == [("kafka/2.8", "violated")]
+    mended = next(run for run in ARCHIVE.runs(bug) if run.part == "affected")
+    assert mended.spec.name == "kafka/2.8+diverging_fetch=ignored"
+    assert mended.spec.bounds == whole[0].spec.bounds
+    (other,) = ARCHIVE.about("KAFKA-13141")[0]
+    assert all(run.part != "as released" for run in ARCHIVE.runs(other))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "run",
+    [run for bug in ARCHIVE.bugs for run in ARCHIVE.runs(bug) if run.part == "as released"],
+    ids=lambda run: f"{run.bug.ticket} {run.spec.name}",
+)
+def test_every_affected_release_has_its_bug_as_it_was_released(run: BugSearch) -> None:
+    assert run.searched().as_expected
 
 
 def test_nothing_in_the_archive_is_a_result() -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import attrs
 import pytest
 
-from leadline.brokers.driver.driver import Attempt, Produced, StepReport
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.reading import Read
 from leadline.brokers.driver.replay import Outcome, Replay
-from leadline.brokers.driver.sight import sight_of
+from leadline.brokers.driver.sight import SeenRecord, SeenReplica, sight_of
+from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
 from leadline.brokers.releases import broker_release
 from leadline.brokers.reproduction import (
     Judgement,
@@ -22,9 +21,9 @@ from leadline.brokers.reproduction import (
     judged_without_event,
 )
 from leadline.checker.errors import LeadlineError
-from leadline.checker.trace import Trace
-from leadline.reports.bugs import BugSearch, read_archive
+from leadline.reports.bugs import read_archive
 from leadline.reports.cli.reproduce import exit_code
+from leadline.reports.reality.counterexamples import counterexample
 from leadline.reports.reality.live import evidence
 from leadline.reports.reality.objects import ReproductionReport, reproduction_object
 from leadline.reports.reality.schedules import Schedules, affected_release, bug_of, mended_release, schedules_of
@@ -35,17 +34,12 @@ ARCHIVE = read_archive()
 TICKET = "KAFKA-13141"
 
 
-def search(run: BugSearch) -> Trace[Any]:
-    """The counterexample of a search."""
-    return run.searched().result.properties[0].traces[0]
-
-
 @pytest.fixture(scope="module")
 def schedules() -> Schedules:
     """The schedules of a bug for the releases that `leadline reproduce` takes by default."""
     bug = bug_of(ARCHIVE, TICKET)
     affected = affected_release(bug, None)
-    return schedules_of(ARCHIVE, bug, affected, mended_release(bug, affected, None), search)
+    return schedules_of(ARCHIVE, bug, affected, mended_release(bug, affected, None), counterexample)
 
 
 def as_in_model(plan: Plan, name: str, *, lost: bool = False) -> Replay:
@@ -53,9 +47,10 @@ def as_in_model(plan: Plan, name: str, *, lost: bool = False) -> Replay:
     steps = tuple(StepReport(step, (f"made step {step.number}",), sight_of(step.after)) for step in plan.steps)
     produced = tuple(Produced(value, 1, "acknowledged at offset 0", 0) for value in (1,))
     reads = (Read(5, 1, (1,), 1), Read(None, 1, () if lost else (1,), 1))
-    replicas = steps[-1].sight.replicas
+    log = () if lost else (SeenRecord(1, 1),)
+    replicas = tuple(attrs.evolve(each, log=log) for each in steps[-1].sight.replicas)
     attempt = None if plan.refused is None else Attempt(False, ("nothing came",))
-    outcome = Outcome(produced, reads, replicas, "broker 1 leads")
+    outcome = Outcome(produced, reads, replicas, "broker 1 leads", 1)
     return Replay(broker_release(name), plan, (), steps, attempt, outcome, 12.5)
 
 
@@ -70,9 +65,9 @@ def test_releases_that_do_not_fit_are_refused() -> None:
     affected = affected_release(bug, "2.8.0")
     with pytest.raises(LeadlineError, match=r"does not affect Kafka 3\.9\.1"):
         affected_release(bug, "3.9.1")
-    with pytest.raises(LeadlineError, match="has KAFKA-13141 too"):
+    with pytest.raises(LeadlineError, match="is also affected by KAFKA-13141"):
         mended_release(bug, affected, "2.8.0")
-    with pytest.raises(LeadlineError, match="different kinds of controllers"):
+    with pytest.raises(LeadlineError, match="must have the same kind of controller"):
         mended_release(bug, affected, "3.9.1")
     with pytest.raises(LeadlineError, match="no counterexample"):
         bug_of(ARCHIVE, ARCHIVE.unreached[0].ticket)
@@ -83,7 +78,7 @@ def test_without_a_release_that_mended_it_the_event_that_decides_is_left_out() -
     affected = affected_release(bug, "3.9.1-zk")
     mended = mended_release(bug, affected, None)
     assert mended is None
-    found = schedules_of(ARCHIVE, bug, affected, mended, search)
+    found = schedules_of(ARCHIVE, bug, affected, mended, counterexample)
     assert found.control == affected
     assert "loses its log" in found.left_out
     assert not [step for step in found.control_plan.steps if step.sentence == found.left_out]
@@ -99,6 +94,21 @@ def test_what_is_as_in_the_model_is_reproduced_and_absent(schedules: Schedules) 
     assert without.judgement is Judgement.ABSENT
     assert "departs at step" in without.reason
     assert exit_code((with_bug.judgement, without.judgement)) == 0
+
+
+def test_a_loss_is_not_reproduced_if_the_leader_has_the_record(schedules: Schedules) -> None:
+    judged = judged_with_bug(as_in_model(schedules.plan, "2.8.0"), "committed_never_lost")
+    assert judged.judgement is Judgement.OTHERWISE
+    assert "no record is lost" in judged.reason
+
+
+def test_a_record_that_no_consumer_can_read_yet_is_not_lost() -> None:
+    """A leader with too small an ISR does not advance its high watermark (KIP-966)."""
+    replica = SeenReplica(True, (SeenRecord(0, 0),), 0)
+    produced = (Produced(0, 0, "acknowledged at offset 0", 0),)
+    outcome = Outcome(produced, (Read(None, 0, (), 0),), (replica,), "broker 0 leads", 0)
+    assert outcome.lost == ()
+    assert attrs.evolve(outcome, replicas=(attrs.evolve(replica, log=()),)).lost == (0,)
 
 
 def test_a_difference_is_not_a_reproduction(schedules: Schedules) -> None:
@@ -159,5 +169,5 @@ def test_the_page_has_a_line_for_every_ticket() -> None:
     tries.append(Try("KIP-101", "0.10.2.2", "not made", "no request came", 10.0, "2026-11-24"))
     text = page(ARCHIVE, {"KAFKA-15221": "step 4 cannot be made"}, tries)
     for ticket in [*(bug.ticket for bug in ARCHIVE.bugs), *(bug.ticket for bug in ARCHIVE.unreached)]:
-        assert f"| {ticket} |" in text
+        assert f"| {ticket} |" in text or f"| `leadline reproduce {ticket}` |" in text
     assert "0.10.2.2: reproduced 3 of 4 (else: no request came)" in text

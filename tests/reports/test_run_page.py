@@ -21,6 +21,7 @@ from leadline.checker.result import (
     FIRST_VIOLATION,
     ActionCount,
     Learning,
+    LivenessCounts,
     Statistics,
     Verdict,
     Verified,
@@ -150,6 +151,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         walked=walked,
         covered=covered,
         verified=Verified(checked=25, drawn=26, made=27),
+        liveness=LivenessCounts(components=29, largest=30, open=31, seconds=3.2),
         activity="shortening",
     )
     seen = PropertyView(

@@ -1,7 +1,7 @@
 """The parts of a block of states, with the progress of the compiled loop that processes each part.
 
 The loop follows paths through decision trees. A path that has not been learned yet is called unknown. A state with an
-unknown path is deferred until the function of the spec has been called; see `kernel`.
+unknown path is deferred until the spec's function has been called; see `kernel`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class BlockParts:
     Attributes:
         ends: the first state of each part, followed by the end of the block.
         cursors: for each part, the position of the loop; see `kernel.INDEX`.
-        waiting: for each part, the deferred states, which have an unknown path.
+        waiting: for each part, the deferred states. They have an unknown path.
         unknown: for each part, the unknown paths; see `kernel.TREE`.
-        rows: for each unknown path, the first state or step that has this path, as the number of the value in each
+        rows: for each unknown path, the first state or step that has this path, given as the index of the value in each
             slot.
     """
 
@@ -52,13 +52,13 @@ class BlockParts:
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """The number of states in each part that remain to be processed, including deferred states."""
+        """For each part, the number of states that remain to be processed, including deferred states."""
         left: NDArray[np.int64] = self.ends[1:] - self.cursors[:, kernel.INDEX] + self.cursors[:, kernel.WAITING]
         return left
 
     @property
     def busy(self) -> list[int]:
-        """The numbers of the parts that contain states to be processed."""
+        """The indices of the parts in which states remain to be processed."""
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 
@@ -70,8 +70,8 @@ class BlockParts:
     def jobs(self, first_step: int) -> list[tuple[Job, int]]:
         """Return the calls that must be made to learn the unknown paths, and clear the array of unknown paths.
 
-        If several paths become unknown at the same edge of a tree, only one call is returned, because the paths
-        probably continue in the same way.
+        If several unknown paths end at the same edge of a tree, only one call is returned, because the paths probably
+        continue in the same way.
 
         Parameters:
             first_step: the index of the first tree that belongs to a step predicate.

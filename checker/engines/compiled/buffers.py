@@ -13,7 +13,7 @@ STEPS_A_STATE = 4
 """The initial size of a buffer: the number of next states for each state of a block."""
 
 Steps = Sequence[dict[int, int]]
-"""The steps of an action instance: for each step, the new number of each slot that it writes."""
+"""The steps of an action instance. Each step maps each slot that it writes to the index of the new value."""
 
 
 class Buffers:
@@ -63,17 +63,21 @@ class Buffers:
 
 
 class UnlearnedSteps:
-    """The results of direct calls, as arrays. They are used for one state and are not added to the transition tables.
+    """The results of direct calls, as arrays. Each result is used for one state and is not added to the transition
+    tables.
 
     Parameters:
         answers: for each state, the action instances that were called on it, each with its steps.
         packing: the packing of the states.
 
     Attributes:
-        arrays: the arrays for `kernel.expand`. Each call has an entry in three of them: `trees` contains the action
-            instance, `start` the position of its first step in `keep` and `put`, and `count` the number of its steps.
-            `begins` contains the position of each state's first entry, followed by the number of entries. `keep` and
-            `put` contain, for each step and each word of a packed state, the bits to keep and the bits to set.
+        arrays: the arrays for `kernel.expand`:
+
+            - `trees`, `start`, `count`: for each call, the action instance, the position of its first step in `keep`
+              and `put`, and the number of its steps.
+            - `begins`: for each state, the position of its first call; followed by the number of all calls.
+            - `keep`, `put`: for each step and each word of a packed state, the mask of the bits to keep, and the bits
+              to set.
     """
 
     def __init__(self, answers: Sequence[Sequence[tuple[int, Steps]]], packing: Packing) -> None:

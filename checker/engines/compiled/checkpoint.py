@@ -51,14 +51,14 @@ Array = NDArray[np.generic]
 
 @attrs.define
 class _Written:
-    """The contents of the files of a checkpoint at the time when they were last written or read.
+    """The contents of the files of a checkpoint when they were last written or read.
 
     Attributes:
         states: the number of states.
-        packings: see `Snapshot`. It is -1 if no states are stored.
+        packings: the number of times that the states were packed again, or -1 if no states are stored.
         checksums: maps the name of each array file to the CRC-32 of its valid entries.
         hashes: the hashes of the values and members.
-        unused: see `Resumption.unused`. Empty if the search was not resumed.
+        unused: the value indices that were not restored; see `Resumption.unused`. Empty if the search was not resumed.
     """
 
     states: int = 0
@@ -69,7 +69,7 @@ class _Written:
 
 
 class Checkpoint:
-    """A folder in which a search is saved. It is locked from the call of `begin` or `load` until `close`.
+    """A folder in which a search is saved. It is locked from the call to `begin` or `load` until the call to `close`.
 
     Parameters:
         folder: the folder. `begin` creates it.
@@ -90,8 +90,8 @@ class Checkpoint:
         """Create the folder for a new search.
 
         Raises:
-            LeadlineError: the folder already contains a search, is used by another process, cannot be written, or can
-                be written by other users.
+            LeadlineError: if the folder already contains a search, is used by another process, cannot be written, or
+                can be written by other users.
         """
         with _trouble(f"cannot write {self.folder}"):
             make_private(self.folder)
@@ -108,9 +108,9 @@ class Checkpoint:
         """Return the position of the saved search, or None if the search ended before its first checkpoint.
 
         Raises:
-            LeadlineError: the folder does not contain a search of this spec with these limits, is used by another
+            LeadlineError: if the folder does not contain a search of this spec with these limits, is used by another
                 process, or can be written by other users; or the spec has changed since the search was saved.
-            Damaged: a file is damaged.
+            Damaged: if a file is damaged.
         """
         try:
             written = (self.folder / _SPEC).read_bytes()
@@ -160,8 +160,8 @@ class Checkpoint:
         """Map an array in a file into memory, and check its checksum.
 
         Raises:
-            LeadlineError: the file cannot be read.
-            Damaged: the file is too short, or its checksum does not match.
+            LeadlineError: if the file cannot be read.
+            Damaged: if the file is too short, or its checksum does not match.
         """
         path, size = self.folder / name, kind.itemsize * int(np.prod(shape))
         if not size:
@@ -200,8 +200,8 @@ class Checkpoint:
             states, parents, arrivals: the arrays to fill; see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be read.
-            Damaged: a file is too short, or its checksum does not match.
+            LeadlineError: if a file cannot be read.
+            Damaged: if a file is too short, or its checksum does not match.
         """
         for name, array in _files(saved.packings, states, parents, arrivals):
             path, checksum = self.folder / name, 0
@@ -220,7 +220,7 @@ class Checkpoint:
             states, parents, arrivals: see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be written, or two different values have the same hash. The previous
+            LeadlineError: if a file cannot be written, or two different values have the same hash. The previous
                 checkpoint remains valid.
         """
         hashes = self._written.hashes.extended(saved.values, saved.members, self._written.unused)
@@ -285,7 +285,9 @@ def _pieces(array: Array) -> Iterator[memoryview]:
 
 
 def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write all bytes of a piece. Raise OSError if they cannot be written, for example because the disk is full."""
+    """Write all bytes of a piece to a file. Raise OSError if they cannot be written, for example because the disk is
+    full.
+    """
     while piece:
         piece = piece[file.write(piece) :]
 

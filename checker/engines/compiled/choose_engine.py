@@ -1,10 +1,10 @@
 """Chooses between two ways of searching: with transition tables, or with direct calls as in the oracle.
 
-Transition tables are faster in large state spaces, in which the result of one call can be used for many similar states.
+Transition tables are faster in large state spaces, where the result of one call can be used for many similar states.
 They require the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
 with them if the first levels show that the state space is small. In a large state space, the search returns to direct
-calls if they turn out to be faster. This is the case if few results can be used again, for example because a state is a
-single value that never recurs, or if there are many levels with few states each.
+calls if they turn out to be faster. Direct calls are faster if few results can be used again, for example because a
+state is a single value that never recurs, or if there are many levels with few states each.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
 from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.result import Limits, Result, Statistics
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
@@ -34,9 +35,8 @@ EARLY_SECONDS, EARLY = 0.25, 3
 direct calls will probably take more than `EARLY` times `Tuning.small_seconds`."""
 
 LEFT_LATER = 10
-"""The factor by which the rate of direct calls is multiplied in `is_narrow` after `Tuning.small_seconds` have passed.
-
-It makes the search less likely to stop direct calls late, because this would waste the work already done."""
+"""The factor by which `is_narrow` multiplies the rate of direct calls after `Tuning.small_seconds`. It makes the search
+less likely to stop direct calls late, which would waste the work already done."""
 
 _log = logging.getLogger("leadline")
 
@@ -50,7 +50,8 @@ def explore(
     """Search a spec's states breadth-first, with learned transition tables if they are expected to save time.
 
     A search with a checkpoint always uses transition tables, and so does a search with `Tuning.in_order`, because
-    direct calls do not sort the next states.
+    direct calls do not sort the next states. A search with liveness properties uses direct calls, whatever its size,
+    because these properties are not checked on packed states.
 
     Parameters:
         spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.
@@ -64,6 +65,10 @@ def explore(
     limits, settings = limits or Limits(), settings or CompiledSettings()
     if limits.coverage and settings.resume is not None:
         raise SpecError("coverage cannot be collected for a resumed search: leave out coverage or resume")
+    if spec.liveness:
+        if settings.checkpoint is not None or settings.resume is not None:
+            refuse_liveness(spec, "a search with a checkpoint", "a search without")
+        return _of_this_engine(_by_calls(spec, limits, progress, 0.0, settings.tuning), settings)
     began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
     if settings.tuning.look_seconds and not learns:
@@ -112,7 +117,7 @@ def _forecast(statistics: Statistics, tuning: Tuning) -> Forecast:
 
 
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | Forecast:
-    """Search with direct calls. Return the result, or a forecast if the state space is probably large."""
+    """Search a spec with direct calls. Return the result, or a forecast if the state space is probably large."""
     before = Budget(limits, tuning=tuning)
     initials = within(before, spec, "oracle", spec.initials)
     if isinstance(initials, Result):
@@ -136,11 +141,11 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
 
 
 class _Look:
-    """Decides during a search with direct calls whether to continue it. The search calls this object regularly.
+    """Decides whether to continue a search with direct calls. The search calls this object regularly.
 
     Parameters:
         progress: a function that is called with the current statistics if the search takes a long time.
-        tuning: contains the times of the decisions, and the CPU time below which a state space counts as small.
+        tuning: contains the time of the first decision, and the CPU time below which a state space counts as small.
     """
 
     def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
@@ -155,7 +160,7 @@ class _Look:
         """Decide whether to continue the search with direct calls.
 
         Raises:
-            _Large: the state space is probably large, so transition tables are expected to be faster.
+            _Large: if the state space is probably large, so that transition tables are expected to be faster.
         """
         if not statistics.expanded:
             self._began = time.thread_time()

@@ -1,7 +1,7 @@
 """Computes the next states of a block of packed states, and evaluates the properties on them.
 
-Levels, limits, progress and checkpoints are handled elsewhere. The compiled search and each worker of the Spark engine
-have an expander.
+The compiled search and each worker of the Spark engine have an expander. The expander does not handle levels, limits,
+progress or checkpoints.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CALLS_A_LOOK = 64
 StepSeen = tuple[int, int, list[int]]
 """A step that violates a property or satisfies a witness.
 
-It is given as the index of the state before the step, the action instance, and the number of the value in each slot of
+It is given as the index of the state before the step, the action instance, and the index of the value in each slot of
 the state after the step.
 """
 
@@ -51,7 +51,7 @@ class NextStates:
         parts: the parts of the block.
         buffers: the next states of each part.
         new: the number of new states found in each part.
-        steps_wanted: see `Expander.find`.
+        steps_wanted: for each predicate on steps, the maximum number of steps to collect; see `Expander.find`.
     """
 
     parts: BlockParts
@@ -65,11 +65,11 @@ class BlockResult:
     """The result of expanding a block of states.
 
     Attributes:
-        counts: for each action instance, the number of its steps, and how many of these steps led to a new state. The
-            shape is (action instances, 2).
-        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness, at
-            most the requested number.
-        dead: the first deadlocked states (states without a next state), at most the requested number.
+        counts: for each action instance, the number of its steps, and the number of those steps that led to a new
+            state. The shape is (action instances, 2).
+        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Their
+            number is at most the requested number.
+        dead: the first deadlocked states (states without a next state). Their number is at most the requested number.
     """
 
     counts: NDArray[np.int64]
@@ -84,9 +84,9 @@ class Expander(Generic[S]):
     been learned yet, the function of the spec is called. Such a path is called unknown.
 
     Parameters:
-        tables: the transition tables. Calls of the spec's functions extend them.
+        tables: the transition tables. Calls to the spec's functions extend them.
         store: the states found so far. `keep` adds the new states.
-        watch: checks the limits on time and memory regularly, and contains the threads that share the work.
+        watch: checks the limits on time and memory, and contains the threads of the search.
 
     Attributes:
         tuning: internal sizes and times.
@@ -101,7 +101,7 @@ class Expander(Generic[S]):
         self._buffers: Buffers | None = None
 
     def find(self, first: int, last: int, steps_wanted: Sequence[int]) -> NextStates:
-        """Generate the next states of a block, and find the next states that are new.
+        """Generate the next states of a block, and determine which of them are new.
 
         Parameters:
             first, last: the range of states of the block; `last` is excluded.
@@ -109,9 +109,9 @@ class Expander(Generic[S]):
                 property or satisfy the witness.
 
         Raises:
-            StopSearch: the time or the memory is used up, or the tables are full.
-            SpecError: an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
+            StopSearch: if the time or the memory is used up, or the tables are full.
+            SpecError: if an action or a property raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
         store, count = self.store, self.store.count
         self.learner.compare(store.states, first, last)
@@ -137,9 +137,9 @@ class Expander(Generic[S]):
         """Count the steps of a block and add its new states to the store. This method must not be interrupted.
 
         Parameters:
-            found: the result of the last call of `find`.
+            found: the result of the last call to `find`.
             dead_wanted: the maximum number of deadlocked states (states without a next state) to collect.
-            most: the maximum number of states in the store, or None if no check is needed because all new states fit.
+            most: the maximum number of states in the store, or None if all new states are known to fit.
         """
         parts, buffers, new, store = found.parts, found.buffers, found.new, self.store
         wanted = max(found.steps_wanted, default=0)
@@ -172,14 +172,14 @@ class Expander(Generic[S]):
         return attrs.evolve(result, dead=result.dead[:dead_wanted])
 
     def check(self, first: int, wanted: Sequence[int], inherit: Sequence[bool]) -> NDArray[np.bool_]:
-        """Evaluate the predicates on all states from `first` on.
+        """Evaluate the predicates on the state with the index `first` and on all later states.
 
         Parameters:
             first: the index of the first state.
             wanted: for each predicate, the number of further states to find that violate the property or satisfy the
                 witness. A predicate for which the number is 0 is not evaluated.
-            inherit: for each predicate, whether its result is known for the predecessors of these states: none of them
-                violates the property or satisfies the witness.
+            inherit: for each predicate, whether it is known that no predecessor of these states violates the property
+                or satisfies the witness.
 
         Returns:
             An array of shape (states, predicates), which is true where a state violates the property or satisfies the
@@ -207,17 +207,17 @@ class Expander(Generic[S]):
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:
-        """Call functions of the spec to learn unknown paths, unless learning a path is unlikely to save time.
+        """Call functions of the spec to learn unknown paths, except paths that are unlikely to save time.
 
         Parameters:
             parts: the parts of a block, with the unknown paths of their states.
             states: the number of states processed so far.
 
         Returns:
-            The numbers of the parts whose deferred states need direct calls, because some paths were not learned.
+            The indices of the parts whose deferred states need direct calls, because some paths were not learned.
 
         Raises:
-            StopSearch: the tables are full.
+            StopSearch: if the tables are full.
         """
         if not self.learner.learn(parts.jobs(self.tables.first_step), states):
             parts.cursors[:, kernel.PATIENT] = False
@@ -239,18 +239,18 @@ class Expander(Generic[S]):
         """Return whether an action instance is enabled in a state. If the path is unknown, call the action.
 
         Parameters:
-            tree: the number of the action instance.
+            tree: the index of the action instance.
             index: the index of the state.
 
         Raises:
-            StopSearch: the tables are full.
-            SpecError: the action raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
+            StopSearch: if the tables are full.
+            SpecError: if the action raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
 
     def row(self, index: int) -> list[int]:
-        """Return the number of the value in each slot of a state."""
+        """Return the index of the value in each slot of a state."""
         return self.store.packing.unpack(self.store.states[index])
 
     def state(self, index: int) -> S:
@@ -263,11 +263,11 @@ class Expander(Generic[S]):
         return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
-        """Return the number of states in a range (without `last`) that satisfy the constraint `Spec.within`."""
+        """Return the number of states from `first` to before `last` that satisfy the constraint `Spec.within`."""
         return last - first - int(np.count_nonzero(self.store.outside[first:last]))
 
     def indices_within(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return the indices of the states in a range (without `last`) that satisfy the constraint `Spec.within`."""
+        """Return the indices of the states from `first` to before `last` that satisfy the constraint `Spec.within`."""
         outside = self.store.outside[first:last]  # empty if the spec has no constraint
         return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
 
@@ -276,14 +276,14 @@ class Expander(Generic[S]):
         self._buffers = None
 
     def _generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
-        """Generate the next states of a block. If the packing changes during the generation, start again."""
+        """Generate the next states of a block. If the packing changes meanwhile, start again."""
         while True:
             found = self._generated(first, last, wanted)
             if found is not None:
                 return found
 
     def _generated(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers] | None:
-        """Generate the next states of a block. If the packing changes during the generation, return None."""
+        """Generate the next states of a block. If the packing changes meanwhile, return None."""
         tables, packing = self.tables, self.store.packing
         parts, looked_at = self._parts(first, last), tables.calls
         buffers = self._buffers_for(parts)
@@ -342,7 +342,7 @@ class Expander(Generic[S]):
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
-        """Divide a range of states (without `last`) into parts for the threads."""
+        """Divide the states from `first` to before `last` into parts for the threads."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
         count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that no part is empty
@@ -358,7 +358,7 @@ class Expander(Generic[S]):
         return buffers
 
     def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
-        """Call the action instances with unknown paths on some states, and return their steps for each state."""
+        """For each of some states, call the action instances whose paths are unknown, and return their steps."""
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
             row = self.row(index)
@@ -372,7 +372,7 @@ class Expander(Generic[S]):
         """Evaluate predicates on the deferred states of a part. If a path is unknown, call the predicate.
 
         Parameters:
-            parts, part: the parts of the block, and the number of the part.
+            parts, part: the parts of the block, and the index of the part.
             first, wanted, shown: see `kernel.check`.
         """
         tables, indices = self.tables, parts.that_wait(part)
@@ -385,7 +385,7 @@ class Expander(Generic[S]):
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
-        """Call the predicates on those steps of a block for which the tables contain no result."""
+        """Call the predicates on the steps of a block for which the tables contain no result."""
         tables, packing = self.tables, self.store.packing
         for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
             shown = buffers.shown[part, :filled]
@@ -405,7 +405,7 @@ class Expander(Generic[S]):
         return self.store.packing
 
     def repack(self) -> None:
-        """Pack all states again. A slot gets more bits if its values need them."""
+        """Pack all states again, with more bits for the slots whose values need them."""
         members = len(self.layout.members)
         packing = Packing(self.sizes(), spare=members and 16 + members // 2)
         self.watch.need(8 * packing.words * self.store.count)

@@ -1,4 +1,4 @@
-"""Predicts whether transition tables will be faster than direct calls of the spec's functions.
+"""Predicts whether transition tables will be faster than direct calls to the spec's functions.
 
 In a breadth-first search, each level is larger than the previous level by a factor that usually decreases from level to
 level. Therefore the number of all states can be estimated from the sizes of the first levels.
@@ -16,19 +16,23 @@ from leadline.checker.result import Statistics
 from leadline.checker.settings import DEFAULT, Tuning
 
 LAST_LOOK = 4.0
-"""The number of seconds after which a search with transition tables is no longer stopped in favor of direct calls."""
+"""The number of seconds after which a search with transition tables is no longer stopped to use direct calls."""
 
 HOPELESS = 0.5
-"""If learning makes more than this fraction of the calls that the oracle would make, it is not much faster."""
+"""If a search with transition tables makes more than this fraction of the calls that the oracle makes, it is not much
+faster than the oracle."""
 
 SHARE, FEWEST = 0.4, 3
-"""The fraction of the known levels that a forecast uses, counted from the last, and the minimum number of ratios."""
+"""The fraction of the known levels that a forecast uses, counted from the last level, and the minimum number of ratios
+between levels."""
 
 SHRINKING = -1.0
-"""If the natural logarithm of the last level's size divided by the first's is at most this, one ratio is enough."""
+"""The limit for forecasts from fewer than `FEWEST` ratios. They are made if the natural logarithm of the ratio of the
+last level's size to the first level's size is at most this number."""
 
 LEAST_FALL = 0.06
-"""The minimum decrease of the logarithm of the ratio per level. A smaller decrease is replaced by this one."""
+"""The minimum decrease, from level to level, of the logarithm of the ratio. A smaller decrease is replaced by this
+value."""
 
 MOST_LEVELS, MOST_GROWTH = 200, 50.0
 """The number of further levels that a forecast covers, and the maximum natural logarithm of their growth."""
@@ -74,7 +78,7 @@ def expected_states(now: Statistics) -> float:
 
 
 def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
-    """Return whether direct calls are faster than compiled loops because the levels have few states.
+    """Return whether direct calls are faster than compiled loops because each level has few states.
 
     Parameters:
         now: the current statistics of a search.
@@ -112,11 +116,11 @@ class Forecast:
         """Check whether a search should be stopped. Call this between two blocks of states.
 
         Parameters:
-            seconds: the number of seconds since the search was last started or restarted.
+            seconds: the number of seconds since the search started or last started again.
             statistics: a function that returns the current statistics.
 
         Raises:
-            SlowerThanCalling: the search is slower than direct calls.
+            SlowerThanCalling: if the search is slower than direct calls.
         """
         if not self.tuning.first_look <= seconds <= LAST_LOOK:
             return

@@ -1,13 +1,13 @@
 """The compiled loops, which expand a block of packed states and store the new states.
 
-A packed state consists of 64-bit words. A slot is a group of bits that contains the number of one value of the state.
-Each action instance and each predicate has a decision tree: each node reads a slot, and a leaf gives the result. If a
-path through a tree is unknown, because it has not been learned yet, the loop records the path and defers the state. It
-processes the state in a later call, after the function of the spec has been called.
+A packed state consists of 64-bit words. A slot is a group of bits that contains the index of one value of the state.
+Each action instance and each predicate has a decision tree: each node reads a slot, and a leaf holds the result. If a
+path through a tree is unknown, because it has not been learned yet, the loop records the path and defers the state. A
+later call to the loop processes the state, after the spec's function has been called.
 
 A block is processed in three passes. `expand` generates the next states of a part of the block. `insert` finds the new
-states; each worker uses its own region of the hash table. `append` counts and stores the new states of a part. It does
-so in the order in which the oracle finds them, so the counts do not depend on the number of workers.
+states; each worker uses its own region of the hash table. `append` counts and stores the new states of a part, in the
+order in which the oracle finds them. Therefore the counts do not depend on the number of workers.
 
 The loops take their arrays in named tuples; see `arrays`. Compared with separate arguments, named tuples add 5 to 10
 microseconds to a call that takes milliseconds, and 2 % to the compilation time. `loop_cache.SOURCES` lists the files
@@ -36,33 +36,44 @@ from leadline.checker.observing.step_slots import SECOND
 INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
 """The entries of a cursor, which is the position of a loop in a part of a block.
 
-`INDEX` is the first state that has not been visited, `WAITING` the number of earlier states that are deferred because
-of unknown paths, `ASKED` the number of recorded unknown paths, and `FILLED` the number of filled entries of the buffer.
-`PATIENT` is 1 if the loop continues when there is no room to record further paths, otherwise 0. `PLACES` is the number
-of entries.
+- `INDEX`: the index of the first state that has not been visited.
+- `WAITING`: the number of earlier states that are deferred because of unknown paths.
+- `ASKED`: the number of recorded unknown paths.
+- `FILLED`: the number of filled entries of the buffer.
+- `PATIENT`: 1 if the loop continues when there is no room to record further paths, otherwise 0.
+
+`PLACES` is the number of entries.
 """
 
 TREE, NODE, NUMBER, WANTED, FIELDS = range(5)
 """The fields of an unknown path.
 
-`TREE` is the tree, `NODE` the last node that is known, `NUMBER` the number that the state has in the slot of this node,
-and `WANTED` the number of states that need the path. `FIELDS` is the number of fields.
+- `TREE`: the index of the tree.
+- `NODE`: the last known node of the path.
+- `NUMBER`: the index of the state's value in the slot of this node.
+- `WANTED`: the number of states that need the path.
+
+`FIELDS` is the number of fields.
 """
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
 """The counters that `append` sets.
 
-`STATES` is the number of stored states, `EXPANDED` the number of expanded states, `DEGREE` the number of steps from the
-state at which a limit stopped the loop, and `DEADLOCKS` the number of states without a next state. `FEWEST` and `MOST`
-are the minimum and the maximum number of steps from a state; without a state that satisfies `Spec.within`, they are -1
-and 0. `COUNTERS` is the number of counters.
+- `STATES`: the number of stored states.
+- `EXPANDED`: the number of expanded states.
+- `DEGREE`: the number of steps from the state at which a limit stopped the loop.
+- `DEADLOCKS`: the number of states without a next state.
+- `FEWEST`, `MOST`: the minimum and the maximum number of steps from a state; -1 and 0 if no state satisfies
+  `Spec.within`.
+
+`COUNTERS` is the number of counters.
 """
 
 SHOWN_BY_STEP, NOT_KNOWN = 1, 2
 """The results of a predicate on a step, as stored in `SuccessorArrays.shown`.
 
-`SHOWN_BY_STEP` means that the step violates the property or satisfies the witness, `NOT_KNOWN` that the predicate must
-be called, and 0 that neither is the case.
+`SHOWN_BY_STEP` means that the step violates the property or satisfies the witness. `NOT_KNOWN` means that the predicate
+must be called. 0 means that the step neither violates the property nor satisfies the witness.
 """
 
 LOW = np.uint64(0xFFFFFFFF)
@@ -77,7 +88,7 @@ RECENT = np.uint64(2**14)
 
 @njit(inline="always")
 def _differ(states, index, others, other, bits, which):
-    """Whether two packed states differ in one of the bits that are set in row `which` of `bits`."""
+    """Return whether two packed states differ in one of the bits that are set in row `which` of `bits`."""
     for cell in range(states.shape[1]):  # noqa: SIM110
         if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
             return True
@@ -109,7 +120,7 @@ def _same(states, index, others, other):
 
 @njit(inline="always")
 def _first_place(mixed, places):
-    """Map a hash to a number below `places`, which is a position in the hash table or the number of a region.
+    """Map a hash to a number below `places`, which is a position in the hash table or the index of a region.
 
     The upper half of the hash is used, because the lower half is stored in the table entry.
     """
@@ -118,7 +129,7 @@ def _first_place(mixed, places):
 
 @njit()
 def _ask(pool, tree, row, cursor, unknown, rows):
-    """Record an unknown path if there is room for it. If the path is already recorded, increase its count."""
+    """Record an unknown path if there is room for it. If the path is already recorded, increase its `WANTED`."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -140,7 +151,7 @@ def _ask(pool, tree, row, cursor, unknown, rows):
 
 @njit(inline="always")
 def _taken_up(cursor):
-    """Begin or continue the loop over a part. Return the number of deferred states, which are visited first."""
+    """Begin or continue the loop over a part. Return the number of deferred states, which the loop visits first."""
     waiting = cursor[WAITING]
     cursor[WAITING] = cursor[ASKED] = 0
     return waiting
@@ -156,7 +167,7 @@ def _has_next(cursor, last, turn, waited, waiting, unknown):
 
 @njit(inline="always")
 def _next(cursor, turn, waited, waiting):
-    """Return the next state to visit: a deferred state, or else the first state that has not been visited."""
+    """Return the next state to visit: a deferred state or, if there is none, the first state not visited before."""
     return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
 
 
@@ -180,7 +191,7 @@ def _pause(cursor, last, turn, waited, waiting):
 def expand(part, packed, answered, first, generated, wanted, guarding, first_step, reads, learned):
     """Generate the next states of the remaining states of a part, and write them to the part's buffer.
 
-    The loop also writes the hash and the predecessor of each next state, the action instance, and the results of the
+    For each next state, the loop also writes the hash, the predecessor, the action instance, and the results of the
     predicates on the step. If a path of a state is unknown, the state is deferred to a later call.
 
     Parameters:
@@ -290,7 +301,9 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
 
 @njit()
 def _route(first, last, begins, filled, parents, hashes, routes, regions):
-    """Group the next states of a part by region of the hash table. Within a region, they are in breadth-first order."""
+    """Group the next states of a part by region of the hash table. The next states of a region are in breadth-first
+    order.
+    """
     count = len(regions) - 1
     regions[:] = 0
     for place in range(filled):
@@ -317,14 +330,14 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
         regions, routes: the next states of each region, for each part of the block; see `SuccessorArrays`.
         found: the packed next states of all parts. The shape is (parts * room, words).
         hashes: the hashes of the next states.
-        places: an output. For each next state, the position of its table entry, or -1 if the state is not new. The
-            entry contains a temporary number, which `append` replaces by the number of the state.
-        new: an output. For each region and part, the number of new states.
+        places: for each next state, the position of its table entry, or -1 if the state is not new (an output). The
+            entry contains a temporary number, which `append` replaces with the index of the state.
+        new: for each region and part, the number of new states (an output).
         states, table: the stored states and the hash table.
 
     Returns:
-        A number without meaning. It is returned so that the compiler does not remove memory loads that only fill the
-        CPU cache.
+        A meaningless number. It is returned so that the compiler does not remove memory loads that only fill the CPU
+        cache.
     """
     size = len(table) // (regions.shape[1] - 1)
     low, high = region * size, (region + 1) * size
@@ -388,7 +401,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
     """Count the steps of a part of a block, and store its new states in order until a limit is reached.
 
     Parameters:
-        part: the number of the part.
+        part: the index of the part.
         count: the number of states stored before the new states of this part.
         first, last: the range of states of the part; `last` is excluded.
         filled: for each part, the number of filled entries of its buffer.
@@ -450,7 +463,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
 
 @njit()
 def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
-    """Remove the states beyond a limit from the hash table. This is possible because they were added last."""
+    """Remove the states that exceed a limit from the hash table. This is possible because they were added last."""
     for part in range(first_part, len(filled)):
         for place in range(filled[part]):
             parent = parents[part, place]
@@ -471,8 +484,8 @@ def rebuild(region, regions, first, last, states, table):
         states, table: the stored states and the hash table.
 
     Returns:
-        Two numbers. The first is the first state that is equal to an earlier state, or -1 if all states are distinct.
-        The loop stops at an equal state. The second number has no meaning; see `insert`.
+        Two numbers. The first is the index of the first state that is equal to an earlier state, or -1 if all states
+        are distinct. The loop stops at this state. The second number is meaningless; see `insert`.
     """
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
@@ -508,7 +521,7 @@ def rebuild(region, regions, first, last, states, table):
 
 @njit(nogil=True)
 def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
-    """Return the first state whose recorded step is not possible, or -1 if there is no such state.
+    """Return the index of the first state whose recorded step is not possible, or -1 if there is no such state.
 
     Parameters:
         first, last: the range of states to check; `last` is excluded.
@@ -529,16 +542,15 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
 
 @njit(nogil=True)
 def note_holders(first, last, begins, states, word, shift, mask, holders):
-    """Find the first state that contains each number of each slot.
+    """Find the first state that contains each value index of each slot.
 
     Parameters:
         first, last: the range of states to search; `last` is excluded.
-        begins: for each slot, the position in `holders` that belongs to its number 0; followed by the length of
-            `holders`.
-        holders: the output. For each number, the first state that contains the number, or -1 if no state contains it.
+        begins: for each slot, the position in `holders` of its value index 0; followed by the length of `holders`.
+        holders: for each value index, the first state that contains it, or -1 if no state contains it (the output).
 
     Returns:
-        The first state that contains a number outside the range of its slot, or -1 if there is no such state.
+        The first state that contains a value index outside the range of its slot, or -1 if there is no such state.
     """
     for index in range(first, last):
         for slot in range(len(word)):
@@ -559,7 +571,7 @@ def hash_all(states, hashes):
 
 @njit(nogil=True)
 def keep(count, new, found, places, states, table):
-    """Store the new states that `insert` has found, in order. This loop does not count steps; `append` does."""
+    """Store the new states that `insert` has found, in order. Unlike `append`, this loop does not count steps."""
     for index in new:
         for cell in range(states.shape[1]):
             states[count, cell] = found[index, cell]
@@ -575,13 +587,14 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
 
     Parameters:
         part, packed: the named tuples `Part` and `Packed`.
-        first: the index of the first state, counted over all parts.
-        inherit: for each predicate, whether its result is known to be false for the predecessors of all these states.
-            If so, it is also false for every state that equals its predecessor in all bits that the predicate reads.
+        first: the index of the first state of all parts together.
+        inherit: for each predicate, whether it is known that no predecessor of these states violates the property or
+            satisfies the witness. If so, this also applies to every state that equals its predecessor in all bits that
+            the predicate reads.
         reads: for each predicate and word, the bits that its tree reads.
         wanted: for each predicate, whether to evaluate it.
-        shown: the output. For each state and predicate, whether the state violates the property or satisfies the
-            witness.
+        shown: for each state and predicate, whether the state violates the property or satisfies the witness (the
+            output).
         first_tree: the index of the tree of the first predicate.
         pool: the nodes of the trees.
     """
@@ -618,7 +631,8 @@ def steps_into(part, packed, targets, table, steps, instances, learned):
     Parameters:
         part, packed, learned: the named tuples `Part`, `Packed` and `Learned`.
         targets, table: the packed target states, and their hash table.
-        steps: the output. Each step is given as the predecessor, the action instance, and the index of the target.
+        steps: the steps (the output). Each step is given as the predecessor, the action instance, and the index of the
+            target.
         instances: the number of action instances.
 
     Returns:

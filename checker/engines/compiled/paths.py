@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Place(Hashable, Protocol):
-    """The type of state identifiers. An identifier is a number, or a level and a number in the level."""
+    """The type of state identifiers. An identifier is an index, or a level and an index in the level."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 
@@ -27,13 +27,14 @@ class Place(Hashable, Protocol):
 P = TypeVar("P", bound=Place)
 
 Steps = list[tuple[int, int, int]]
-"""A list of steps. Each is given as the index of the state before, the action instance, and the index of the target."""
+"""A list of steps. Each step is given as the index of the state before it, the action instance, and the index of the
+target."""
 
 
 class Paths(Generic[S, P]):
     """The shortest paths from the initial states to some target states.
 
-    States are identified by their places; see `Place`.
+    A state is identified by its place; see `Place`.
 
     Parameters:
         spec: the spec.
@@ -55,17 +56,19 @@ class Paths(Generic[S, P]):
         self._states: dict[P, S] = {}
 
     def target(self, place: P) -> S:
-        """Return the state at a place, and add it to the targets."""
+        """Return the state at a place, and add the state to the targets."""
         if place not in self._states:
             self._states[place] = self._state_at(place)
         return self._states[place]
 
     def know(self, place: P, state: S) -> None:
-        """Add a state to the targets, and store it. `state_at` is then not called for its place."""
+        """Add a state to the targets, and store it, so that `state_at` is not called for its place."""
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """Map each target, and each state on a shortest path to a target, to the last steps of its shortest paths."""
+        """Return a dict from each target, and each state on a shortest path to a target, to the last steps of its
+        shortest paths.
+        """
         found: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         for level in range(max(map(self._level_of, self._states), default=0), 0, -1):
             places = sorted(place for place in self._states if self._level_of(place) == level)
@@ -76,18 +79,19 @@ class Paths(Generic[S, P]):
 
 
 def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> Steps:
-    """Find all steps from a range of states to some target states. (A search stores only one step to each state.)
+    """Find all steps from a range of states to some target states. The search itself stores only one step to each
+    state.
 
     Parameters:
         expander: contains the states and the transition tables.
         targets: a function that returns the target states, packed with the current packing.
-        first, last: the range of states in which the steps begin; `last` is excluded.
+        first, last: the range of states where the steps begin; `last` is excluded.
 
     Returns:
-        The steps, in the order of the states in which they begin.
+        The steps, in the order of the states where they begin.
 
     Raises:
-        StopSearch: the time or the memory is used up.
+        StopSearch: if the time or the memory is used up.
     """
     tables, workers = expander.tables, expander.workers
     parts = BlockParts(first, last, 1, expander.layout.slots, expander.tuning)
@@ -115,7 +119,7 @@ def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint6
 
     Parameters:
         expander: contains the states and the transition tables.
-        indices: the indices of the states in which the steps begin.
+        indices: the indices of the states where the steps begin.
         targets: the target states, packed with the current packing.
     """
     wanted = {target.tobytes(): number for number, target in enumerate(targets)}

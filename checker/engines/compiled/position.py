@@ -1,4 +1,5 @@
-"""The position of a compiled search: how far it has come, and the violations and witnesses that it has found."""
+"""The position of a compiled search: the states that it has processed, and the violations and satisfied witnesses found
+so far."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ class Position:
     States are given as indices in the store.
 
     Attributes:
-        counts: for each action instance, the number of its steps, and how many of these steps led to a new state. The
-            shape is (action instances, 2).
+        counts: for each action instance, the number of its steps, and the number of those steps that led to a new
+            state. The shape is (action instances, 2).
         seen: for each predicate on states, the first states that violate the property or satisfy the witness.
         steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
-            step is given as the state before the step, the action instance, and the number of the value in each slot of
+            step is given as the state before the step, the action instance, and the index of the value in each slot of
             the state after the step.
         dead: the first deadlocked states (states without a next state).
         next: the first state that has not been expanded.

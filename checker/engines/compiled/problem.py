@@ -1,4 +1,4 @@
-"""A search problem. If a search starts again with different transition tables, the problem remains unchanged."""
+"""A search problem, which remains unchanged if a search starts again with different transition tables."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Problem(Generic[S]):
         progress: a function that is called regularly with the current statistics, or None.
         tuning: internal sizes and times.
         checkpoint: the folder in which the search is saved regularly, or None if it is not saved.
-        large: the minimum number of states of a level that a different engine has to search. None if this engine
-            searches all levels.
+        large: the number of states from which on a level is large, so that a different engine must expand it. None if
+            this engine expands all levels.
         forecast: stops the search if direct calls are faster. None if the search continues in any case.
         purity: checks that the functions of the spec are pure.
     """

@@ -21,12 +21,12 @@ from leadline.checker.state import is_component
 
 S = TypeVar("S")
 P = TypeVar("P")
-"""The type of the identifiers of states: a number, or a level and a number in the level."""
+"""The type of state identifiers: an index, or a level and an index in the level."""
 
 StepsSeen = Sequence[Sequence[tuple[P, int, Sequence[int]]]]
 """For each predicate on steps, the steps that violate the property or satisfy the witness.
 
-Each step is given as the identifier of the state before the step, the action instance, and the number of the value in
+Each step is given as the identifier of the state before the step, the action instance, and the index of the value in
 each slot of the state after the step.
 """
 
@@ -39,8 +39,8 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
 
     Parameters:
         spec: the spec.
-        counts: for each action instance, the number of its steps, and how many of these steps led to a new state. The
-            shape is (action instances, 2).
+        counts: for each action instance, the number of its steps, and the number of those steps that led to a new
+            state. The shape is (action instances, 2).
     """
     actions = {action.name: ActionCount() for action in spec.actions}
     for instance, (generated, distinct) in zip(spec.instances, counts.tolist(), strict=True):
@@ -52,7 +52,7 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
 def violated(
     tables: TransitionTables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSeen[P], dead: bool
 ) -> list[str]:
-    """Return the names of the properties that a search found to be violated.
+    """Return the names of the properties for which a search found a violation.
 
     Parameters:
         tables: the transition tables of the search.
@@ -73,7 +73,7 @@ def sightings(
     dead: Sequence[P],
     target: Callable[[P], S],
 ) -> dict[Property, list[Sighting[S]]]:
-    """Map each property to the states and steps that violate it, or that satisfy it if it is a witness.
+    """Return a dict from each property to the states and steps that violate it or, for a witness, satisfy it.
 
     Parameters:
         tables, seen, steps_seen: see `violated`.
@@ -98,8 +98,8 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
 
     Parameters:
         expander: contains the states and the transition tables.
-        last: the end of the range of states to count, which is excluded. All of these states must have been expanded.
-            States that do not satisfy `Spec.within` are not counted.
+        last: the index after the last state to count. All states before it must have been expanded. States that do not
+            satisfy `Spec.within` are not counted.
     """
     tables = expander.tables
     found = np.zeros(tables.instances, np.int64)
@@ -118,8 +118,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
     Parameters:
         expander: contains the states.
-        last: the end of the range of states to inspect, which is excluded. States that do not satisfy `Spec.within` are
-            skipped.
+        last: the index after the last state to inspect. States that do not satisfy `Spec.within` are skipped.
     """
     store, layout = expander.store, expander.layout
     most, packing = expander.tuning.field_values, store.packing

@@ -1,9 +1,9 @@
 """Restores the values of a saved search from its spec, and checks that the spec has not changed.
 
-A checkpoint contains numbers instead of values. To find the value of a number, the actions of the spec are called again
-along a path from an initial state to the first state that contains the number. If a call returns several next states,
-the one on the path is recognized by the 64-bit hashes of its values. To check that the spec has not changed, every
-recorded call is repeated, and some states are expanded again.
+A checkpoint contains the indices of values instead of values. To find the value with an index, the actions of the spec
+are called again along a path from an initial state to the first state that contains the index. If a call returns
+several next states, the next state on the path is recognized by the 64-bit hashes of its values. To check that the spec
+has not changed, every recorded call is repeated, and some states are expanded again.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ EXPANDED_AGAIN = 500
 
 
 Unused = Set[tuple[int, int]]
-"""Pairs of a slot and a number that no saved state has; see `Resumption.unused`."""
+"""Pairs of a slot and a value index that no saved state contains; see `Resumption.unused`."""
 
 
 class SpecChanged(Exception):
-    """Raised when a spec has changed since a search was saved. The message names the difference."""
+    """Raised when a spec has changed since a search was saved. The message describes the difference."""
 
 
 @attrs.frozen
 class Hashes:
-    """The 64-bit hashes of the contents of a search's values.
+    """The 64-bit content hashes of the values of a search.
 
     Attributes:
-        values: for each slot, the hashes of its values in the order of their numbers.
+        values: for each slot, the hashes of its values in the order of their indices.
         members: for each slot of a member of a collection, the path of the collection and the hash of the member.
     """
 
@@ -63,7 +63,7 @@ class Hashes:
 
     @property
     def first_member(self) -> int:
-        """The number of the first slot that belongs to a member of a collection."""
+        """The index of the first slot that belongs to a member of a collection."""
         return len(self.values) - len(self.members)
 
     def extended(
@@ -72,13 +72,13 @@ class Hashes:
         """Add the hashes of further values and members to the existing hashes, and return the result.
 
         Parameters:
-            values: for each slot, its values in the order of their numbers. The values that already have hashes come
+            values: for each slot, its values in the order of their indices. The values that already have hashes come
                 first.
             members: pairs of the path of a collection and a member. The members that already have hashes come first.
             unused: see `Resumption.unused`.
 
         Raises:
-            LeadlineError: two values of a slot have the same hash.
+            LeadlineError: if two values of a slot have the same hash.
         """
         hashed = [*self.members, *((path, content("", member)) for path, member in members[len(self.members) :])]
         first, found = len(values) - len(members), []
@@ -112,7 +112,7 @@ class SavedStates:
     outside: NDArray[np.bool_]
 
     def row(self, index: int) -> list[int]:
-        """Return the number of the value in each slot of a state."""
+        """Return the index of the value in each slot of a state."""
         return self.packing.unpack(self.states[index])
 
 
@@ -126,14 +126,14 @@ class Resumption(Generic[S]):
         saved: the saved states.
 
     Attributes:
-        values: for each slot, its values in the order of their numbers. A value is `NO_VALUE` if no saved state
-            contains its number.
+        values: for each slot, its values in the order of their indices. A value is `NO_VALUE` if no saved state
+            contains its index.
         members: for each slot of a member of a collection, the path of the collection and the member. A member is
             `NO_VALUE` if no saved state contains it.
 
     Raises:
-        SpecChanged: the actions of the spec do not lead to the saved states.
-        ValueError, IndexError: the parts of the saved search are inconsistent.
+        SpecChanged: if the actions of the spec do not lead to the saved states.
+        ValueError, IndexError: if the parts of the saved search are inconsistent.
     """
 
     def __init__(self, spec: Spec[S], adjustments: Adjustments, hashes: Hashes, saved: SavedStates) -> None:
@@ -163,7 +163,7 @@ class Resumption(Generic[S]):
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """Return the first state that contains each number of each slot, or -1 if no state contains the number."""
+        """Return the first state that contains each value index of each slot, or -1 if no state contains it."""
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
@@ -173,11 +173,11 @@ class Resumption(Generic[S]):
                 first, last, begins, saved.states, packing.word, packing.shift, packing.mask, holders
             )
             if wrong >= 0:
-                raise ValueError(f"state {wrong} contains a number that is not the number of a value")
+                raise ValueError(f"state {wrong} contains an unknown value number")
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
-        """Map pairs of a collection's path and a member's hash to the slot of the member."""
+        """Return a dict from pairs of a collection's path and a member's hash to the slot of the member."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
 
@@ -210,7 +210,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """Return some states and all states on the paths to them, in the order of discovery, without initial states."""
+        """Return the states on the paths to some states, without initial states, in the order of discovery."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -221,9 +221,7 @@ class Resumption(Generic[S]):
         return sorted(found)
 
     def _row(self, state: S) -> list[int]:
-        """Return the number of the value in each slot of a state. Raise SpecChanged if a value does not have a
-        number.
-        """
+        """Return the index of the value in each slot of a state. Raise SpecChanged if a value has no index."""
         numbers = [0] * len(self.values)
         self._number(self._root, state, numbers)
         return numbers
@@ -266,20 +264,22 @@ class Resumption(Generic[S]):
 
     @property
     def unused(self) -> Unused:
-        """The pairs of a slot and a number whose value was not restored, because no saved state contains it."""
+        """The pairs of a slot and a value index whose value was not restored, because no saved state contains the
+        index.
+        """
         slots = enumerate(self.values)
         return frozenset(
             (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
         )
 
     def compare(self, calls: Iterable[LoggedCall]) -> None:
-        """Repeat the recorded calls, and expand some states of the search again. Compare the results.
+        """Repeat the recorded calls, expand some states of the search again, and compare the results.
 
         Parameters:
             calls: the recorded calls.
 
         Raises:
-            SpecChanged: a call reads different slots or returns a different result than before, or a state has
+            SpecChanged: if a call reads different slots or returns a different result than before, or a state has
                 different next states.
         """
         with _changed():
@@ -292,13 +292,13 @@ class Resumption(Generic[S]):
             self._expand_sample()
 
     def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Return whether the value of every number in some rows was restored."""
+        """Return whether the value of every index in some rows was restored."""
         first = self._hashes.first_member
         numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
 
     def _expand_sample(self) -> None:
-        """Expand some states again. Raise SpecChanged if a next state is not among the saved states."""
+        """Expand a sample of the states again. Raise SpecChanged if a next state is not among the saved states."""
         wanted: dict[int, str] = {}
         for index in self._sample():
             for instance in self.spec.instances:
@@ -332,7 +332,7 @@ class _Calls(Generic[S]):
         """Repeat a recorded call. Check that it reads no further slots and returns the same result.
 
         Raises:
-            SpecChanged: the call reads a slot that was not read before, or returns a different result.
+            SpecChanged: if the call reads a slot that was not read before, or returns a different result.
         """
         caller, tree = self._caller, logged.tree
         caller.precision[tree] = logged.precision
@@ -355,8 +355,8 @@ class _Calls(Generic[S]):
         return call.gave == logged.gave
 
     def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
-        """Return the slots that a step writes, each with the hash of the written value. A slot that was read before and
-        keeps its value is left out.
+        """Return the slots that a step writes, each with the hash of the written value. Slots that the call has
+        read and whose value stays the same are left out.
         """
         (row,) = logged.rows
         written = []
@@ -383,7 +383,7 @@ def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Raise an error if two values have the same hash, because a saved state could then contain either of them.
+    """Check that no two values have the same hash, because a saved state could then contain either of them.
 
     Parameters:
         values: the values.
@@ -405,7 +405,9 @@ def _check_type(node: Struct | Parts | Collection, value: object) -> None:
 
 @contextmanager
 def _changed() -> Iterator[None]:
-    """Raise `SpecChanged` in place of errors of the spec, because they did not occur before the search was saved."""
+    """Return a context manager that replaces an error of the spec with `SpecChanged`, because the saved search did not
+    have this error.
+    """
     try:
         yield
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""A breadth-first search over packed states. It finds the same verdicts, counts and trace lengths as the oracle."""
+"""A breadth-first search over packed states, with the same verdicts, counts and trace lengths as the oracle."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import CompiledSettings
@@ -55,13 +56,13 @@ class HandOver(Exception):
 
 
 class CompiledSearch(Generic[S]):
-    """One attempt at a search. A search can take several attempts; use `explore` to run it.
+    """One attempt at a search. Use `explore` to run a search, which can take several attempts.
 
     Parameters:
         problem: the spec to search, with the limits and the resources.
         adjustments: the facts about the spec that earlier attempts have found.
         saved: the checkpoint from which the search continues, or None for a new search.
-        numbers: the saved numbers of the values if the Spark engine resumes a search, otherwise None.
+        numbers: the saved values in the order of their indices if the Spark engine resumes a search, otherwise None.
 
     Attributes:
         at: the position of the search.
@@ -116,7 +117,7 @@ class CompiledSearch(Generic[S]):
         if no_room or store.count > store.room:
             reason = no_room or self.expander.no_room()
             raise LeadlineError(
-                f"{self.checkpoint.folder} contains {store.count:,} states, which is too many here: {reason}"
+                f"{self.checkpoint.folder} contains {store.count:,} states, which do not fit here: {reason}"
             )
         self.checkpoint.read(saved, store.states, store.parents, store.arrivals)
         store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
@@ -142,7 +143,7 @@ class CompiledSearch(Generic[S]):
         """Write a checkpoint if checkpoints are enabled.
 
         Raises:
-            LeadlineError: the checkpoint cannot be written.
+            LeadlineError: if the checkpoint cannot be written.
         """
         if self.checkpoint is None:
             return
@@ -169,9 +170,9 @@ class CompiledSearch(Generic[S]):
         """Search until no states are left to expand, a level with a violation is complete, or a limit is reached.
 
         Raises:
-            HandOver: the next level must be expanded by a different engine.
-            SpecError: an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind, Crowded: the search must start again; see `Adjustments`.
+            HandOver: if the next level must be expanded by a different engine.
+            SpecError: if an action or a property raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind, Crowded: if the search must start again; see `Adjustments`.
         """
         stop = attempt(self.budget, self._search, self._out_of_memory)
         stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
@@ -182,7 +183,7 @@ class CompiledSearch(Generic[S]):
         return self._result(stop)
 
     def _out_of_memory(self) -> Stop:
-        """Free memory after a failed allocation, and return the reason to stop. Disable checkpoints from then on."""
+        """Free memory after a failed allocation, disable checkpoints, and return the reason to stop the search."""
         self._is_cut_short = True
         self.expander.free()
         return self.expander.no_room()
@@ -327,7 +328,9 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Record which states from `first` on do not satisfy `Spec.within`, and subtract them from the counts."""
+        """Record which states do not satisfy `Spec.within`, beginning with the state `first`, and subtract them from
+        the counts.
+        """
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):
@@ -336,7 +339,7 @@ class CompiledSearch(Generic[S]):
         at.outside[len(at.levels)] += int(outside.sum())
 
     def _cut_short(self) -> StopSearch:
-        """Return the exception that stops a search when it reaches the maximum number of states."""
+        """Return the exception that stops a search when the maximum number of states is reached."""
         self._is_cut_short = True
         return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
@@ -383,8 +386,8 @@ class CompiledSearch(Generic[S]):
     def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return the steps that lead to some states of a level from the previous level.
 
-        If the user wants a single trace, or if a limit stops this method, return only the step by which each state was
-        found.
+        If the user requested only one trace, or if a limit stops this method, return only the step by which each state
+        was found.
         """
         at, store, level = self.at, self.expander.store, self._level_of(places[0])
         if self.limits.traces > 1:
@@ -421,10 +424,12 @@ def explore(
         The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
 
     Raises:
-        SlowerThanCalling: the search was stopped because direct calls of the spec's functions are faster.
-        SpecError: an action or a property raised an exception or is not a pure function.
-        LeadlineError: the checkpoint folder cannot be written, is in use, belongs to a different search, or is damaged.
+        SlowerThanCalling: if the search was stopped because direct calls to the spec's functions are faster.
+        SpecError: if an action or a property raised an exception or is not a pure function.
+        LeadlineError: if the checkpoint folder cannot be written, is in use, belongs to a different search, or is
+            damaged.
     """
+    refuse_liveness(spec, "a search with transition tables", "direct calls")
     compiled_ahead(_search_once, kernel.expand)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     workers = Workers(settings.workers or usable_cores())
@@ -460,8 +465,8 @@ def explore(
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
 ) -> tuple[Checkpoint | None, Snapshot | None]:
-    """Open the checkpoint folder that the settings name. Return the folder, or None if no folder is named, and the
-    saved search, or None if the search is new.
+    """Open the checkpoint folder that the settings name. Return the folder (None if no folder is named) and the saved
+    search (None if the search is new).
     """
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
@@ -474,7 +479,7 @@ def _opened(
 
 
 def _search_once(spec: Spec[S]) -> None:
-    """Search a small spec in this thread, which causes every loop of the engine to be compiled."""
+    """Search a small spec in this thread, so that Numba compiles every loop of the engine."""
     limits, workers = Limits(traces=2, keep_going=True), Workers(1)
     try:
         search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))

@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
-    """Return the identity of a search. It must equal the identity of a saved search for the saved search to be resumed.
+    """Return the identity of a search. A saved search can be resumed only if its identity is the same.
 
     Some limits, such as the depth, are not part of the identity and may change.
 
@@ -42,14 +42,14 @@ def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
 
 
 def refuse_other_format(written: bytes, what: str) -> None:
-    """Raise LeadlineError if the files of a saved search have the format of a different version of leadline.
+    """Check that the files of a saved search have the format of this version of leadline.
 
     Parameters:
         written: the content of the file that contains the `identity` of the search.
         what: the beginning of the error message, for example "... is a checkpoint".
 
     Raises:
-        LeadlineError: the file has a different format version.
+        LeadlineError: if the file has a different format version.
     """
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
@@ -58,7 +58,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
 
 
 def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
-    """Raise LeadlineError if the identity of a saved search differs from the identity of the current search.
+    """Check that the identity of a saved search equals the identity of the current search.
 
     Parameters:
         found: the saved identity.
@@ -66,7 +66,7 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
         what: the beginning of the error message, for example "... is a checkpoint".
 
     Raises:
-        LeadlineError: the identities differ. The message names the first difference.
+        LeadlineError: if the identities differ. The message names the first difference.
     """
     for name, value in wanted.items():
         if found.get(name) != value:

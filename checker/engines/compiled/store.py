@@ -17,7 +17,7 @@ from leadline.checker.settings import DEFAULT, Tuning
 MOST_STATES = 2**32 - 2**27
 """The maximum number of states in a store.
 
-The number of a state has 32 bits. All next states of a block are numbered, even if they are not new.
+The index of a state has 32 bits. All next states of a block get an index, even if they are not new.
 """
 
 LARGEST_TABLE = 2**32 - 2**16
@@ -51,7 +51,7 @@ class Store:
         workers: the threads that fill the hash table.
         first: the number of initial states.
         constrained: whether the spec has a constraint, `Spec.within`.
-        tuning: contains the number of states after which a long loop can be interrupted.
+        tuning: contains the number of states between two points where a long loop can be interrupted.
 
     Attributes:
         states: the packed states. The shape is (room, words).
@@ -144,7 +144,7 @@ class Store:
         """Rebuild the hash table. Enlarge it if it has no room for `coming` further states.
 
         Raises:
-            NotASearch: two states are equal.
+            NotASearch: if two states are equal.
         """
         regions, size = self.workers.count, self._table_size(coming)
         if size > len(self.table):
@@ -162,7 +162,7 @@ class Store:
                 raise NotASearch(f"state {equal} is equal to an earlier state")
 
     def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
-        """Check that the states and their steps are consistent. This is called after they were read from a checkpoint.
+        """Check that the states and their steps are consistent, after they were read from a checkpoint.
 
         Parameters:
             initials: the number of initial states.
@@ -170,7 +170,7 @@ class Store:
             instances: the number of action instances.
 
         Raises:
-            NotASearch: a state contains a number outside the range of its slot, or its step is not possible.
+            NotASearch: if a state contains a value index outside the range of its slot, or its step is not possible.
         """
         packing = self.packing
         for first in range(0, self.count, self._slice):
@@ -199,7 +199,7 @@ class Store:
 
 
 def arrival_type(instances: int) -> np.dtype[Any]:
-    """Return the smallest data type that can hold the number of every action instance.
+    """Return the smallest data type that can hold the index of every action instance.
 
     Parameters:
         instances: the number of action instances.
@@ -219,7 +219,9 @@ def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.i
 
 
 def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
-    """Allocate an array with as many entries as possible, at most `room`. Return it and its number of entries."""
+    """Allocate an array with as many entries as possible, but at most `room`. Return the array and its number of
+    entries.
+    """
     while True:  # this uses no memory yet: pages are allocated when they are written
         try:
             return np.empty((room, *shape), kind), room

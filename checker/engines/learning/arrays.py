@@ -11,10 +11,10 @@ Words = NDArray[np.uint64]
 """An array of 64-bit words: packed states, hashes or bits."""
 
 Numbers = NDArray[np.int64]
-"""An array of counts, of positions or of the numbers of values."""
+"""An array of counts, of positions or of the indices of values."""
 
 Places = NDArray[np.uint32]
-"""An array of positions in another array that has fewer than 2 ** 32 entries, or of small numbers."""
+"""An array of small numbers, or of positions in an array that has fewer than 2 ** 32 entries."""
 
 Nodes = NDArray[np.int32]
 """An array of nodes of decision trees, or of data that their leaves refer to; see `trees`."""
@@ -29,10 +29,11 @@ class Part(NamedTuple):
     Attributes:
         cursor: the position of the loop in the part; see `kernel.INDEX`.
         last: the index after the last state of the part.
-        waiting: the indices of the deferred states. They are processed after a function of the spec has been called.
-        unknown: an output: the unknown paths that the loop finds; see `kernel.TREE`.
-        rows: an output: for each unknown path, a state with this path, as the number of the value in each slot. For a
-            step predicate, the states before and after a step.
+        waiting: the indices of the deferred states. The loop processes them after the functions of the spec have been
+            called.
+        unknown: the unknown paths that the loop finds (an output); see `kernel.TREE`.
+        rows: for each unknown path, a state with this path, given as the index of the value in each slot (an output).
+            If the path belongs to a step predicate, the states before and after a step.
     """
 
     cursor: Numbers
@@ -60,7 +61,7 @@ class Packed(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The stored results of action instances. For the attributes, see `Forest` and `TransitionTables`."""
+    """The stored results of action instances. The attributes are those of `Forest` and `TransitionTables`."""
 
     pool: Nodes
     leaf_start: Nodes
@@ -89,16 +90,17 @@ class AnswerArrays(NamedTuple):
 
 
 class SuccessorArrays(NamedTuple):
-    """The next states of the states in one part of a block or in all parts. See `Buffers`.
+    """The next states of the states in one part of a block, or in all parts of a block; see `Buffers`.
 
     Attributes:
         begins: for each expanded state, the position of its first next state.
         found: the next states.
         hashes: for each next state, its hash.
         parents: for each next state, its predecessor.
-        trees: for each next state, the number of the action instance that leads to it.
-        routes: the positions of the next states, grouped by the region of the hash table that they belong to.
-        regions: for each region, the position in `routes` at which it begins; followed by the end of the last region.
+        trees: for each next state, the index of the action instance that leads to it.
+        routes: the positions of the next states, grouped by the region of the hash table to which they belong.
+        regions: for each region, the position in `routes` where its next states begin; followed by the end of the last
+            region.
         places: for each next state, the position of its entry in the hash table, or -1 if the state is not new.
         shown: for each next state and each step predicate, the result of the predicate; see `kernel.SHOWN_BY_STEP`.
     """
@@ -115,7 +117,7 @@ class SuccessorArrays(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The stored states of a search, and the steps by which they were found. For the attributes, see `Store`."""
+    """The stored states of a search, and the steps by which they were found. The attributes are those of `Store`."""
 
     states: Words
     parents: Places
@@ -129,11 +131,12 @@ class CountArrays(NamedTuple):
 
     Attributes:
         counters: see `Store.counters`.
-        counts: for each action instance, the number of its steps, and how many of these steps led to a new state.
-        dead: the first deadlocked states (states without a next state), up to the size of the array.
+        counts: for each action instance, the number of its steps, and the number of those steps that led to a new
+            state.
+        dead: the first deadlocked states (states without a next state), as many as the array can hold.
         seen: for each step predicate, the number of steps that violate the invariant or satisfy the witness.
-        seen_at: for each step predicate, the positions of the first of these steps in the buffer, up to the size of the
-            array.
+        seen_at: for each step predicate, the positions of the first of these steps in the buffer, as many as the array
+            can hold.
     """
 
     counters: Numbers

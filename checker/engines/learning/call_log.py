@@ -1,4 +1,4 @@
-"""The call log: the calls of a spec's functions that a search has learned from, encoded as integers.
+"""The call log: the calls to a spec's functions from which a search has learned, encoded as integers.
 
 A resumed search repeats these calls, to check that the spec has not changed.
 """
@@ -21,7 +21,9 @@ NUMBER = np.dtype(np.int32)
 """The type of the integers in the log."""
 
 _FALSE, _TRUE = -1, -2
-"""The integers for the results of a predicate. The result of an action begins with its number of steps instead."""
+"""The integers that encode the results of a predicate. The encoding of an action's result begins with its number of
+steps instead.
+"""
 
 _KEY_BYTES = 60
 """The approximate number of bytes that Python uses for the key of a logged call."""
@@ -35,8 +37,8 @@ class LoggedCall:
         tree: the index of the decision tree of the action or predicate that was called.
         precision: the precision with which the reads of the call were recorded.
         slots: the number of slots of a state at the end of the call.
-        rows: the state on which the function was called, or the states before and after a step. A state is given as the
-            number of the value in each slot.
+        rows: the state on which the function was called, or the states before and after a step. Each state is given as
+            the index of the value in each slot.
         reads: the slots that the call read. The slots of the state after a step are numbered from `SECOND`.
         gave: the result; see `Call.gave`.
     """
@@ -73,7 +75,7 @@ class CallLog:
         return NUMBER.itemsize * len(self.pending) + _KEY_BYTES * len(self._keys)
 
     def note(self, tree: int, precision: Precision, slots: int, rows: Sequence[Row], call: Call) -> None:
-        """Add a call of an action or a predicate to the log, unless an equal call was added before.
+        """Add a call to an action or a predicate to the log, unless an equal call was added before.
 
         Parameters:
             tree, precision, slots, rows: see `LoggedCall`.
@@ -104,7 +106,7 @@ class CallLog:
         self.pending = array("i")
 
     def read(self, numbers: NDArray[np.int32]) -> Iterator[LoggedCall]:
-        """Decode the contents of a log file. Each call that is yielded also counts as logged.
+        """Decode the contents of a log file. The calls are also added to this log.
 
         Parameters:
             numbers: all integers of the file.
@@ -113,7 +115,7 @@ class CallLog:
             The calls, in the order in which they were made.
 
         Raises:
-            ValueError, IndexError: the integers are not a valid log.
+            ValueError, IndexError: if the integers are not a valid log.
         """
         self.written = len(numbers)
         rest = iter(numbers.tolist())

@@ -1,8 +1,8 @@
-"""Calls a spec's functions on lazy states. A lazy state records which of its parts the called function reads.
+"""Calls a spec's functions on lazy states. A lazy state records which parts of it the called function reads.
 
 The functions are those of the actions, the predicates of the properties, and the spec's distance, a function that
 estimates how far a state is from a violation. Each action instance, each predicate and the distance has a decision
-tree; see `forest`. The index of its tree identifies a function.
+tree; see `forest`. A function is identified by the index of its tree.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Row = Sequence[int]
-"""A state, represented by the number of the value in each of its slots."""
+"""A state, given as the index of the value in each slot."""
 
 Job = tuple[int, tuple[Row, ...]]
-"""A call to be made: the index of the function's decision tree, and the state or the states before and after a step."""
+"""A call to make: the index of the function's decision tree, and a state, or the states before and after a step."""
 
 Changes = dict[int, int]
-"""The changes that a step makes to a state: the number of the new value for each slot that it writes."""
+"""The changes that a step makes to a state: the index of the new value for each slot that it writes."""
 
 
 NOT_RECORDED = "a use of a part of the state that cannot be recorded"
@@ -51,8 +51,8 @@ class NotRecorded(Exception):
 
     Attributes:
         tree: the index of the decision tree of the action instance, the predicate or the distance.
-        name: the name of the action instance, the predicate or the distance, for error messages. It is empty if the
-            next attempt at the search cannot fail in the same way.
+        name: the name of the action instance, the predicate or the distance, for error messages. It is empty if this
+            error cannot occur again in the next attempt at the search.
     """
 
     def __init__(self, tree: int, name: str = "") -> None:
@@ -62,15 +62,15 @@ class NotRecorded(Exception):
 
 @attrs.frozen
 class Call:
-    """The reads and the result of one call of a spec's function.
+    """The reads and the result of one call to a spec's function.
 
     Attributes:
-        reads: the slots that the call read, each with the number of its value, in the order in which they were read.
+        reads: the slots that the call read, each with the index of its value, in the order in which they were read.
             The slots of the state after a step are numbered from `SECOND`.
         copied: the slots whose values the call copied to a next state without reading them.
-        enumerated: the paths of the sets and bags over which the call iterated. It has read all of their members.
-        constructs: code in loops over collections that the analysis does not support. Because of it, members count as
-            read even if the call did not need them.
+        enumerated: the paths of the sets and bags over which the call iterated, so that it has read all members.
+        constructs: code in loops over collections that the analysis does not support. Because of this code, members
+            count as read even if the call did not need them.
         gave: the result. For an action, the changes that each step makes. For a predicate, whether the state or step
             violates an invariant or satisfies a witness. For the spec's distance, the distance.
     """
@@ -82,10 +82,10 @@ class Call:
     constructs: frozenset[Construct] = frozenset()
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
-        """Return whether a step writes a value that has no number yet.
+        """Return whether a step writes a value that does not have an index yet.
 
         Parameters:
-            known: for each slot, the number of values that have numbers.
+            known: for each slot, the number of values that have an index.
         """
         steps = self.gave if isinstance(self.gave, list) else []
         return any(number >= known[slot] for step in steps for slot, number in step.items())
@@ -95,15 +95,15 @@ class Caller(Generic[S]):
     """Calls the spec's functions, and records the slots that they read.
 
     Each action instance, each predicate of a property, and `Spec.distance` has a decision tree that stores its results.
-    The trees are numbered: those of the action instances come first, followed by those of predicates on states, those
-    of predicates on steps, and that of the distance.
+    The trees are ordered: the trees of action instances come first, followed by those of predicates on states, those of
+    predicates on steps, and that of the distance.
 
     Parameters:
         spec: the spec.
         layout: defines the slots of the spec's states.
         given_states: the indices of the trees whose functions are called on real states instead of lazy states.
-        purity: checks that the functions are pure, on a sample of the states. All attempts at a search share this
-            object. If it is None, it is created.
+        purity: checks on a sample of the states that the functions are pure. All attempts at a search share this
+            object. If it is None, a new object is created.
         tuning: internal sizes and limits.
         with_distance: whether the spec's distance is called.
 
@@ -116,8 +116,8 @@ class Caller(Generic[S]):
             their trees. If the spec defines `Spec.within`, the last state predicate is true where `Spec.within` is
             false.
         precision: for each tree, the precision with which its calls are recorded.
-        lowered_by: for each tree, the code that lowers the precision, or None if the precision is not lowered.
-        told_apart: for each tree, the types for which the function may distinguish equal values by identity.
+        lowered_by: for each tree, the code because of which the precision was lowered, or None if it was not lowered.
+        told_apart: for each tree, the types whose equal values the function may distinguish by identity.
         purity: the purity checks.
         tuning: internal sizes and limits.
     """
@@ -167,7 +167,7 @@ class Caller(Generic[S]):
         ]
 
     def _reach_more(self) -> None:
-        """Update the reachable code and the precisions. This is called when states contain new classes or functions."""
+        """Update the reachable code and the precisions, when states contain new classes or functions."""
         kinds = self.layout.kinds.take()
         for tree, reach in enumerate(self._reach):
             reach.extend(kinds)
@@ -182,7 +182,7 @@ class Caller(Generic[S]):
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Store the objects in these states for reuse, if a function may distinguish objects by identity."""
+        """Store the objects in some states for reuse, if a function may distinguish objects by identity."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
@@ -201,11 +201,11 @@ class Caller(Generic[S]):
             The reads and the result of the call.
 
         Raises:
-            SpecError: the function raised an exception, or is not pure.
-            ShapeChanged: a component does not have the shape that it has in the initial state.
-            NotRecorded: the reads of the call cannot be recorded precisely enough.
-            NewKind: the call writes a value of a new type to a slot that earlier calls copied without reading, and the
-                functions of these calls may distinguish values of this type by identity.
+            SpecError: if the function raised an exception, or is not pure.
+            ShapeChanged: if a component does not have the shape that it has in the initial state.
+            NotRecorded: if the reads of the call cannot be recorded precisely enough.
+            NewKind: if the call writes a value of a new type to a slot that earlier calls copied without reading, and
+                the functions of these calls may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
         while True:
@@ -250,13 +250,13 @@ class Caller(Generic[S]):
         return self._call(recorder, steps, direct)
 
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
-        """Return the recorded reads and the result of a call of an action.
+        """Return the recorded reads and the result of a call to an action.
 
         The result omits slots that were read and to which the step writes the value that they already had.
 
         Parameters:
             recorder: the recorder of the call.
-            steps: the slots that each step writes, with the numbers of their values.
+            steps: the slots that each step writes, each with the index of the written value.
             successors: the next states, in the order of `steps`.
         """
         reads = recorder.reads
@@ -311,14 +311,13 @@ class Caller(Generic[S]):
         return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
 
     def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Call a predicate or `Spec.distance` on one or two states. Return the result.
-
-        For the result of a predicate, see `shown_by`.
+        """Call a predicate or `Spec.distance` on a state, or on the states before and after a step, and return the
+        result; see `shown_by`.
         """
         return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Do the same as `_given_by`, but repeat some calls to check that the function is pure."""
+        """Call `_given_by` and return its result. Some calls are repeated to check that the function is pure."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
             what = "values" if tree == self.distance_tree else "verdicts"
@@ -326,7 +325,7 @@ class Caller(Generic[S]):
         return gave
 
     def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
-        """Return a construct with a location. If its location is unknown, use the location of the called function.
+        """Return a construct. If its location in the code is unknown, use the location of the called function.
 
         Parameters:
             tree: the index of the decision tree of the called function.
@@ -361,7 +360,7 @@ class Caller(Generic[S]):
         return f"{item.kind.value} {item.name}"
 
     def _is_made_again(self, tree: int) -> bool:
-        """Count a call. Return whether to repeat it on an equal state made of different objects."""
+        """Count a call. Return whether to repeat it on an equal state that consists of different objects."""
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
@@ -382,20 +381,22 @@ class Caller(Generic[S]):
         return float(self._given_again(self.distance_tree, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...], failure: Construct | None) -> Call:
-        """Repeat a call with a lower precision, which is also used for all later calls of the function.
+        """Repeat a call with a lower precision, which is also used for all later calls to the function.
 
         Parameters:
             tree: the index of the function's decision tree.
             rows: the state, or the states before and after a step.
-            failure: the code at which the recorded call failed. None if the call returned a result, but some reads may
-                not have been recorded.
+            failure: the code where the recorded call failed. None if the call returned a result but some reads may not
+                have been recorded.
         """
         self.precision[tree] = Precision(self.precision[tree] - 1)
         self.lowered_by[tree] = self._in_function(tree, failure or Construct(NOT_RECORDED))
         return self.make(tree, rows)
 
     def _state(self, row: Row) -> S:
-        """Return the state that a row represents. It is cached, because consecutive calls often need the same state."""
+        """Return the state that a row represents. The state is cached, because consecutive calls often need the same
+        state.
+        """
         if self._last is None or self._last[0] is not row:
             self._last = row, self.layout.state(row)
             self.purity.check(self._last[1])
@@ -426,7 +427,7 @@ class Caller(Generic[S]):
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate or `Spec.distance` on lazy states, and record the slots that it reads.
 
-        One of every `Tuning.compared_calls` calls is compared with a call on real states.
+        One in `Tuning.compared_calls` calls is compared with a call on real states.
         """
         recorder = self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:

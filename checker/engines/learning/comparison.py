@@ -1,9 +1,9 @@
-"""Compares results in decision trees with the results of calls on real states.
+"""Compares the results in decision trees with the results of calls on real states.
 
 A result that is learned from one state is used for all states that have the same values in the slots that the call
 read. This is correct if all reads have been recorded; see `leadline.checker.observing.recording`. As a safeguard, the
 results are compared with further calls. Each path of a tree is compared once, on a second state that has this path. In
-addition, all actions and properties are compared on some states.
+addition, the results of all actions and properties are compared on some states.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Comparison(Generic[S]):
-    """Compares results in decision trees with calls of actions and properties.
+    """Compares the results in decision trees with calls to actions and properties.
 
     Parameters:
         tables: the transition tables. Their attribute `compared` counts the comparisons.
@@ -39,8 +39,8 @@ class Comparison(Generic[S]):
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
         """Compare the learned results for some states with calls. Each path of a decision tree is compared once.
 
-        Call this method before the states are expanded. At that time, all known results for these states were learned
-        from other states.
+        Call this method before the states are expanded, when all known results for these states were learned from other
+        states.
 
         Parameters:
             states: the packed states; shape (states, words).
@@ -48,7 +48,7 @@ class Comparison(Generic[S]):
             first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the result of the path.
+            NotRecorded: if a call returned a result that differs from the result of the path.
         """
         looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
@@ -65,13 +65,13 @@ class Comparison(Generic[S]):
                 self._compare(tree, row, state)
 
     def state(self, row: Row) -> None:
-        """Compare all known results for a state and for the steps from the state with calls.
+        """Compare all known results for a state, and for the steps from it, with the results of calls.
 
         Parameters:
-            row: the state, as the number of the value in each slot.
+            row: the state, as the index of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the known one.
+            NotRecorded: if a call returned a result that differs from the known one.
         """
         state: S = self.layout.state(row)
         for tree in range(self.caller.first_step):
@@ -81,7 +81,7 @@ class Comparison(Generic[S]):
                     self.tables.compared += self.property(self.caller.first_step + number, rows, (state, successor))
 
     def _compare(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known result of an action instance or a state property for a state with a call.
+        """Compare the known result of an action instance or a state property for a state with the result of a call.
 
         Returns:
             The known steps of the action instance; see `action`. The list is empty for a property.
@@ -93,17 +93,17 @@ class Comparison(Generic[S]):
         return self.action(tree, row, state)
 
     def action(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known steps of an action instance from a state with the steps that a call returns.
+        """Compare the known steps of an action instance in a state with the steps that a call returns.
 
         Parameters:
             tree: the index of the action instance's decision tree.
-            row, state: the state, as a row of value numbers and as an object.
+            row, state: the state, as a row of value indices and as an object.
 
         Returns:
             The known steps, each as its changes and the next state. The list is empty if the steps are not known.
 
         Raises:
-            NotRecorded: the call returned different steps.
+            NotRecorded: if the call returned different steps.
         """
         steps = self.tables.steps(tree, row)
         if steps is None:
@@ -121,15 +121,15 @@ class Comparison(Generic[S]):
 
         Parameters:
             tree: the index of the decision tree of the property's predicate.
-            rows, states: the state, or the states before and after the step, as rows of value numbers and as objects.
-            found: whether the search found that the state or step violates an invariant or satisfies a witness. None to
-                use the result in the tree.
+            rows, states: the state, or the states before and after the step, as rows of value indices and as objects.
+            found: the result that the search found: whether the state or step violates an invariant or satisfies a
+                witness. None to compare the result in the tree.
 
         Returns:
-            Whether there was a result to compare.
+            True if there was a result to compare.
 
         Raises:
-            NotRecorded: the call returned a different result.
+            NotRecorded: if the call returned a different result.
         """
         if found is None:
             leaf = self.tables.forest.leaf(tree, *rows)
@@ -149,7 +149,7 @@ def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]])
         traces: the traces that are about to be reported.
 
     Raises:
-        NotRecorded: a call contradicts a trace. The exception names the action instance or property.
+        NotRecorded: if a call contradicts a trace. The exception names the action instance or property.
     """
     spec, checks = tables.spec, (*tables.state_checks, *tables.step_checks)
     for wrong in filter(None, map(contradicted, traces)):
@@ -163,10 +163,10 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Group indices by state. Each index is a flat index into an array of shape (states, trees).
+    """Group the flat indices of an array of shape (states, trees) by state.
 
     Returns:
-        Pairs of the index of a state and the indices of the trees that are combined with it.
+        Pairs of the index of a state and the indices of its trees.
     """
     found: dict[int, list[int]] = {}
     for place in places.tolist():

@@ -1,8 +1,9 @@
 """Decides which calls are recorded and stored as paths in decision trees.
 
-A recorded call takes about ten times as long as a call that is not recorded. It saves time only if many states use its
-path. If few states need a path, the function is called on each of these states without recording, as the oracle engine
-does. Therefore recording takes a limited fraction of the time of a search, even if the results can rarely be reused.
+A recorded call takes about ten times as long as a call that is not recorded. Recording saves time only if many states
+use the path of the call. If few states need a path, the function is called on each of these states without recording,
+as the oracle engine does. Therefore recording takes a limited fraction of the time of a search, even if the results can
+rarely be reused.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from __future__ import annotations
 from leadline.checker.settings import Tuning
 
 SELDOM = 60
-"""The number of states found for each further recorded call of the same function."""
+"""The number of further states that must be found before another call to the same function is recorded."""
 
 RETURN = 10
-"""The number of calls saved by a function's decision tree for each further recorded call of this function."""
+"""The number of calls that a function's decision tree must save before another call to this function is recorded."""
 
 
 class Effort:
-    """Counts the recorded and the other calls of each action instance, of each property and of the distance.
+    """Counts the recorded and the unrecorded calls to each action instance, each property and the distance.
 
     Parameters:
         trees: the number of decision trees. There is one for each action instance, each property and the distance.
@@ -34,7 +35,7 @@ class Effort:
         self.called = [0] * trees
 
     def is_worthwhile(self, tree: int, wanted: int, states: int) -> bool:
-        """Return whether it is likely to save time to record a call and store its result in a decision tree.
+        """Return whether recording a call and storing its result in a decision tree is likely to save time.
 
         Parameters:
             tree: the index of the called function's decision tree.

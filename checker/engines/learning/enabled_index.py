@@ -4,7 +4,7 @@ In most states, most action instances are not enabled. Often, the first one or t
 enough to determine this, for example the role of a broker or the epoch of a request. Therefore the index has a table
 for each such pair of slots. Looking up the values of the two slots returns one bit for each instance. If the bit is 0,
 the instance is not enabled, and its decision tree does not have to be walked. If the bit is 1, the instance may be
-enabled, for example because its path was not known when the table was built. The tables are rebuilt from time to time.
+enabled. The bit is also 1 if the path was not known when the table was built. The tables are rebuilt from time to time.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.engines.learning.trees import SLOT, fill_index
 
 OUTDATED = 1.05
-"""The growth factor of the number of learned calls at which the index is rebuilt."""
+"""The index is rebuilt when the number of learned calls has grown by more than this factor."""
 
 LARGEST = 2**13
-"""The maximum number of entries in the table of a pair of slots. A larger table would be replaced by a table of the
-first slot."""
+"""The maximum number of entries in the table of a pair of slots. If a table would be larger, a table of only the first
+slot is used."""
 
 
 class EnabledIndex:
@@ -40,10 +40,10 @@ class EnabledIndex:
     Attributes:
         packing: the packing for which the index was built.
         calls: the number of learned calls when the index was built.
-        always: the instances that are not in `table`. They may be enabled in any state.
-        pairs: for each pair, the first slot and the stride of its value, the second slot and its stride, and the
-            position in `table` at which the table of the pair begins.
-        table: for each pair and each combination of values, the instances that may be enabled.
+        always: the set of instances that are not in `table`. They may be enabled in any state.
+        pairs: for each pair, the first slot and the stride of its value, the second slot and the stride of its value,
+            and the position in `table` where the table of the pair begins.
+        table: for each pair and each combination of values, the set of instances that may be enabled.
     """
 
     def __init__(self, tables: TransitionTables[Any], packing: Packing) -> None:
@@ -75,7 +75,7 @@ class EnabledIndex:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the number of learned calls has grown by more than the factor `OUTDATED` since the build."""
+        """Whether the number of learned calls has grown by more than `OUTDATED` since the index was built."""
         return self.calls * OUTDATED < self._tables.calls
 
 

@@ -1,6 +1,6 @@
 """Decision trees, which store the results of actions and predicates in one flat array for compiled loops.
 
-An inner node holds the slot that is read next, and has an edge for each value of this slot for which a call was made. A
+An inner node holds the slot that is read next. It has an edge for each value of this slot for which a call was made. A
 leaf holds the result. The path of a state is the sequence of edges that match its values. If the path ends at a leaf,
 the result is known, and the spec's function need not be called. If the path ends earlier, a recorded call extends the
 tree. The target of an edge is stored as a code: the position of a node, a negative number for a leaf, or 0 if nothing
@@ -25,7 +25,8 @@ Entry = TypeVar("Entry", bound=np.generic)
 UNKNOWN = 0
 
 ALWAYS_DENSE = 64
-"""If all value numbers of a node are below this limit, the node stores its edges in an array, the fastest way."""
+"""If all value indices of a node are below this limit, the node stores its edges in an array, which is the fastest
+way."""
 
 LARGEST = 2**31 - 2**16
 """The maximum number of entries of the pool, because positions in it are 32-bit integers."""
@@ -48,7 +49,7 @@ class Forest:
     Attributes:
         pool: the code of each tree's root, followed by the nodes; see `trees.SLOT`. A node and its first edges are
             adjacent, so that following an edge usually takes one memory access.
-        compared: for each position in `pool` that holds an edge, whether the path that ends there has been compared
+        compared: for each position of an edge in `pool`, whether the path that ends with this edge has been compared
             with a call; see `comparison`.
     """
 
@@ -64,13 +65,14 @@ class Forest:
 
         Parameters:
             tree: the index of the tree.
-            reads: the slots that the call read, each with the number of its value, in the order in which they were
+            reads: the slots that the call read, each with the index of its value, in the order in which they were
                 read.
             leaf: the code of the leaf, a negative number.
 
         Raises:
-            SpecError: the tree has a different path or result for these values, so the called function is not pure.
-            TablesFull: there is no room for the path.
+            SpecError: if the tree has a different path or result for these values, which means that the function is not
+                pure.
+            TablesFull: if there is no room for the path.
         """
         place, pool = tree, self.pool.data  # reading single numbers is much faster than from the array
         for slot, number in reads.items():
@@ -91,15 +93,16 @@ class Forest:
         pool[place] = leaf
 
     def leaf(self, tree: int, row: Sequence[int], after: Sequence[int] = ()) -> int | None:
-        """Return the number of the leaf that a state or step reaches in a tree, or None if the path is not known.
+        """Return the index of the leaf that a state or step reaches in a tree, or None if the path is not known.
 
         Parameters:
             tree: the index of the tree.
-            row: the state, as the number of the value in each slot; for a step predicate, the state before the step.
+            row: the state, given as the index of the value in each slot; for a step predicate, the state before the
+                step.
             after: the state after the step, for a step predicate.
 
         Returns:
-            The number of the leaf, which equals -1 minus the code of the leaf.
+            The index of the leaf, which equals -1 minus the code of the leaf.
         """
         _, code = self._walk(tree, row, after)
         return -code - 1 if code else None
@@ -110,8 +113,8 @@ class Forest:
         """Return the reads of a call in an order that continues an existing path of a tree.
 
         The result begins with the slots on the known part of the path. If the path does not end at a leaf, the
-        remaining reads of the call follow. The path may contain slots that the call did not read. This does not make
-        the result wrong; the path only applies to fewer states.
+        remaining reads of the call follow. The path may contain slots that the call did not read. The path is then
+        still correct, but applies to fewer states.
 
         Parameters:
             reads: see `learn`.
@@ -127,7 +130,7 @@ class Forest:
             tree, row, after: see `leaf`.
 
         Returns:
-            The slots on the path, each with the number of its value, and the code at the end of the path.
+            The slots on the path, each with the index of its value, and the code at the end of the path.
         """
         pool, code, reads = self.pool.data, self.pool.data[tree], {}
         while code > UNKNOWN:
@@ -149,7 +152,7 @@ class Forest:
                 self._release(node)
 
     def edges(self, node: int) -> list[tuple[int, int]]:
-        """Return the edges of a node as pairs of a value number and the code to which the edge leads."""
+        """Return the edges of a node as pairs of a value index and the code to which the edge leads."""
         pool, room = self.pool.data, self.pool.data[node + ROOM]
         first = node + EDGES
         if room >= 0:
@@ -168,13 +171,13 @@ class Forest:
     def _with_edge(self, node: int, slot: int, number: int) -> tuple[int, int]:
         """Add an edge to a node, leading to the code 0. If the node has no room for the edge, move the node.
 
-        A node stores its edges in an array indexed by value number if the numbers are small, or if at least a quarter
-        of this array would be used. Otherwise, it stores them in a hash table.
+        A node stores its edges in an array with an entry for each value index if the indices are small, or if at least
+        a quarter of this array would be used. Otherwise, it stores them in a hash table.
 
         Parameters:
             node: the position of the node, or `UNKNOWN` to create a node.
             slot: the slot that the node reads.
-            number: the number of the slot's value.
+            number: the index of the slot's value.
 
         Returns:
             The positions of the node and of the edge.
@@ -218,7 +221,7 @@ class Forest:
         """Allocate consecutive entries of the pool, set them to 0, and return the position of the first one.
 
         Raises:
-            TablesFull: the pool would be too large.
+            TablesFull: if the pool would be too large.
         """
         free = self._free.get(size)
         if free:
@@ -239,7 +242,7 @@ class Forest:
 
 
 def _edge(pool: memoryview[int], node: int, number: int) -> int:
-    """Return the position of a node's edge for a value number, or 0 if the node has no such edge."""
+    """Return the position of a node's edge for a value index, or 0 if the node has no such edge."""
     room = pool[node + ROOM]
     if room >= 0:
         return node + EDGES + number if number < room else UNKNOWN
@@ -248,7 +251,7 @@ def _edge(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def _place(pool: memoryview[int], node: int, number: int) -> int:
-    """Return the position of the edge for a value number in a node with a hash table.
+    """Return the position of the edge for a value index in a node with a hash table.
 
     If the node does not have this edge, return the position at which the edge can be added.
     """
@@ -260,7 +263,7 @@ def _place(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def with_room(array: NDArray[Entry], wanted: int) -> NDArray[Entry]:
-    """Return an array with at least `wanted` entries: the array itself, or a larger copy filled up with zeros."""
+    """Return an array with at least `wanted` entries: the array itself, or a larger copy whose new entries are 0."""
     if wanted <= len(array):
         return array
     larger: NDArray[Entry] = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)

@@ -2,10 +2,10 @@
 in parallel threads.
 
 A helper is forked from the process of the search. Therefore it has copies of all objects, including objects that cannot
-be pickled, and the processes exchange only the numbers of slots and values. A value that has no number at the fork has
-none in the helper. The helper returns None for a call that writes such a value, finds a new member of a collection, or
+be pickled, and the processes exchange only the indices of slots and values. A value that is found after the fork has no
+index in the helper. The helper returns None for a call that writes such a value, finds a new member of a collection, or
 raises an exception. The search process then makes this call itself. Helpers therefore save time, but do not change the
-result.
+result of a search.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ MOST = 7
 """The maximum number of helpers. More helpers would wait for the search process, which learns from all results."""
 
 TO_LEARN = 0.15
-"""The time that the search process takes to learn from a call, as a fraction of the time that the call takes."""
+"""The time that the search process needs to learn from a call, as a fraction of the duration of the call."""
 
 ANSWERED_AT_ONCE = 16
-"""The number of calls after which a helper sends the results. The search learns from them during the next calls."""
+"""The number of calls after which a helper sends their results. The search learns from these results while the helper
+makes the next calls."""
 
 
 S = TypeVar("S")
 
 
 class Request(NamedTuple):
-    """A request to a helper to make calls.
+    """A request to a helper process to call functions of the spec.
 
     Attributes:
         precision: for each decision tree, the precision with which to record calls; see `Caller`.
@@ -63,7 +64,7 @@ class Helper:
 
     Attributes:
         pipe: the search process's end of the pipe to the helper.
-        has_gone: whether the helper process has ended unexpectedly.
+        has_gone: whether the helper process has ended before it was told to.
     """
 
     def __init__(self, caller: Caller[Any], others: Sequence[Connection]) -> None:
@@ -84,7 +85,7 @@ class Helper:
         return self._process.pid or 0
 
     def ask(self, jobs: list[Job]) -> None:
-        """Ask the helper process to make calls."""
+        """Send calls to the helper process. Receive their results with `answers`."""
         try:
             self.pipe.send(Request(self._caller.precision, jobs))
         except OSError:
@@ -141,10 +142,10 @@ class Helpers:
         return [helper.process for helper in self._running]
 
     def make(self, jobs: list[Job]) -> Iterator[tuple[Job, Call]]:
-        """Make calls, divided between this process and the helpers.
+        """Make calls in this process and in the helper processes, and yield their results.
 
         Parameters:
-            jobs: the calls. Calls on the same state should be adjacent.
+            jobs: the calls. Calls on the same state should be next to each other.
 
         Yields:
             Each call in `jobs`, with its reads and its result.
@@ -172,12 +173,12 @@ class Helpers:
         self._busy = False
 
     def _is_outdated(self, tree: int, call: Call, asked_at: Sequence[Precision]) -> bool:
-        """Return whether precisions or slots have changed since the request, so that the result of a call is invalid.
+        """Return whether the result of a call is invalid because precisions or slots have changed since the request.
 
         Parameters:
             tree: the index of the decision tree of the called function.
             call: the reads and the result of the call.
-            asked_at: for each tree, the precision in the request.
+            asked_at: for each tree, the precision that the request contained.
         """
         new_members = self.caller.layout.slots > len(self._known)
         return asked_at[tree] != self.caller.precision[tree] or (bool(call.enumerated) and new_members)
@@ -210,7 +211,7 @@ class Helpers:
         return own + known[:first], [pair for pair in zip(self._running, others, strict=True) if pair[1]]
 
     def _is_known(self, job: Job) -> bool:
-        """Return whether all values in the states of a call were numbered before the helpers were forked."""
+        """Return whether all values in the states of a call had an index when the helpers were forked."""
         _, rows = job
         return all(len(row) <= len(self._known) and all(map(operator.lt, row, self._known)) for row in rows)
 
@@ -265,8 +266,8 @@ def _answer(
 ) -> Call | None:
     """Make a call in a helper process. Return None if the search process must make the call itself.
 
-    The search process must make the call if it raises an exception, finds values or members that had no number at the
-    fork, or needs a lower precision.
+    The search process must make the call itself if the call raises an exception, finds values or members that had no
+    index at the fork, or needs a lower precision.
 
     Parameters:
         caller: calls the spec's functions.

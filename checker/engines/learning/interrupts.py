@@ -1,6 +1,6 @@
-"""Defers signals such as Ctrl-C until a critical section has ended.
+"""Defers signals, such as the one that Ctrl-C sends, until a critical section has ended.
 
-A call of a compiled loop in the main thread is also a critical section, because the first call compiles the loop. If a
+A call to a compiled loop in the main thread is also a critical section, because the first call compiles the loop. If a
 signal handler raised an exception in Python code that the compiler calls, the exception would be lost.
 """
 
@@ -19,7 +19,7 @@ _waiting = False
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Return a context manager that defers signals until its ``with`` block ends. It can be nested.
+    """Return a context manager that defers signals until its ``with`` block ends. Such blocks can be nested.
 
     Only signals that have a Python handler are deferred, such as the SIGINT of Ctrl-C. All other signals take effect
     immediately.

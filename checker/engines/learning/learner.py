@@ -1,6 +1,6 @@
 """Calls a spec's functions for a search, and stores the results in decision trees for reuse.
 
-All engines that learn results use this module. They differ in how they store their states; see `Holder`.
+All engines that learn results use this module. The engines differ in how they store their states; see `Holder`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Holder(Protocol):
         """The packing of the stored states."""
 
     def repack(self) -> None:
-        """Convert the stored states to a new packing with enough bits for all values that have been numbered.
+        """Convert the stored states to a new packing with enough bits for all values found so far.
 
         Raises:
-            StopSearch: there is not enough memory.
+            StopSearch: if there is not enough memory.
         """
 
 
@@ -48,12 +48,12 @@ class Learner(Generic[S]):
     Parameters:
         tables: the transition tables.
         holder: contains the states of the search.
-        workers: contains the helper processes that make calls.
+        workers: contains the helper processes, which also call the spec's functions.
 
     Attributes:
         tables: the transition tables.
-        comparison: compares learned results with further calls.
-        verification: compares learned results with further calls, for a random sample of the states that use them.
+        comparison: compares learned results with the results of further calls.
+        verification: compares a random sample of the uses of learned results with calls.
     """
 
     def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
@@ -63,19 +63,19 @@ class Learner(Generic[S]):
         self._index: EnabledIndex | None = None
 
     def learn(self, asked: Sequence[tuple[Job, int]], states: int) -> int:
-        """Make those calls whose results are likely to be reused, and store the results in the tables.
+        """Make the calls whose results are likely to be reused, and store their results in the tables.
 
         Parameters:
-            asked: the calls, each with the number of states that need its result.
+            asked: the possible calls, each with the number of states that need its result.
             states: the number of states found so far.
 
         Returns:
             The number of calls in `asked` that were not made.
 
         Raises:
-            StopSearch: the tables are full.
-            SpecError: an action, a property or the distance raised an exception or is not pure.
-            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
+            StopSearch: if the tables are full.
+            SpecError: if an action, a property or the distance raised an exception or is not pure.
+            ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
         effort = self.tables.effort
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
@@ -83,7 +83,7 @@ class Learner(Generic[S]):
         return len(asked) - len(jobs)
 
     def make(self, jobs: list[Job]) -> None:
-        """Make calls and store their results in the tables. For the exceptions, see `learn`."""
+        """Make calls and store their results in the tables. The exceptions are those of `learn`."""
         self.learn_from(self._workers.helpers(self.tables.caller).make(jobs))
 
     def learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
@@ -93,7 +93,7 @@ class Learner(Generic[S]):
             calls: the calls, each with its reads and its result. The iterable may make the calls during the iteration.
 
         Raises:
-            StopSearch: the tables are full.
+            StopSearch: if the tables are full.
         """
         tables = self.tables
         try:
@@ -107,7 +107,7 @@ class Learner(Generic[S]):
             raise StopSearch(TABLES_FULL) from None
 
     def call(self, tree: int, *rows: Row) -> list[Changes] | bool | float:
-        """Call a function without storing the result. Call `note_values` after one or more calls of this method.
+        """Call a function without storing the result. Call `note_values` after one or more calls to this method.
 
         Parameters:
             tree: the index of the function's decision tree.
@@ -186,7 +186,7 @@ class Learner(Generic[S]):
             self._index = None
 
     def _fit(self) -> None:
-        """Pack the changes of newly learned steps. If a slot needs more bits, also pack all states again."""
+        """Pack the changes of newly learned steps. If a slot needs more bits, pack all states again."""
         if self._holder.packing.fits(self.tables.layout.sizes()):
             self.tables.pack(self._holder.packing)
             return
@@ -218,6 +218,6 @@ class Learner(Generic[S]):
             first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         self.comparison.paths(states, self._holder.packing, first, last)

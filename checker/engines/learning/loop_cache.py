@@ -1,10 +1,8 @@
-"""Stores the machine code that Numba compiles in a cache on disk.
-
-The code is stored next to the source or in the user's cache folder. If Numba can write to neither of them, for example
-in a container with a read-only file system and no home folder, a temporary folder is used, because Numba does not
-compile without a writable folder. Cached code is used until one of the files in `SOURCES` changes. By default, Numba
-checks only the file that contains the loop, so it would keep using outdated constants, inlined functions and named
-tuples from the other files.
+"""Stores the compiled code of Numba in a cache on disk. The code is stored next to the source or in the user's cache
+folder. If Numba can write to neither of them, for example in a container with a read-only file system and no home
+folder, a temporary folder is used, because Numba does not compile without a writable folder. Cached code is used until
+one of the files in `SOURCES` changes. By default, Numba checks only the file that contains the loop, so it would keep
+using outdated constants, inlined functions and named tuples from the other files.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @functools.cache
 def _stamp() -> str:
-    """Return a hash of the contents of `SOURCES`, but not of the location or modification time of the files."""
+    """Return a hash of the contents of the files in `SOURCES`, without their locations and modification times."""
     digest = hashlib.sha256()
     for name in SOURCES:
         digest.update(pkgutil.get_data("leadline.checker", name) or b"")  # also works if the package is in a zip file
@@ -67,7 +65,7 @@ def ensure_cache() -> None:
     """Make sure that Numba can write to a cache folder. If necessary, create a temporary folder.
 
     Raises:
-        LeadlineError: no folder is writable.
+        LeadlineError: if no folder is writable.
     """
     type.__setattr__(IndexDataCacheFile, "save", _save_if_possible)
     if _can_cache():
@@ -89,7 +87,7 @@ _save: Callable[[IndexDataCacheFile, object, object], None] = IndexDataCacheFile
 
 
 def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> None:
-    """Save compiled code. If it cannot be written, log a warning. This function replaces a method of Numba."""
+    """Save compiled code, or log a warning if it cannot be written. This function replaces a method of Numba."""
     try:
         _save(self, key, data)
     except OSError as error:

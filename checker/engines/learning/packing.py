@@ -1,4 +1,4 @@
-"""Packs a state into a few 64-bit words. The state is given as the number of the value in each slot."""
+"""Packs a state into a few 64-bit words. The state is given as the index of the value in each slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WORD = 64
 
 
 class Packing:
-    """The position of each slot in a packed state. A slot has enough bits to hold the numbers of its values.
+    """The position of each slot in a packed state. A slot has enough bits to hold the index of each of its values.
 
     Parameters:
         sizes: for each slot, the number of values. A slot with one value needs no bits.
@@ -50,13 +50,13 @@ class Packing:
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
-        """Return a packing with the saved attributes of a packing.
+        """Return the packing whose attributes were saved.
 
         Parameters:
             sizes, words, places: the attributes with these names.
 
         Raises:
-            ValueError: a slot has too few bits, or two slots share bits.
+            ValueError: if a slot has too few bits, or two slots share bits.
         """
         made, taken = cls([]), [0] * words
         for size, (word, shift, width) in zip(sizes, places, strict=True):
@@ -78,13 +78,13 @@ class Packing:
         self.mask = np.array([mask for _, _, mask in self._places], np.uint64)
 
     def add(self, sizes: Sequence[int]) -> bool:
-        """Add new slots if there are enough unused bits. In packed states, a new slot has the number 0.
+        """Add new slots if there are enough unused bits. In existing packed states, a new slot contains 0.
 
         Parameters:
             sizes: for each existing and each new slot, the number of values.
 
         Returns:
-            Whether all new slots were added.
+            True if all new slots were added.
         """
         for size in sizes[len(self.sizes) :]:
             width = (size - 1).bit_length()
@@ -114,7 +114,7 @@ class Packing:
         """Pack a state into words.
 
         Parameters:
-            numbers: the number of the value in each slot.
+            numbers: the index of the value in each slot.
         """
         words = [0] * self.words
         for number, (word, shift, _) in zip(numbers, self._places, strict=False):
@@ -122,7 +122,7 @@ class Packing:
         return np.array(words, np.uint64)
 
     def unpack(self, words: NDArray[np.uint64]) -> list[int]:
-        """Return the number of the value in each slot of a packed state."""
+        """Return the index of the value in each slot of a packed state."""
         plain = words.tolist()
         return [(plain[word] >> shift) & mask for word, shift, mask in self._places]
 
@@ -135,10 +135,10 @@ class Packing:
         return np.array(words, np.uint64)
 
     def change(self, changes: dict[int, int]) -> tuple[list[int], list[int]]:
-        """Return the masks that assign new numbers to some slots of a packed state: ``word & keep | put``.
+        """Return the masks that write new values to some slots of a packed state: ``word & keep | put``.
 
         Parameters:
-            changes: for each slot to be changed, the new number.
+            changes: for each slot to be changed, the index of the new value.
 
         Returns:
             For each word, the mask `keep` and the bits `put`.

@@ -1,4 +1,4 @@
-"""The adjustments with which a search starts again when an assumption about the spec turns out to be wrong."""
+"""The adjustments with which a search starts again after an assumption about the spec proved wrong."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from leadline.checker.observing.nodes import ShapeChanged
 
 
 class Crowded(Exception):
-    """Raised when some slots have too many values, so that the parts of the state in these slots should be split.
+    """Raised when some slots have so many values that their parts of the state should be split.
 
     Attributes:
-        patterns: patterns for the paths of these parts of the state; see `Layout`.
+        patterns: the patterns of the paths of these parts of the state; see `Layout`.
     """
 
     def __init__(self, patterns: frozenset[str]) -> None:
@@ -30,11 +30,12 @@ CHANGES = (ShapeChanged, Crowded, NotRecorded, NewKind)
 
 @attrs.frozen
 class Adjustments:
-    """The facts about a spec that earlier attempts at a search have found. They determine how the next attempt is made.
+    """Facts about a spec that earlier attempts at a search have found. They determine how the next attempt handles
+    states and calls.
 
     Attributes:
         whole: the paths of components that are stored in one slot each, because their shape changes.
-        apart: patterns for the paths of parts of the state that are split into several slots; see `Layout`.
+        apart: the patterns of the paths of parts of the state that are split into several slots; see `Layout`.
         given_states: the indices of the decision trees of functions that are called on real states, because their reads
             cannot be recorded.
         read_when_copied: the slots that count as read if a call copies them to a next state.
@@ -52,7 +53,7 @@ class Adjustments:
             change: the exception that ended the current attempt.
 
         Raises:
-            SpecError: the adjustments would not change, so the next attempt would fail in the same way.
+            SpecError: if the adjustments would stay the same, so that the next attempt would fail in the same way.
         """
         adjusted = self._with(change)
         if adjusted == self:

@@ -1,9 +1,9 @@
 """A table of the hashes of all values of all slots. The loop of random search uses it to compute the hashes of states.
 
-The hash of a value depends on its content, not on its number. Values are numbered in the order in which they are found.
-This order depends on the iteration order of sets, on which the results of a random search must not depend. The hash of
-a state is the sum of the hashes of its values, each hashed together with its path. Therefore the hash of a next state
-can be computed from the hash of the state and the values that the step changes.
+The hash of a value depends on its content, not on its index. Values get their indices in the order in which they are
+found. This order depends on the iteration order of sets, on which the results of a random search must not depend. The
+hash of a state is the sum of the hashes of its values, each hashed together with its path. Therefore the hash of a next
+state can be computed from the hash of the state and the values that the step changes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SlotHashes:
         """Return the hashes of some states.
 
         Parameters:
-            rows: for each state, the number of the value in each slot.
+            rows: for each state, the index of the value in each slot.
         """
         hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
         return hashes + np.uint64(self.offset)

@@ -37,10 +37,10 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 OUTCOME_BYTES, VALUE_BYTES = 400, 300
-"""The approximate numbers of bytes that Python uses for an outcome, and for a value of a slot with its number."""
+"""The approximate numbers of bytes that Python uses for an outcome, and for a value of a slot with its index."""
 
 MOST_OUTCOMES = 2**31 - 1
-"""The maximum number of outcomes, because they have 32-bit numbers."""
+"""The maximum number of outcomes, because their indices have 32 bits."""
 
 READS = {
     Precision.STATES: "whole states",
@@ -48,19 +48,19 @@ READS = {
     Precision.ELEMENTS: "the elements that they copy",
     Precision.COPIES: "no more than they need",
 }
-"""For each precision, a description of the parts of a state that count as read, for reports."""
+"""For each precision, a description of the parts of a state that count as read. Reports show it."""
 
 ALL_BITS = np.uint64(2**64 - 1)
 
 
 @attrs.frozen
 class Numbers:
-    """The numbers of the values of a saved search.
+    """The values and members of a saved search, in the order of their indices.
 
     `NO_VALUE` stands for a value or member that no saved state contains.
 
     Attributes:
-        values: for each slot, its values in the order of their numbers.
+        values: for each slot, its values in the order of their indices.
         members: for each slot of a member of a collection, the collection's path and the member.
     """
 
@@ -68,7 +68,9 @@ class Numbers:
     members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
-        """Assign these numbers to the values and members of a layout without values."""
+        """Add the values and members to a layout that has no values, so that they get the same indices as in the saved
+        search.
+        """
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
             domain.restore(values)
@@ -84,7 +86,8 @@ class TransitionTables(Generic[S]):
         spec: the spec.
         states: states to be converted to `rows`, such as the initial states.
         adjustments: the adjustments for this attempt at the search.
-        saved: the numbers of the values of a saved search. None to number values in the order in which they are found.
+        saved: the values of a saved search, in the order of their indices. If it is None, values get their indices in
+            the order in which they are found.
         purity: the purity checks that all attempts at the search share, or None for the first attempt.
         tuning: internal sizes and limits.
         with_distance: whether the spec's distance is called.
@@ -96,25 +99,25 @@ class TransitionTables(Generic[S]):
         state_checks, step_checks, instances, first_step: see `Caller`.
         forest: the decision trees, in the order of `Caller`.
         predicates: the indices of the trees of predicates.
-        outcomes: all outcomes. The leaves of action instances' trees refer to them.
-        leaf_start, leaf_count: for each leaf of an action instance's tree, its first outcome and its number of
+        outcomes: all outcomes, to which the leaves in the trees of action instances refer.
+        leaf_start, leaf_count: for each leaf in the tree of an action instance, its first outcome and its number of
             outcomes.
         distances: for each leaf of the distance's tree, the distance.
-        keep, put: for each outcome and each word of a packed state, the bits to keep and the bits to set.
+        keep, put: for each outcome and each word of a packed state, the mask of the bits to keep, and the bits to set.
         slots_read: for each predicate, the slots that it has read in any call. The slots of the state after a step are
             numbered from `SECOND`.
         reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
-        effort: counts the calls of each action instance, each predicate and the distance.
+        effort: counts the calls to each action instance, each predicate and the distance.
         compared: the number of comparisons with calls; see `comparison`.
-        rows: the given states, each as the number of the value in each slot.
-        agreed: for each slot, the number of its values that have the same number in all processes of the search. None
-            if there is only one process.
+        rows: the states in the parameter `states`, each given as the index of the value in each slot.
+        agreed: for each slot, the number of its values that have the same index in all processes of the search. None if
+            there is only one process.
         log: the log of the calls from which the search has learned, or None if no log is needed.
-        reads_all: the predicates that were called without recording, so that they may have read any slot. Each is given
-            as its position among the predicates.
+        reads_all: the predicates that were called without recording, which may therefore have read any slot. Each
+            predicate is given as its position among the predicates.
 
     Raises:
-        ShapeChanged, NewKind: the adjustments do not fit the given states; see `Adjustments`.
+        ShapeChanged, NewKind: if the adjustments do not fit the given states; see `Adjustments`.
     """
 
     def __init__(
@@ -179,7 +182,7 @@ class TransitionTables(Generic[S]):
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects + log
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
-        """Return the statistics on learning for reports.
+        """Return the statistics on learning, for reports.
 
         Parameters:
             expanded: the number of states expanded.
@@ -204,7 +207,8 @@ class TransitionTables(Generic[S]):
         )
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
-        """Return the code of the spec that the analysis does not support. Because of it, too many slots count as read.
+        """Return the code of the spec that the analysis does not support. Because of this code, too many slots count as
+        read.
 
         Returns:
             The code, sorted by descending number of calls.
@@ -272,13 +276,13 @@ class TransitionTables(Generic[S]):
         """Update the tables after new members of collections have been added to the layout.
 
         A function that iterates over a collection may return a different result if the collection contains a new
-        member. The paths of such a function are deleted.
+        member. Therefore the paths of such a function are deleted.
 
         Returns:
-            Whether any members were added since the last call of this method.
+            True if members were added since the last call to this method.
 
         Raises:
-            ShapeChanged: members were added, but all processes of the search must use the same slots.
+            ShapeChanged: if members were added, but all processes of the search must use the same slots.
         """
         new = self.layout.members[self._members :]
         if new and self.agreed is not None:
@@ -303,10 +307,11 @@ class TransitionTables(Generic[S]):
             leaf: the code of the leaf that stores the result; see `leaf_of`.
 
         Raises:
-            SpecError: the tree has a different path or result for these values, so the called function is not pure.
-            TablesFull: there is no room for the path.
-            NewKind: the call copied a slot without reading it, and the called function may distinguish values of this
-                slot by identity.
+            SpecError: if the tree has a different path or result for these values, which means that the function is not
+                pure.
+            TablesFull: if there is no room for the path.
+            NewKind: if the call copied a slot without reading it, and the called function may distinguish values of
+                this slot by identity.
         """
         self.effort.learned[tree] += 1
         if call.constructs:
@@ -330,7 +335,7 @@ class TransitionTables(Generic[S]):
             self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
 
     def _is_agreed(self, rows: tuple[Row, ...], call: Call) -> bool:
-        """Return whether all processes of the search have the values in the states and in the result of a call."""
+        """Return whether all values in the states and the result of a call have the same indices in all processes."""
         known = self.agreed
         if known is None:
             return True
@@ -347,7 +352,8 @@ class TransitionTables(Generic[S]):
                 self.reads[predicate] = self._bits(noted)
 
     def note_called(self, tree: int) -> None:
-        """Count a call that was not recorded. If the function is a predicate, all slots count as read by it.
+        """Count a call that was not recorded. If the called function is a predicate, it counts as having read all
+        slots.
 
         Parameters:
             tree: the index of the called function's decision tree.
@@ -439,15 +445,15 @@ class TransitionTables(Generic[S]):
         return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
 
     def agree(self) -> None:
-        """Record that all processes of the search use the same numbers for the values found so far."""
+        """Record that all processes of the search use the same indices for the values found so far."""
         self.note_members()
         self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, object]]:
-        """Return the values, with their slots, that only this process has numbered since the last call of `agree`.
+        """Return the values that this process has found since the last call to `agree`, each with its slot.
 
         Raises:
-            ShapeChanged: a collection has a new member, for which the other processes have no slot.
+            ShapeChanged: if a collection has a new member, for which the other processes have no slot.
         """
         assert self.agreed is not None
         if self.layout.slots > len(self.agreed):
@@ -456,10 +462,10 @@ class TransitionTables(Generic[S]):
         return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
 
     def forget_news(self) -> bool:
-        """Remove the numbers assigned since the last call of `agree`, and all results that contain them.
+        """Remove the values found since the last call to `agree`, and all results that contain them.
 
         Returns:
-            Whether any numbers were removed.
+            True if values were removed.
         """
         if not self.news():
             return False
@@ -471,11 +477,12 @@ class TransitionTables(Generic[S]):
         return True
 
     def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
-        """Delete all paths of some trees, and clear the outcomes that contain removed numbers.
+        """Delete all paths of some trees, and clear the outcomes that contain removed values.
 
         Parameters:
-            trees: the trees that may contain removed numbers in edges or outcomes.
-            sizes: for each slot, the smallest number that is removed. All higher numbers are removed too.
+            trees: the trees that may contain removed values in edges or outcomes.
+            sizes: for each slot, the number of values that remain. Values with this index or a higher index are
+                removed.
         """
         for tree in trees:
             self.forest.forget(tree)
@@ -489,7 +496,8 @@ class TransitionTables(Generic[S]):
 
 
 def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:
-    """Return the number of calls of a spec's functions that the oracle engine makes for the same search.
+    """Return the number of calls to a spec's functions that the oracle engine would make in a search with the given
+    counts.
 
     Parameters:
         spec: the spec.

@@ -6,9 +6,9 @@ the same meaning everywhere:
 - `pool`: the array that contains all trees; see `Forest.pool`.
 - `tree`: the index of a tree.
 - `node`: the position of a node in `pool`.
-- `number`: the number of a slot's value.
+- `number`: the index of a slot's value.
 - `states`: packed states; shape (states, words).
-- `values`: a state, as the number of the value in each slot.
+- `values`: a state, given as the index of the value in each slot.
 - `word`, `shift`, `mask`: the position of each slot's bits in a packed state; see `Packing`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
@@ -23,10 +23,10 @@ from leadline.checker.observing.step_slots import SECOND
 ensure_cache()  # before anything is compiled
 
 SLOT, ROOM, EDGES = 0, 1, 2
-"""The offsets of the entries of a node of a decision tree: the slot that it reads, its room, and its first edge.
+"""The offsets of the entries in a node of a decision tree: the slot that the node reads, its room, and its first edge.
 
-If the room is positive, the node has an array with an edge for each value number below the room. If the room is
-negative, the node has a hash table with -room pairs. Each pair consists of a value number plus one, or 0 if the pair is
+If the room is positive, the node has an array with an edge for each value index below the room. If the room is
+negative, the node has a hash table with -room pairs. Each pair consists of a value index plus one, or 0 if the pair is
 not used, and an edge. An edge holds a code: 0 if nothing is known, the position of a node, or a negative number for a
 leaf.
 """
@@ -50,7 +50,7 @@ for _bit in range(64):
 
 @njit()
 def _hashed(pool, node, number):
-    """Return the position of the edge for a value number in a node with a hash table, or 0 if there is no such edge."""
+    """Return the position of the edge for a value index in a node with a hash table, or 0 if there is no such edge."""
     mask = -np.int64(pool[node + ROOM]) - 1
     place = (number * FACTOR >> SHIFT) & mask
     while True:
@@ -64,7 +64,7 @@ def _hashed(pool, node, number):
 
 @njit(inline="always")
 def edge_of(pool, node, number):
-    """Return the position of a node's edge for a value number, or 0 if there is no such edge."""
+    """Return the position of a node's edge for a value index, or 0 if there is no such edge."""
     room = pool[node + ROOM]
     if room < 0:
         return _hashed(pool, node, number)
@@ -109,7 +109,7 @@ def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
 
 @njit(inline="always")
 def unpack(states, index, values, word, shift, mask):
-    """Write the number of the value in each slot of a packed state to `values`.
+    """Write the index of the value in each slot of a packed state to `values`.
 
     Parameters:
         index: the index of the state in `states`.
@@ -120,14 +120,14 @@ def unpack(states, index, values, word, shift, mask):
 
 @njit()
 def led_to(pool, node, number):
-    """Return the code to which the edge for a value number leads from a node, or 0 if there is no such edge."""
+    """Return the code to which the edge for a value index leads from a node, or 0 if there is no such edge."""
     edge = edge_of(pool, node, np.int64(number))
     return pool[edge] if edge else np.int32(0)
 
 
 @njit()
 def fill_index(pair, trees, first_values, pool, dead, words, table):
-    """Fill the table for one pair of slots; see `EnabledIndex`.
+    """Fill the table of a pair of slots; see `EnabledIndex`.
 
     Parameters:
         pair: the pair, as in `EnabledIndex.pairs`.
@@ -167,7 +167,7 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
 
 @njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
-    """For some states, find the last edges of their paths through the trees with the lowest indices.
+    """Find the last edge of the path of each of some states, in each of the first trees.
 
     Parameters:
         indices: the indices of the states in `states`.

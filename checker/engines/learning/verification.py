@@ -1,17 +1,17 @@
 """Compares a random sample of the learned results that a search uses with calls on real states.
 
-An application is the use of a path in a decision tree for one state. It provides the steps of an action instance, or
-the result of a property for a state or step. A search expands its states in blocks. In each block, applications are
-drawn in two ways: at random from all applications, and at random from the paths that were checked least often. The
-draws of the first kind limit the proportion of wrong applications. The draws of the second kind find errors in rare
-paths.
+An application is the use of a path in a decision tree for one state. An application provides the steps of an action
+instance, or the result of a property for a state or step. A search expands its states in blocks. In each block,
+applications are drawn in two ways: at random from all applications, and at random from the paths that were checked
+least often. The draws of the first kind limit the proportion of wrong applications. The draws of the second kind find
+errors in rare paths.
 
 Some draws of the first kind are mandatory. The first `EVERY` applications of a search are all checked, and the same
 number is checked again each time that the number of applications has grown by a factor of e = 2.72. A search with
 25,000 applications therefore has `ENOUGH` draws. Suppose that one application in a thousand is wrong, evenly
 distributed over the search. Then n draws miss this error with probability 0.999 ** n, which is less than 1 % for n =
-4,605 or more. After `ENOUGH` draws, mandatory draws become rarer. Draws that are not mandatory are limited to a
-fraction of the time, so their number depends on the clock. A seed determines which applications are drawn.
+4,605 or more. After `ENOUGH` draws, mandatory draws become rarer. Draws that are not mandatory take at most a fraction
+of the time, so their number depends on the clock. A seed determines which applications are drawn.
 
 If `Tuning.verify` is set, each application is instead drawn with that fixed probability.
 """
@@ -39,8 +39,8 @@ TIME_SHARE = 0.03
 """The fraction of the thread's CPU time that verification may take by default."""
 
 EVERY, ENOUGH, RARER = 1_250, 5_000, 0.4
-"""The numbers of mandatory draws, explained in the module's docstring. The number of mandatory draws
-beyond `ENOUGH` is multiplied by `RARER`."""
+"""The numbers of mandatory draws; see the docstring of the module. The number of mandatory draws beyond `ENOUGH` is
+multiplied by `RARER`."""
 
 GRANTED_SECONDS = 0.15
 """The time in seconds that other draws may always take, so that short searches check rare paths too."""
@@ -49,7 +49,8 @@ SPREAD = 32
 """Verification of a block takes at most 1 / `SPREAD` of the remaining time, so that later blocks are verified too."""
 
 LEAST_SECONDS = 0.001
-"""The minimum remaining time in seconds for drawing applications. With less time, drawing would take most of it."""
+"""The minimum remaining time in seconds for drawing applications. If less time remains, drawing would take most of
+it."""
 
 DRAWN, ROWS, AT_ONCE = 128, 16, 1024
 """`DRAWN` is the minimum number of states of a block from which applications are drawn. `ROWS` is the maximum number of
@@ -60,20 +61,19 @@ PER_STATE = 4
 """The approximate number of applications drawn per state. It takes longer to create a state than to make most calls."""
 
 Verdict = Callable[[int, int], bool]
-"""Returns whether the search found that a state violates an invariant or satisfies a witness. The arguments are the
-index of the state and the index of the property's tree."""
+"""A function that returns whether the search found that a state violates an invariant or satisfies a witness. Its
+arguments are the index of the state and the index of the property's tree."""
 
 
 class Verification(Generic[S]):
-    """Compares a random sample of the learned results that a search uses with calls on real states.
-
-    An application is the use of a learned result for one state.
+    """Compares a random sample of the learned results that a search uses with the results of calls on real states. An
+    application is the use of a learned result for one state.
 
     Parameters:
-        comparison: compares learned results with calls.
+        comparison: compares learned results with the results of calls.
 
     Attributes:
-        comparison: compares learned results with calls.
+        comparison: compares learned results with the results of calls.
         checked: the number of applications checked so far. All of them were correct, because a wrong result raises an
             exception.
         drawn: the number of checked applications that were drawn at random from all applications.
@@ -91,7 +91,7 @@ class Verification(Generic[S]):
 
     @property
     def made(self) -> int:
-        """The number of applications so far. Calls that were made because no result was known are not included."""
+        """The number of applications so far. Calls made because no result was known are not included."""
         called = sum(self._tables.effort.called) - self._called_before
         return max(self._uses - called, self.checked)
 
@@ -110,7 +110,7 @@ class Verification(Generic[S]):
             steps: the number of steps from the expanded states.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         self._uses += steps * len(self._tables.step_checks)
         self._verify(states, packing, indices, range(self._tables.instances), None)
@@ -123,12 +123,12 @@ class Verification(Generic[S]):
         Parameters:
             states, packing: see `actions`.
             first: the index of the first state to check.
-            wanted: for each state property, a number that is not 0 if the property was evaluated.
+            wanted: for each state property, 0 if the property was not evaluated, otherwise any other number.
             shown: whether the search found that the state violates the invariant or satisfies the witness; shape
                 (states, properties), beginning with state `first`.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         begin = self._tables.instances
         trees = [begin + number for number, evaluated in enumerate(wanted) if evaluated]
@@ -154,24 +154,24 @@ class Verification(Generic[S]):
         the next states.
 
         Parameters:
-            rows: for each state, the number of the value in each slot.
+            rows: for each state, the index of the value in each slot.
             packing: a packing with enough bits for these numbers.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the learned one.
+            NotRecorded: if a call returned a result that differs from the learned one.
         """
         if len(rows):
             packed = np.array([packing.pack(row) for row in rows.tolist()])
             self._verify(packed, packing, np.arange(len(packed)), range(self._tables.first_step), None)
 
     def _has_time(self) -> bool:
-        """Return whether there is time for checks of this block that are not mandatory."""
+        """Return whether there is time for further checks of this block, in addition to the mandatory checks."""
         if self._share is not None:
             return self._share > 0
         return self._left() >= LEAST_SECONDS
 
     def _left(self) -> float:
-        """Return the time in seconds that checks that are not mandatory may take now."""
+        """Return the time in seconds that checks may take now, in addition to the mandatory checks."""
         share = TIME_SHARE * (time.thread_time() - self._began) - self._spent_on_due
         return max(GRANTED_SECONDS, share) - self._spent
 
@@ -224,7 +224,7 @@ class Verification(Generic[S]):
         self._spent += time.thread_time() - began
 
     def _due(self) -> int:
-        """Return the number of mandatory checks that are still to be made, or 0 if `Tuning.verify` is set."""
+        """Return the number of mandatory checks that have not been made yet, or 0 if `Tuning.verify` is set."""
         if self._share is not None:
             return 0
         wanted = self._uses if self._uses <= EVERY else EVERY * (1 + math.log(self._uses / EVERY))
@@ -233,7 +233,7 @@ class Verification(Generic[S]):
     def _ends(
         self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], trees: Sequence[int]
     ) -> NDArray[np.int64]:
-        """Return the last edges of the paths of some states in decision trees.
+        """Return the last edge of the path of each state in each decision tree.
 
         Parameters:
             states, packing, indices, trees: see `_verify`.
@@ -246,7 +246,7 @@ class Verification(Generic[S]):
         return np.ascontiguousarray(ends[:, list(trees)])
 
     def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Choose applications to check, alternately at random and from the paths that were checked least often.
+        """Choose applications to check: alternately a random one, and one whose path was checked least often.
 
         Parameters:
             ends: for each application, the position of the last edge of its path.
@@ -312,10 +312,10 @@ class Verification(Generic[S]):
     def _judged(
         self, row: list[int], state: S, steps: Sequence[tuple[Changes, S]], *, with_states: bool
     ) -> Iterator[tuple[int, tuple[Row, ...], tuple[S, ...]]]:
-        """Yield the properties to check on the steps from a state.
+        """Yield the properties to check on the steps from a state, with the states of each check.
 
         Parameters:
-            row, state: the state, as a row of value numbers and as an object.
+            row, state: the state, as a row of value indices and as an object.
             steps: for each step, its changes and the next state.
             with_states: whether to check state properties on the next states.
 

@@ -1,7 +1,7 @@
 """Compiles the loops before a search begins, so that the time limit of the search does not include the compilation.
 
 Numba compiles a function when it is first called, and stores the result in a file. Therefore the first search on a
-machine takes about ten seconds longer than later searches. So does the first search after an update of leadline.
+machine, and the first search after an update of leadline, take about ten seconds longer than later searches.
 """
 
 from __future__ import annotations

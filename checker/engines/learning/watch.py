@@ -16,7 +16,7 @@ class Watch:
 
     Parameters:
         budget: the time and memory that the search may use.
-        workers: the threads and processes of the search. If the memory is not sufficient, the processes are ended.
+        workers: the threads and processes of the search. If there is not enough memory, the processes are ended.
         report: a function that `pause` calls to report progress.
     """
 
@@ -24,10 +24,10 @@ class Watch:
         self.budget, self.workers, self._report = budget, workers, report
 
     def pause(self) -> None:
-        """Check the time limit and report progress. Call this where the search can stop.
+        """Check the time limit and report progress. Call this method only where the search can stop.
 
         Raises:
-            StopSearch: the time limit is exceeded, or the spec caught the exception of an interrupt.
+            StopSearch: if the time limit is exceeded, or the spec caught the exception of an interrupt.
         """
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
@@ -41,7 +41,7 @@ class Watch:
             more: the number of bytes to be allocated.
 
         Raises:
-            StopSearch: the allocation would exceed a memory limit.
+            StopSearch: if the allocation would exceed a memory limit.
         """
         stop = self.budget.out_of_memory(more)
         if stop and self.workers.processes:

@@ -50,7 +50,7 @@ class Workers:
 
         Parameters:
             kernel: a function that releases the global interpreter lock.
-            arguments: the arguments of each call.
+            arguments: for each call, a tuple of its arguments.
             alone: whether to make all calls in the current thread, which is faster if there is little work.
 
         Returns:
@@ -94,7 +94,7 @@ class Workers:
         return self._helpers
 
     def end_helpers(self, for_good: bool = False) -> None:
-        """End the helper processes. This is necessary, for example, after numbers of values have been removed.
+        """End the helper processes, for example because some of their values have been removed.
 
         Parameters:
             for_good: whether to prevent new helper processes from being started. This is necessary before resources are

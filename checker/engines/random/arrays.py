@@ -1,10 +1,10 @@
 """The arrays that the compiled loop of a random search reads and writes, as named tuples.
 
-A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. Evidence
-for a property is a state or step that violates the invariant or satisfies the witness. An action instance is identified
-by its number, which is also the index of its decision tree.
+A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. A finding
+for a property is a state or step that violates the property or, if the property is a witness, satisfies it. An action
+instance is identified by its index, which is also the index of its decision tree.
 
-A set of predicates or of action instances is represented by bits, 64 in a word. The hash of a state is computed from
+A set of predicates or of action instances is represented by bits, 64 in each word. The hash of a state is computed from
 its content; see `SlotHashes`.
 """
 
@@ -23,40 +23,41 @@ Flags = NDArray[np.bool_]
 N = TypeVar("N", bound=np.generic)
 
 ARRIVED, AT_REST, ENDED, FINISHED = range(4)
-"""The phases of a walker, a position in the state space that the loop moves:
+"""The phases of a walker:
 
 - `ARRIVED`: its state must be checked.
 - `AT_REST`: its state has been checked, and its next step must be chosen.
-- `ENDED`: its walk has ended, and its evidence must be collected before it begins another walk.
-- `FINISHED`: it has no more walks to take, or it has expanded its state.
+- `ENDED`: its walk has ended, and its findings must be collected before it begins another walk.
+- `FINISHED`: there are no more walks for it to take, or it has expanded its state.
 """
 
 DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
-"""The reasons why a walk ended: there was no step to a different state; the walk had the maximum number of steps; it
-reached a state for which `Spec.within` is false. `REASONS` is the number of reasons."""
+"""The reasons why a walk ended. `DEAD_END`: no step leads to a different state. `LONGEST`: the walk has the maximum
+number of steps. `OUTSIDE`: `Spec.within` is false for the walker's state. `REASONS` is the number of reasons."""
 
 WANTS = 64
-"""The maximum number of unknown paths that are stored for a walker before the calls are made."""
+"""The maximum number of unknown paths that a walker stores before the functions of the spec are called."""
 
 STEPS, BEGUN, EXPANDED, LOOKED, FILLED, COUNTERS = range(6)
-"""The indices of the counters in `Sample.counters`: steps taken; walks begun; states expanded; next states checked;
-states added to the sample. `COUNTERS` is the number of counters."""
+"""The indices of the counters in `Sample.counters`. `STEPS` counts steps taken, `BEGUN` walks begun, `EXPANDED` states
+expanded, `LOOKED` next states checked, and `FILLED` visited states recorded. `COUNTERS` is the number of
+counters."""
 
 CHILDREN = 2**11
-"""The minimum number of next states for which `Scratch` has room."""
+"""The minimum number of next states that `Scratch` can hold."""
 
 SEEN = 2**14
 """The number of entries of `Sample.seen`."""
 
 
 class Learned(NamedTuple):
-    """The results of a spec's actions and predicates that the search has recorded, as arrays for its compiled loop.
+    """The recorded results of a spec's actions and predicates, as arrays for the compiled loop.
 
     Attributes:
         pool, leaf_start, leaf_count: see `Forest` and `TransitionTables`.
         begins: for each outcome (the set of changes that one step makes), the position of its first change in `slots`
             and `numbers`.
-        slots, numbers: for each change, the slot and the number of its new value.
+        slots, numbers: for each change, the slot and the index of its new value.
         always, pairs, guards: see `always`, `pairs` and `table` of `EnabledIndex`.
         reads: for each slot, the set of predicates that have read it.
         base, hashes: see `base` and `table` of `SlotHashes`.
@@ -80,28 +81,28 @@ class Walkers(NamedTuple):
     """The walkers of a random search. Each array has an entry or a row for each walker.
 
     Attributes:
-        values: the walker's state, given as the number of the value in each slot.
-        after: the state after the step that is being checked, in the same form.
+        values: the walker's state, given as the index of the value in each slot.
+        after: the state after the step that is being checked, also given as the index of the value in each slot.
         hashes: the hash of the walker's state.
-        walk: the number of the current walk. For a walker that expands states, its index among the walkers that expand
-            states.
+        walk: the index of the current walk. For a walker that expands states, its own index among such walkers.
         step: the number of steps from an initial state to the walker's state.
         phase: see `ARRIVED`.
-        left: the number of steps that the walker still takes in this round. Expanding a state counts as one step.
-        calm: the set of predicates that are skipped on a step that does not change any slot that they have read.
+        left: the number of steps that the walker has yet to take in this round. Expanding a state counts as one step.
+        calm: the set of predicates that are evaluated on a step only if it changes a slot that they have read.
         parked: whether the walker is waiting for the results of calls.
-        fresh: whether the walker's answers belong to its current state; see `Answers`.
-        wanted: the number of unknown paths for which the walker is waiting.
-        wants: for each of these paths: the index of the tree; the node and the value number at the end of the path; the
-            number of the outcome that leads to the predicate's argument, or -1 if the function is called on the
-            walker's state; and the hash of the state on which the function is called. If it is called on a step, this
-            is the hash of the state after the step.
-        seen: for each predicate, the number of steps of the walk up to the first evidence, or -1 if there is none.
-        last_tree: for each predicate, the action instance of the last of these steps if the walk only checked this step
-            without taking it, and otherwise -1.
-        last_hash: for each predicate, the hash of the state after this last step.
-        by: the action instance that led to the walker's state, or -1 for an initial state.
-        trees: the action instance of each step of the walk. Walkers that expand states have no entry.
+        fresh: whether the results of calls that are stored for the walker in `Answers` are for its current state.
+        wanted: the number of unknown paths of the walker. It waits until they are known.
+        wants: for each unknown path, five numbers: the index of the decision tree; the last known node of the path; the
+            index of the state's value in the slot of this node; the index of the outcome of the step that is being
+            checked, or -1 if the function is called on the walker's state; and the hash of the state on
+            which the function is called, or of the state after the step.
+        seen: for each predicate, the number of steps from an initial state to the first finding for its property, or -1
+            if there is none yet.
+        last_tree: for each predicate, the index of the action instance that leads to this finding if the walker checked
+            the step without taking it, otherwise -1.
+        last_hash: for each predicate, the hash of the state after the step in `last_tree`.
+        by: the index of the action instance that led to the walker's state, or -1 for an initial state.
+        trees: the index of the action instance of each step of the walk. Walkers that expand states have no entry.
         path: the hash of each state of the walk. Walkers that expand states have no entry.
     """
 
@@ -133,13 +134,13 @@ class Answers(NamedTuple):
     """The results of calls that are stored for a single walker instead of in the decision trees.
 
     Attributes:
-        begins: for each walker, the index of its first answer. The last entry is the number of answers.
-        trees: for each answer, the index of the tree of the called function.
+        begins: for each walker, the index of its first answer; followed by the number of all answers.
+        trees: for each answer, the index of the called function's decision tree.
         contents: for each answer, the hash of the state on which the function was called. For a call on a step, this is
             the hash of the state after the step.
-        start: for each answer, the number of the first outcome of the action instance. For a predicate, it is `SHOWN`
-            or `NOT_SHOWN`.
-        counts: for each answer, the number of outcomes of the action instance. For a predicate, it is -1.
+        start: for each answer of an action instance, the index of its first outcome. For each answer of a predicate,
+            `SHOWN` or `NOT_SHOWN`.
+        counts: for each answer of an action instance, the number of its outcomes. For each answer of a predicate, -1.
     """
 
     begins: Numbers
@@ -150,22 +151,23 @@ class Answers(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The counts of some walkers, and the visited states that are candidates for the `StateSample`.
+    """The counts of some walkers, and the states that they visited, from which a `StateSample` is built.
 
     Attributes:
         counters: see `STEPS`.
         hashes: for each sampled state, its mixed hash; see `kernel.mixed`.
         depths: for each sampled state, the number of steps from an initial state.
-        by: for each sampled state, the action instance of the last of these steps, or -1 for an initial state.
+        by: for each sampled state, the index of the action instance of the last of these steps, or -1 for an initial
+            state.
         degrees: for each sampled state, the number of steps that lead from it to a next state.
-        rows: for each sampled state, the number of the value in each slot. There are no columns if states are not
-            needed.
+        rows: for each sampled state, the index of the value in each slot. If states are not needed, the array has no
+            columns.
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
-        ends: the number of walks that ended, by reason and number of steps.
+        ends: for each reason and each number of steps, the number of walks that ended.
         seen: a hash table of the mixed hashes of recently sampled states.
-        seen_order: for each entry of `seen`, a number that combines the depth and the action instance. A state is
-            sampled again only with a smaller number.
+        seen_order: for each entry of `seen`, a number that combines the depth and the action instance of the state. If
+            the state is visited again, it is recorded again only if this number is smaller.
     """
 
     counters: Numbers
@@ -186,12 +188,12 @@ class Plan(NamedTuple):
 
     Attributes:
         numbers: see `SEED`.
-        initials: the initial states, each as the number of the value in each slot.
+        initials: the initial states, each as the index of the value in each slot.
         initial_hashes: the hashes of the initial states.
         sought: the set of predicates to evaluate.
         of_states: the set of all state predicates.
-        limit: an array with one entry, the largest hash that the sample of distinct states accepts.
-        starts: the states of the frontier at which walks may begin, each given as the number of the value in each slot.
+        limit: an array with one entry: the largest hash of a state that is added to the sample of distinct states.
+        starts: the states of the frontier where walks may begin, each given as the index of the value in each slot.
         start_step, start_trees, start_path: the paths to these states; see `steps`, `trees` and `path` of `Starts`.
     """
 
@@ -208,21 +210,22 @@ class Plan(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """The working memory of one call of the loop.
+    """The working memory of one call to the loop.
 
-    Candidates are the steps from the current state of a walker that change this state.
+    A candidate is a step from the current state of a walker that changes this state.
 
     Attributes:
-        left: the set of action instances that may be enabled in the current state.
+        left: the set of action instances that may be enabled in the current state. Those that turn out not to be
+            enabled are removed.
         touched: the set of predicates that have read a slot that the current step changes.
-        outcomes: for each candidate, the number of its outcome.
-        trees: for each candidate, its action instance.
+        outcomes: for each candidate, the index of its outcome.
+        trees: for each candidate, the index of its action instance.
         hashes: for each candidate, the hash of the next state.
         outside: for each candidate, whether `Spec.within` is false for the next state.
         filled: an array with one entry, the number of stored next states of expanded states.
-        rows: for each stored next state, the number of the value in each slot.
+        rows: for each stored next state, the index of the value in each slot.
         found: for each stored next state, its hash.
-        by: for each stored next state, the action instance that leads to it.
+        by: for each stored next state, the index of the action instance that leads to it.
         of: for each stored next state, the index of the walker that expanded its predecessor.
     """
 
@@ -240,7 +243,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
-    """Allocate the working memory for one call of the loop.
+    """Allocate the working memory for one call to the loop.
 
     Parameters:
         groups: the number of 64-bit words of a set of action instances.
@@ -287,7 +290,7 @@ def widened(rows: NDArray[N], slots: int) -> NDArray[N]:
     """Return a copy of an array of states with additional columns for new slots, filled with zeros.
 
     Parameters:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         slots: the number of columns of the result.
     """
     return np.pad(rows, ((0, 0), (0, slots - rows.shape[1])))

@@ -1,9 +1,8 @@
-"""Measures the coverage of a random search: which action instances were taken, and which values the fields have in the
-sampled states.
+"""The coverage of a random search: the action instances that were taken, and the values of the fields in the sampled
+states.
 
-A random search does not store all of its states. Therefore fields are read from the states in the `StateSample`, from
-which the number of distinct states is also estimated. Each sampled state is inspected once, between two rounds of the
-search.
+A random search does not store all of its states. Therefore the values of fields are collected only from the states in
+the `StateSample`. Each sampled state is inspected once, between two rounds of the search.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class WalkCoverage(Generic[S]):
 
     Parameters:
         spec: the spec.
-        tuning: limits the number of values of each field that are counted.
+        tuning: contains the maximum number of values that are counted for each field.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT) -> None:
@@ -41,11 +40,11 @@ class WalkCoverage(Generic[S]):
         self._true: dict[int, list[bool]] = {}
 
     def add(self, hashes: NDArray[np.uint64], rows: NDArray[np.int64], limit: int) -> None:
-        """Add states to be inspected by the next call of `look`. States that were added before are ignored.
+        """Add states to be inspected by the next call to `look`. States that were added before are ignored.
 
         Parameters:
             hashes: the hashes of the states.
-            rows: for each state, the number of the value in each slot.
+            rows: for each state, the index of the value in each slot.
             limit: the largest hash that can be in the sample. States with larger hashes are ignored.
         """
         for place, number in enumerate(hashes.tolist()):
@@ -53,16 +52,16 @@ class WalkCoverage(Generic[S]):
                 self._waiting[number] = rows[place].copy()
 
     def look(self, layout: Layout, watch: Watch) -> None:
-        """Evaluate premises and witnesses on the states that were added since the last call, and count their field
-        values.
+        """Evaluate premises and witnesses on the states that were added since the last call to this method, and collect
+        the values of their fields.
 
         Parameters:
             layout: converts the rows of the states to objects.
             watch: checks the time limit.
 
         Raises:
-            StopSearch: the time limit is exceeded. The next call inspects the remaining states.
-            SpecError: a premise or a witness raised an exception.
+            StopSearch: if the time limit is exceeded. The next call inspects the remaining states.
+            SpecError: if a premise or a witness raised an exception.
         """
         while self._waiting:
             watch.pause()
@@ -81,7 +80,7 @@ class WalkCoverage(Generic[S]):
             sampled: the sample of distinct states.
             enabled: for each action instance, the number of times that it was enabled in a visited state.
             taken: for each action instance, the number of times that it was taken.
-            new: the result of `StateSample.led_to`.
+            new: for each action instance, the number of sampled states that it led to; see `StateSample.led_to`.
         """
         known = [self._true[number] for number in sampled.hashes[: sampled.most].tolist() if number in self._true]
         counts = np.array(known, np.int64).reshape(len(known), len(self._asked)).sum(axis=0).tolist()

@@ -1,8 +1,8 @@
 """A sample of the distinct states of a search, from which the number of distinct states is estimated.
 
 The sample contains the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation
-Under Multiset Operations, SIGMOD 2007). It does not depend on the order in which states are found. If all states fit
-into the sample, their number is exact.
+Under Multiset Operations, SIGMOD 2007). The sample does not depend on the order in which states are found. If all
+states fit into the sample, the number is exact.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class StateSample:
         tuning: determines the size of the sample.
 
     Attributes:
-        most: the maximum size of the sample. If the search has found more distinct states, the arrays contain one
-            additional state.
+        most: the maximum number of states in the sample. If the search has found more distinct states, the arrays
+            contain one additional state.
         hashes: the hashes of the states, in ascending order.
-        depths: for each state, the smallest number of steps from an initial state with which it was reached.
-        by: for each state, the number of the action instance of the last of these steps, or -1 for an initial state.
+        depths: for each state, the length of the shortest path on which it was reached, in steps.
+        by: for each state, the index of the action instance of the last step of this path, or -1 for an initial state.
         degrees: for each state, the number of steps that lead from it to a next state.
         limit: the largest hash that can be in the sample.
     """
@@ -36,7 +36,7 @@ class StateSample:
         self.limit = 2**64 - 1
 
     def add(self, hashes: NDArray[np.uint64], *columns: NDArray[np.int64]) -> None:
-        """Add visited states. A state may be added several times.
+        """Add visited states to the sample. A state may be added several times.
 
         Parameters:
             hashes: the hash of each state.
@@ -56,7 +56,8 @@ class StateSample:
             self.limit = int(self.hashes[-1])
 
     def led_to(self, instances: int) -> NDArray[np.int64]:
-        """Return, for each action instance, the number of sampled states whose shortest path ends with it; see `by`.
+        """Return, for each action instance, the number of sampled states whose path ends with this action instance; see
+        `by`.
 
         Parameters:
             instances: the number of action instances of the spec.
@@ -65,27 +66,27 @@ class StateSample:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all distinct states are in the sample, so that their number is exact."""
+        """Whether all distinct states are in the sample, so that the number of distinct states is exact."""
         return len(self.hashes) <= self.most
 
     @property
     def scale(self) -> float:
-        """The estimated number of distinct states that each state in the sample represents; 1 if the number is
-        exact.
+        """The estimated number of distinct states divided by the number of states in the sample. It is 1 if the sample
+        contains all distinct states.
         """
         return 1.0 if self.is_exact else 2**64 / self.limit
 
     @property
     def distinct(self) -> int:
-        """The number of distinct states that were added. The number is an estimate if not all of these states are in
-        the sample.
+        """The number of distinct states that were added, or an estimate of it if the sample does not contain all of
+        them.
         """
         return self.scaled(len(self.hashes) - (not self.is_exact))
 
     def scaled(self, count: int) -> int:
-        """Return the estimated number of distinct states that have some characteristic.
+        """Estimate a number of distinct states from the corresponding number of states in the sample.
 
         Parameters:
-            count: the number of states in the sample with this characteristic.
+            count: a number of states in the sample, for example those to which one action leads.
         """
         return round(count * self.scale)

@@ -1,6 +1,6 @@
 """The frontier of a random search: the states that have been found but not yet expanded.
 
-To expand a state means to check all of its next states. Next states that were not found before are added to the
+Expanding a state means checking all of its next states. Next states that were not found before are added to the
 frontier. States are expanded in random order, with a preference for states near the initial states. Therefore the
 search soon reaches deep states, but also expands states near the initial states. It rarely expands a state twice,
 whereas random walks often return to the same states.
@@ -49,7 +49,8 @@ from leadline.checker.settings import DEFAULT, Tuning
 N = TypeVar("N", bound=np.generic)
 
 NUMBERS = 2**24
-"""The maximum number of integers in the rows of all states of the frontier together. A row has one for each slot."""
+"""The maximum number of integers in the rows of all states of the frontier together. A row has one integer for each
+slot."""
 
 NEARER = 0.02
 """States are expanded in the order of the sum of a random number from 0 to 1 and this value times their depth."""
@@ -59,10 +60,10 @@ class Arrivals(NamedTuple):
     """States that a search has reached, and the steps that led to them.
 
     Attributes:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         hashes: for each state, the hash of its content.
         parents: for each state, the node of its predecessor (see `Frontier`), or -1 for an initial state.
-        trees: for each state, the number of the action instance of the step, or -1 for an initial state.
+        trees: for each state, the index of the action instance of the step, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -72,7 +73,7 @@ class Arrivals(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Arrivals]) -> Arrivals:
-        """Concatenate the states of all parts."""
+        """Return the states of all parts, concatenated."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.hashes for part in parts]),
@@ -86,14 +87,13 @@ class Arrivals(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """States at which random walks may begin.
+    """States where random walks may begin.
 
     Attributes:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         steps: for each state, the number of steps to it from an initial state.
-        trees: for each state, the action instance numbers of these steps.
-        path: for each state, the hashes of the states on the path to it, including the initial state and the state
-            itself.
+        trees: for each state, the indices of the action instances of these steps.
+        path: for each state, the hashes of all states on the path to it, from the initial state to the state itself.
     """
 
     rows: NDArray[np.int64]
@@ -106,11 +106,11 @@ class Batch(NamedTuple):
     """States that were removed from the frontier to be expanded now.
 
     Attributes:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         nodes: for each state, its node; see `Frontier`.
         hashes: for each state, the hash of its content.
         steps: for each state, the number of steps to it from an initial state.
-        trees: for each state, the number of the action instance of the last step, or -1 for an initial state.
+        trees: for each state, the index of the action instance of the last step, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -121,18 +121,18 @@ class Batch(NamedTuple):
 
 
 class Frontier:
-    """The states that have yet to be expanded, and the steps that lead to them.
+    """The states that have not been expanded yet, and the steps that lead to them.
 
-    A node is the number of a state in the arrays from which paths are reconstructed. Nodes exist for each state that is
-    in the frontier or is being expanded, and for each state on the path to it.
+    A node is the index of a state in the arrays from which paths are reconstructed. There is a node for each state that
+    is in the frontier or is being expanded, and for each state on the path to such a state.
 
     Parameters:
         seed: the seed of the random order.
         slots: the number of slots of a state.
-        tuning: determines the sizes of the frontier and of the table of found states.
+        tuning: contains the sizes of the frontier and of the table of found states.
 
     Attributes:
-        given_up: the number of states that were dropped because the frontier was full.
+        given_up: the number of states that were removed without being expanded, because the frontier was full.
     """
 
     def __init__(self, seed: int, slots: int, tuning: Tuning = DEFAULT) -> None:
@@ -152,7 +152,7 @@ class Frontier:
 
     @property
     def rows(self) -> NDArray[np.int32]:
-        """The states to be expanded, each as a row with the number of the value in each slot."""
+        """The states to be expanded, each as a row with the index of the value in each slot."""
         return self._rows[: self._count]
 
     @rows.setter
@@ -184,7 +184,7 @@ class Frontier:
 
         Parameters:
             new: the states; see `new_among`.
-            distances: `Spec.distance` of each state, or None if the spec does not define it.
+            distances: the result of `Spec.distance` for each state, or None if the spec does not define this function.
         """
         self._known[self._places(new.hashes)] = new.hashes
         steps = np.zeros(len(new.hashes), np.int64)
@@ -208,10 +208,10 @@ class Frontier:
     def next_places(self, most: int) -> NDArray[np.int64]:
         """Return the indices of the states to be expanded next.
 
-        If the states differ in their distances, half of the returned states are those with the smallest distances.
+        If the distances of the states differ, half of the returned states are those with the smallest distances.
 
         Parameters:
-            most: the maximum number of states.
+            most: the maximum number of states to return.
         """
         if most >= self._count:
             return np.arange(self._count)
@@ -221,10 +221,10 @@ class Frontier:
         return np.sort(np.argpartition(turns, most)[:most])
 
     def take(self, most: int) -> Batch:
-        """Remove the states to be expanded next, and return them.
+        """Remove the states to be expanded next from the frontier, and return them.
 
         Parameters:
-            most: the maximum number of states.
+            most: the maximum number of states to return.
         """
         places = self.next_places(most)
         nodes = self._nodes[places]
@@ -233,7 +233,7 @@ class Frontier:
         return taken
 
     def _remove(self, places: NDArray[np.int64]) -> None:
-        """Remove the states at these indices, and move states from the end of the arrays to the free entries."""
+        """Remove the states at the indices `places`, and move states from the end of the arrays to the free entries."""
         count = self._count - len(places)
         last = np.setdiff1d(np.arange(count, self._count), places)
         for array in (self._rows, self._nodes, self._turns, self._distances):
@@ -244,7 +244,7 @@ class Frontier:
         """Return the path from an initial state to a node.
 
         Returns:
-            The numbers of the action instances of the steps, and the hashes of all states on the path.
+            The indices of the action instances of the steps, and the hashes of all states on the path.
         """
         trees, hashes = [], [int(self._hashes[node])]
         while self._parents[node] >= 0:
@@ -254,10 +254,10 @@ class Frontier:
         return trees[::-1], hashes[::-1]
 
     def starts(self, most: int, longest: int) -> Starts:
-        """Return the states to be expanded next, as states at which random walks may begin.
+        """Return states where random walks may begin. They are the states to be expanded next.
 
         Parameters:
-            most: the maximum number of states.
+            most: the maximum number of states to return.
             longest: the maximum number of steps from an initial state to a state of the frontier.
         """
         chosen = self.next_places(most)
@@ -307,7 +307,8 @@ def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: 
 
     Parameters:
         distances: the distance of each state.
-        turns: for each state, its position in the order of expansion. States with equal distances are ordered by it.
+        turns: for each state, its position in the order of expansion. States with equal distances are chosen in this
+            order.
         count: the number of states to return.
     """
     last = np.partition(distances, count - 1)[count - 1]

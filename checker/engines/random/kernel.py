@@ -1,8 +1,8 @@
-"""The compiled loop of a random search. It moves walkers and expands states, using the results in the decision trees.
+"""The compiled loop of a random search. It uses the results in the decision trees to move walkers and expand states.
 
 A walker is a position in the state space. Its state is not packed, because it changes with each step. The choice of the
-next step must not depend on the numbers of values or on the thread that moves the walker. Therefore steps are ordered
-by the number of the action instance and then by the hash of the content of the next state.
+next step must not depend on the indices of values or on the thread that moves the walker. Therefore steps are ordered
+by the index of the action instance and then by the hash of the content of the next state.
 
 For the parameters `plan`, `learned`, `answers`, `walkers`, `sample` and `scratch` of these functions, see
 `leadline.checker.engines.random.arrays`. The parameter `walker` is the index of a walker, and `own` is
@@ -48,7 +48,7 @@ from leadline.checker.observing.step_slots import SECOND
 
 @njit(inline="always")
 def mixed(number):
-    """Return a pseudorandom number from 0 to 2 ** 64 - 1 that is determined by a given number.
+    """Return a pseudorandom number from 0 to 2 ** 64 - 1 that depends only on the given number.
 
     This is the finalizer of SplitMix64.
     """
@@ -63,8 +63,8 @@ def _random(seed, walk, step, use):
 
     Parameters:
         seed: the seed of the search.
-        walk: the number of the walk.
-        step: the number of the step.
+        walk: the index of the walk.
+        step: the index of the step in the walk.
         use: distinguishes several random numbers for the same step.
     """
     of_walk = mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
@@ -114,7 +114,7 @@ def leaves(rows, tree, pool, codes):
     """Find the leaf of a decision tree to which each of some states leads.
 
     Parameters:
-        rows: for each state, the number of the value in each slot.
+        rows: for each state, the index of the value in each slot.
         tree: the index of the tree.
         pool: see `Forest`.
         codes: the output array. For each state, it is set to the code of the leaf, or to 0 if the path is not known.
@@ -147,13 +147,13 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
 
 @njit()
 def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
-    """Add an unknown path to the paths for which a walker is waiting. If there are already `WANTS` paths, do nothing.
+    """Add an unknown path to `wants`, unless there are already `WANTS` paths. The walker waits until they are known.
 
     Parameters:
         pool: see `Forest`.
         tree: the index of the tree.
         content: see `_answered`.
-        outcome: the number of the outcome of the step, or -1 if there is no step.
+        outcome: the index of the outcome of the step, or -1 if there is no step.
         before, after: the states before and after the step; for a single state, the same state twice.
         wants, wanted: see `Walkers`.
     """
@@ -176,7 +176,7 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
 def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
     """Return the result of a predicate on a state or step, or 0 if the result is unknown.
 
-    If the result is unknown, its path is added to the paths for which the walker is waiting.
+    If the result is unknown, its path is added to `Walkers.wants`.
 
     Parameters:
         tree, content, outcome, before, after: see `_want`.
@@ -199,7 +199,7 @@ def _shown(learned, answers, walkers, walker, tree, content, outcome, before, af
 
 @njit()
 def _begin(plan, walkers, walker, own):
-    """Begin the walk with the number `Walkers.walk`: place the walker on a random state at which walks may begin."""
+    """Begin the walk with the index `Walkers.walk` at a randomly chosen initial state or state of the frontier."""
     numbers = plan.numbers
     if walkers.walk[walker] >= numbers[WALKS]:
         walkers.phase[walker] = FINISHED
@@ -231,14 +231,15 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Store evidence (a violation, or a state that satisfies a witness) for a property. Only the first evidence of a
-    walk is stored.
+    """Store the violation of a property, or the state or step that satisfies a witness. Only the first one of each walk
+    is stored.
 
-    If several next states of the same action instance are evidence, the state with the smallest hash is stored.
+    If there are several after the same number of steps and for the same action instance, the one with the smallest hash
+    is stored.
 
     Parameters:
         predicate: the position of the property in the arrays of `Walkers`.
-        step: the number of steps of the walk up to the evidence.
+        step: the number of steps from an initial state to the state or step.
         tree: the action instance of the last step if the walk only checks this step without taking it, and otherwise
             -1.
         content: the hash of the state after this step. It is ignored if `tree` is -1.
@@ -254,14 +255,14 @@ def _see(walkers, walker, predicate, step, tree, content):
 def _look(plan, learned, answers, walkers, walker, values, after, touched, outcome, tree_taken, content):
     """Evaluate predicates on a step and on the next state, or all state predicates on a single state.
 
-    Evidence is stored with `_see`. The predicates in `Walkers.calm` are skipped unless they have read a slot that the
-    step changes.
+    Violations and satisfied witnesses are stored with `_see`. A predicate in `Walkers.calm` is skipped unless it has
+    read a slot that the step changes.
 
     Parameters:
         values, after: the states before and after the step. They are the same if there is no step or if the step does
         not change the state.
         touched: the set of predicates that have read a slot that the step changes.
-        outcome: the number of the outcome of the step, or -1 if there is no step or if the step does not change the
+        outcome: the index of the outcome of the step, or -1 if there is no step or if the step does not change the
             state.
         tree_taken: the action instance of the step, or -1 if there is no step.
         content: the hash of the state after the step, or of the single state.
@@ -325,8 +326,8 @@ def _note(plan, walkers, walker, degree, own, sample):
 
 @njit()
 def _end(plan, walkers, walker, reason, own, sample):
-    """End a walk. If the walk has found evidence, the walker stops until the evidence is collected. Otherwise, it
-    begins a new walk.
+    """End a walk. If the walk has found a violation or satisfied a witness, the walker stops until the finding is
+    collected. Otherwise, it begins a new walk.
 
     Parameters:
         reason: the reason why the walk ended; see `DEAD_END`.
@@ -350,7 +351,7 @@ def _chosen(numbers, walk, step, count, trees, hashes, outside):
 
     Parameters:
         numbers: see `Plan`.
-        walk, step: the number of the walk, and the number of steps taken so far.
+        walk, step: the index of the walk, and the number of steps taken so far.
         count: the number of candidates.
         trees, hashes, outside: see `Scratch`.
 

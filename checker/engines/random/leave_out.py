@@ -29,8 +29,8 @@ from leadline.checker.trace import Trace, complaint_at_end
 S = TypeVar("S")
 
 Keep = Callable[[Trace[S]], None]
-"""A function that is called before each attempt with the shortest counterexample so far. It may raise an exception to
-stop the shortening."""
+"""A function that is called with the shortest counterexample so far, before each attempt to shorten it. It may raise an
+exception to stop the shortening."""
 
 LONG = 20
 """The maximum number of states of a trace from which two steps at a time are left out. From a longer trace, only one
@@ -60,14 +60,14 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEF
 
     Parameters:
         trace: a counterexample, or a trace to a state that satisfies a witness.
-        keep: called before each attempt with the shortest counterexample so far.
+        keep: a function that is called with the shortest counterexample so far, before each attempt to shorten it.
         most_tried: the maximum number of steps to take; see `Tuning.tried`.
 
     Returns:
         The shortest counterexample that was found.
 
     Raises:
-        SpecError: the spec's functions are not pure or raised an exception.
+        SpecError: if the spec's functions are not pure or raised an exception.
     """
     tried = 0
     while not currently_in_test_context():
@@ -131,7 +131,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
     """Return the action instance of each step of a trace and the index of its next state; see `Choice`.
 
     Raises:
-        SpecError: an action instance does not lead to the recorded state when it is executed again, so its action is
+        SpecError: if an action instance does not lead to the recorded state when it is called again, so its action is
             not pure.
     """
     choices = []
@@ -169,18 +169,17 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
 
 
 def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """Return the shortest counterexample among the states visited when steps of a counterexample are left out.
-
-    One or two steps at a time are left out, and the visited states are collected. The shortest counterexample through
-    these states is then shortened in the same way. This is repeated until the counterexample does not become shorter.
+    """Leave out one or two steps of a counterexample at a time, and return the shortest counterexample through the
+    visited states. The shortest counterexample through these states is then shortened in the same way. This is repeated
+    until the counterexample does not become shorter.
 
     Parameters:
         trace: a counterexample.
-        keep: called before each attempt with the shortest counterexample so far.
+        keep: a function that is called with the shortest counterexample so far, before each attempt to shorten it.
         most_tried: the approximate maximum number of steps to take in each round; see `Tuning.tried`.
 
     Raises:
-        SpecError: the spec's functions are not pure or raised an exception.
+        SpecError: if the spec's functions are not pure or raised an exception.
     """
     item, visited = trace.about, VisitedStates(trace.spec)
     assert item is not None
@@ -198,15 +197,14 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tr
 
 
 def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
-    """For each property, return a shortest trace through visited states to a violation of it or to a state of its
-    witness.
+    """Return the shortest traces through visited states that violate an invariant or satisfy a witness.
 
     Parameters:
         visited: the visited states. The traces may end one step beyond these states.
         properties: the properties to evaluate.
 
     Returns:
-        A shortest trace for each invariant that is violated and for each witness that is satisfied.
+        One shortest trace for each invariant that is violated and for each witness that is satisfied.
     """
     spec, sought = visited.spec, list(properties)
     arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}

@@ -1,6 +1,6 @@
-"""Random search of a spec's behaviours, for state spaces that are too large to search exhaustively.
+"""Random search, for state spaces that are too large to search exhaustively.
 
-First, `leadline.checker.engines.random.walkers` searches random behaviours. Then
+First, `leadline.checker.engines.random.walkers` takes random walks and expands states in random order. Then
 `leadline.checker.engines.random.shorten` shortens the counterexamples: it leaves out steps, and runs exhaustive
 searches for shorter counterexamples, from the initial states and from the states along each counterexample.
 """
@@ -24,6 +24,7 @@ from leadline.checker.engines.random import kernel as kernel
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
@@ -39,29 +40,30 @@ def fuzz(
     progress: Progress | None = None,
     settings: RandomSettings | None = None,
 ) -> Result:
-    """Search random behaviours of a spec, and shorten the counterexamples.
+    """Run a random search of a spec, and shorten the counterexamples that it finds.
 
-    The search ends when all behaviours have been searched or when every property except the witnesses is violated.
-    Witnesses cannot be violated.
+    The search ends when all random walks have ended, or when every property that is not a witness is violated. A random
+    search cannot violate a witness.
 
     Parameters:
         spec: the spec to search.
         limits: the limits of the search, by default `Limits()`. ``max_seconds`` applies to the search and the
-            shortening together (see `leadline.checker.engines.random.shorten`). ``keep_going`` continues the search
-            even if every property is violated. ``coverage`` limits the search to one thread. ``depth``, ``max_states``
-            and ``traces`` are not supported.
-        progress: called regularly with the statistics so far. During the shortening, `Statistics.activity` describes
-            the current work.
-        settings: the number and the length of the behaviours, the seed, and further settings.
+            shortening together (see `leadline.checker.engines.random.shorten`). If ``keep_going`` is set, the search
+            continues even if every property is violated. If ``coverage`` is set, the search uses only one thread.
+            ``depth``, ``max_states`` and ``traces`` are not supported.
+        progress: a function that is called regularly with the current statistics. During the shortening,
+            `Statistics.activity` describes the current work.
+        settings: the settings of random search, such as the number of behaviours and the seed.
 
     Returns:
         The result. The verdict on an invariant without a violation is ``INCOMPLETE``, because a random sample cannot
-        prove that the invariant holds. The statistics are those of the search without the shortening. They include
-        `Statistics.walked`. Their ``depth`` is the length of the longest behaviour or the depth of the deepest expanded
-        state, whichever is greater.
+        prove that the invariant holds. The statistics describe the search and not the shortening. They include
+        `Statistics.walked`. `Statistics.depth` is the length of the longest behaviour or the depth of the deepest
+        expanded state, whichever is greater.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function, or a limit is not supported.
+        SpecError: if an action or a property raised an exception or is not a pure function, or a limit is not
+            supported.
     """
     limits, settings = limits or Limits(), settings or RandomSettings()
     _check_limits(limits)
@@ -92,6 +94,7 @@ def _check_limits(limits: Limits) -> None:
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
     """Run the search, and return its result with counterexamples that have not been shortened."""
     compiled_ahead(_walk_once, kernel.walk)
+    refuse_liveness(spec, "a random search", "`leadline explore`")
     workers = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: workers.processes, tuning=settings.tuning)
     search = functools.partial(_walked, spec, limits, progress, settings, budget, workers)
@@ -110,10 +113,7 @@ def _walked(
     budget: Budget,
     workers: Workers,
 ) -> Result:
-    """Search until all walks have ended, every property that is not a witness is violated, or a limit is reached.
-
-    Witnesses cannot be violated.
-    """
+    """Search until all walks have ended, every property that is not a witness is violated, or a limit is reached."""
     purity = Purity(spec, settings.tuning, with_distance=spec.distance is not None and not settings.uniform)
     walks = Walks(
         spec, settings.examples, settings.steps, settings.seed, Watch(budget, workers), purity,
@@ -168,7 +168,7 @@ def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
 
 
 def _walk_once(spec: Spec[S]) -> None:
-    """Run a short random search of a spec in the current thread, to make Numba compile the loops."""
+    """Run a short random search of a spec in the current thread, so that Numba compiles the loops."""
     workers = Workers(1)
     try:
         walks = Walks(spec, 2, 3, 0, Watch(Budget(Limits()), workers), Purity(spec))

@@ -1,4 +1,4 @@
-"""Shortens the counterexamples of a random search within the remaining time.
+"""Shortens the counterexamples that a random search found, within the remaining time.
 
 First, unnecessary steps are left out. Then an exhaustive search from the initial states looks for shorter
 counterexamples. If the state space is too large to be searched to the depth of a counterexample, further searches begin
@@ -44,9 +44,9 @@ IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
 """The settings of the exhaustive searches. With these settings, a search finds the same traces in every process."""
 
 FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
-"""The bounds of the maximum number of states that the exhaustive search from the initial states may find. Within them,
-the maximum is the number of steps of the random search, where each expanded state counts as a step. Unlike a time
-limit, a limit on the number of states makes results reproducible."""
+"""The lower and upper bound for the limit on the states that the exhaustive search from the initial states finds.
+Within these bounds, the limit is the number of steps of the random search, where each expanded state counts as a step.
+Unlike a time limit, a limit on the number of states makes the results reproducible."""
 
 MOST_ALONG = 50_000
 """The maximum number of states that all exhaustive searches from the states along counterexamples may find together."""
@@ -73,20 +73,20 @@ def shortened(
 ) -> Result:
     """Return the result of a random search with shortened traces.
 
-    The traces of witnesses are shortened only by leaving out steps. Calls of the spec's functions during the shortening
+    The traces of witnesses are shortened only by leaving out steps. Calls to the spec's functions during the shortening
     are not included in the coverage.
 
     Parameters:
         result: the result of the random search.
         limits: the limits of the random search. ``max_seconds`` applies to the search and the shortening together, but
-            leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to the search and
-            to the shortening separately.
-        progress: called regularly. `Statistics.activity` names the trace that is being shortened.
+            leaving out steps may always take `Tuning.shortening_seconds`. ``max_memory`` applies to the search and to
+            the shortening separately.
+        progress: a function that is called regularly. `Statistics.activity` names the trace that is being shortened.
         workers: the number of threads of the exhaustive searches. None uses one for each core.
-        tuning: sizes and times, except for the exhaustive searches.
+        tuning: internal sizes and times. The exhaustive searches use `IN_ORDER` instead.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function.
+        SpecError: if an action or a property raised an exception or is not a pure function.
     """
     shortening = _Shortening(result, limits, progress, workers, tuning)
     note = shortening.run()
@@ -98,7 +98,7 @@ def shortened(
 
 
 class _Shortening:
-    """The process of shortening the counterexamples of one result.
+    """Shortens the counterexamples of one result.
 
     Parameters:
         result, limits, progress, workers, tuning: see `shortened`.
@@ -153,7 +153,7 @@ class _Shortening:
 
     @property
     def _left(self) -> float | None:
-        """The remaining time in seconds, or None if there is no time limit."""
+        """The time in seconds that remains for the shortening, or None if there is no time limit."""
         return None if self._seconds is None else self._seconds - (time.monotonic() - self._began)
 
     @property
@@ -171,7 +171,7 @@ class _Shortening:
             shorter: a function that shortens one trace by leaving out steps.
 
         Raises:
-            StopSearch: a limit was exceeded, or the user interrupted the search.
+            StopSearch: if a limit was exceeded, or the user interrupted the search.
         """
         least = self._tuning.shortening_seconds - (time.monotonic() - self._began)
         seconds = None if self._left is None else max(self._left, least, 1e-3)
@@ -191,8 +191,8 @@ class _Shortening:
         """Store the shortest trace found so far, check the time limit, and report progress.
 
         Raises:
-            LimitReached: the time limit is exceeded, or the spec caught a KeyboardInterrupt. In the second case, the
-                trace is not stored, because it may be wrong.
+            LimitReached: if the time limit is exceeded, or the spec caught a KeyboardInterrupt. In the second case, the
+                trace is not stored, because it may be incorrect.
         """
         if stop := budget.swallowed:
             raise LimitReached(stop)
@@ -212,7 +212,7 @@ class _Shortening:
         """Run an exhaustive search of a spec within the remaining time.
 
         Raises:
-            StopSearch: there is no time left.
+            StopSearch: if there is no time left.
         """
         if self._left is not None and self._left <= 0:
             raise StopSearch(Stop(StopKind.TIME, "the time limit was reached"))
@@ -225,7 +225,7 @@ class _Shortening:
         """Search exhaustively from the initial states for shorter counterexamples.
 
         Raises:
-            StopSearch: the search was interrupted or exceeded the time limit.
+            StopSearch: if the search was interrupted or exceeded the time limit.
         """
         names = [item.name for item in self._violated]
         longest = max(len(self.traces[item]) for item in self._violated)
@@ -241,15 +241,15 @@ class _Shortening:
         _check_finished(result)
 
     def _search_along(self, item: Property, most: int) -> None:
-        """Search exhaustively from the states along a counterexample. If this shortens the counterexample, leave out
-        steps again.
+        """Search exhaustively from the states along a counterexample. If a search finds a shorter counterexample, leave
+        out steps again.
 
         Parameters:
             item: the property that the counterexample violates.
             most: the maximum total number of states of these searches.
 
         Raises:
-            StopSearch: a limit was exceeded, or the user interrupted the search.
+            StopSearch: if a limit was exceeded, or the user interrupted the search.
         """
         before = len(self.traces[item])
 
@@ -282,21 +282,19 @@ def _check_followed(trace: Trace[S]) -> None:
     """Check that a trace of a random search violates its invariant or satisfies its witness.
 
     Raises:
-        SpecError: the trace does neither, because the search confused different states that have the same repr.
+        SpecError: if the trace does neither, because the search confused different states that have the same repr.
     """
     item = trace.about
     assert item is not None
     if complaint_at_end(trace.spec, item, trace.states) is None:
-        raise SpecError(
-            f"the trace of {item.name} cannot be re-executed, because two different states have the same repr"
-        )
+        raise SpecError(f"the trace of {item.name} cannot be replayed, because two different states have the same repr")
 
 
 def _check_finished(result: Result) -> None:
-    """Raise StopSearch if an exhaustive search was interrupted or exceeded the time limit.
+    """Check that an exhaustive search was not interrupted and did not exceed the time limit.
 
     Raises:
-        StopSearch: the search was interrupted or exceeded the time limit.
+        StopSearch: if the search was interrupted or exceeded the time limit.
     """
     if result.stop is not None and result.stop.kind in (StopKind.TIME, StopKind.INTERRUPT):
         raise StopSearch(result.stop)
@@ -313,10 +311,10 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
         trace: a counterexample.
         most: the maximum total number of states of these searches.
         search: runs an exhaustive search.
-        keep: called with each shorter counterexample.
+        keep: a function that is called with each shorter counterexample.
 
     Raises:
-        StopSearch: a search was interrupted or exceeded the time limit.
+        StopSearch: if a search was interrupted or exceeded the time limit.
     """
     item = trace.about
     assert item is not None

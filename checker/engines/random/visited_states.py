@@ -1,5 +1,4 @@
-"""Stores the states visited by a Hypothesis state machine or during the shortening of a trace, and the steps from each
-state.
+"""Stores the states that a Hypothesis state machine or the shortening of a trace visits, and the steps from each state.
 
 An action may yield several next states in the iteration order of a set, which differs between processes. This module
 sorts next states by their contents, so that the same choices lead to the same states in every process.
@@ -21,7 +20,8 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Choice = tuple[ActionInstance[Any], int]
-"""An action instance, and the index of one of its next states. If the index is too large, it means the last one."""
+"""An action instance, and the index of one of its next states. If the index is too large, it selects the last next
+state."""
 
 
 @attrs.frozen(eq=False)
@@ -29,8 +29,8 @@ class Steps(Generic[S]):
     """The steps from one state.
 
     Attributes:
-        enabled: the enabled action instances, each with its next states.
-        moves: the same as `enabled` without the steps that lead back to the state itself.
+        enabled: maps each enabled action instance to its next states.
+        moves: the same dict as `enabled`, without the steps that lead back to the state itself.
         idle: the action instances with a step that leads back to the state itself (a stuttering step).
     """
 
@@ -43,10 +43,10 @@ class Steps(Generic[S]):
 
 
 class VisitedStates(Generic[S]):
-    """A set of visited states with the steps from each state. Each state is expanded only once.
+    """The set of visited states, with the steps from each state. Each state is expanded only once.
 
     Parameters:
-        spec: the spec. Its functions are checked for purity on some of the states.
+        spec: the spec. Some of the states are used to check that its functions are pure.
     """
 
     def __init__(self, spec: Spec[S]) -> None:
@@ -63,7 +63,7 @@ class VisitedStates(Generic[S]):
         """Return the steps from a state, and mark the state as visited.
 
         Raises:
-            SpecError: an action raised an exception, or a function of the spec is not pure.
+            SpecError: if an action raised an exception, or a function of the spec is not pure.
         """
         if state in self._failures:
             raise self._failures[state]  # Hypothesis repeats failing examples, and expects the same error

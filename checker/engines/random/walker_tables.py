@@ -1,5 +1,4 @@
-"""Converts the results of recorded calls to arrays for the loop of a random search, and makes the calls that the loop
-needs.
+"""The recorded results of calls, as arrays for the loop of a random search, and the calls that the loop needs.
 
 A walker is a position in the state space; see `leadline.checker.engines.random.walkers`. The compiled loop moves
 walkers. If it needs a result that has not been recorded, the walker stops until the call has been made.
@@ -38,23 +37,23 @@ class WalkerTables(Generic[S]):
     """The tables that the loop of a random search reads, for one layout of states.
 
     A result that is likely to be reused is stored in the decision trees. Any other result is called an answer. An
-    answer is stored for a single walker, until this walker moves to a different state.
+    answer is stored for a single walker until this walker moves to a different state.
 
     Parameters:
         spec: the spec.
         initials: the initial states of the spec.
         adjustments: the adjustments for this attempt at the search.
         watch: checks the limits, and holds the threads and processes of the search.
-        purity: checks the functions of the spec for purity on some of the states.
+        purity: checks on some of the states that the functions of the spec are pure.
         tuning: sizes and limits.
 
     Attributes:
         learner: calls the spec's functions.
         tables: the results recorded so far.
         layout: defines the slots of the spec's states.
-        packing: a packing that has room for more values of each slot than have been found so far.
-        initial_rows: the initial states, each as the number of the value in each slot.
-        checks: the properties with a predicate, in the order of their trees.
+        packing: a packing that has room for more values of each slot than the search has found.
+        initial_rows: the initial states, each as the index of the value in each slot.
+        checks: the properties with a predicate, in the order of their decision trees.
         words: the number of 64-bit words of a set of predicates, which has one bit for each predicate.
         of_states: the set of state predicates.
         hashes: computes the hashes of states.
@@ -104,14 +103,14 @@ class WalkerTables(Generic[S]):
         return Packing([2 * size for size in self.layout.sizes()], spare=64)
 
     def repack(self) -> None:
-        """Replace the packing by a packing with room for more values, and update the hashes; see `Holder.repack`."""
+        """Replace the packing with one that has room for more values, and update the hashes; see `Holder.repack`."""
         offset, self.packing = self.hashes.offset, self._roomy()
         self.hashes = SlotHashes(self.layout, self.packing)
         self.hashes.offset = offset
 
     def widen(self) -> None:
-        """Add columns for new slots to the initial states, and update the hashes. This keeps the rows as long as those
-        of the walkers.
+        """Add columns for new slots to the initial states, and update the hashes. The rows then have the same length as
+        those of the walkers.
         """
         self.initial_rows = arrays.widened(self.initial_rows, self.layout.slots)
         self.hashes.update()
@@ -145,7 +144,7 @@ class WalkerTables(Generic[S]):
         self._begins[self._outcomes_known] = last
 
     def _answered(self) -> Iterable[Changes]:
-        """Yield the changes of each step in the answers about action instances, in the order of the walkers."""
+        """Yield the changes of each step in the answers of action instances, in the order of the walkers."""
         for _, answers in sorted(self._answers.items()):
             for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
@@ -184,7 +183,7 @@ class WalkerTables(Generic[S]):
         """Delete the answers of walkers that have moved to a different state.
 
         Parameters:
-            fresh: for each walker, whether it is still in the state to which its answers belong.
+            fresh: for each walker, whether it is still at the state to which its answers belong.
         """
         for walker in list(self._answers):
             if not fresh[walker]:
@@ -200,7 +199,7 @@ class WalkerTables(Generic[S]):
             states: the number of states that the search has visited.
 
         Returns:
-            Whether any result was stored in the tables.
+            True if at least one result was stored in the tables.
 
         Raises:
             StopSearch, SpecError, ShapeChanged, NotRecorded, NewKind: see `Learner.learn`.
@@ -232,12 +231,12 @@ class WalkerTables(Generic[S]):
         return bool(jobs)
 
     def _rows(self, before: list[int], tree: int, outcome: int) -> tuple[list[int], ...]:
-        """Return the arguments with which a function is called for a walker.
+        """Return the states on which a function is called for a walker.
 
         Parameters:
             before: the state of the walker.
             tree: the index of the decision tree of the action instance or predicate to call.
-            outcome: the number of the outcome of a step from this state, or -1 if there is no step.
+            outcome: the index of the outcome of a step from this state, or -1 if there is no step.
 
         Returns:
             For an action instance, the walker's state. For a state predicate, the state after the step, or the walker's
@@ -260,7 +259,7 @@ class WalkerTables(Generic[S]):
         Parameters:
             walkers: the walkers.
             walker: the index of the walker.
-            asked: the index of the tree of the called function, and the hash of the last of the states in `rows`.
+            asked: the index of the called function's decision tree, and the hash of the last state in `rows`.
             rows: the states on which to call the function.
         """
         given = self.learner.call(asked[0], *rows)
@@ -271,13 +270,13 @@ class WalkerTables(Generic[S]):
         self._answers[walker][asked] = given
 
     def compare(self, rows: Iterable[Row]) -> None:
-        """Compare recorded results for some states with new calls.
+        """Compare the recorded results for some states with the results of new calls.
 
         Parameters:
-            rows: the states, each as the number of the value in each slot.
+            rows: the states, each as the index of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the recorded result.
+            NotRecorded: if a call returned a result that differs from the recorded result.
         """
         packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
@@ -287,10 +286,10 @@ class WalkerTables(Generic[S]):
         """Check a random sample of the recorded results for some states; see `Verification.rows`.
 
         Parameters:
-            rows: the states, each as the number of the value in each slot.
+            rows: the states, each as the index of the value in each slot.
 
         Raises:
-            NotRecorded: a call returned a result that differs from the recorded result.
+            NotRecorded: if a call returned a result that differs from the recorded result.
         """
         self.learner.verification.rows(rows, self.packing)
 
@@ -304,21 +303,22 @@ class WalkerTables(Generic[S]):
 
     @property
     def verified(self) -> Verified:
-        """The number of uses of recorded results that were compared with calls of the spec's functions."""
+        """The counts of the recorded results that were compared with calls to the spec's functions."""
         verification = self.learner.verification
         return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return `Spec.distance` for some states. The function is called for states whose distance has not been
-        recorded.
+        """Return the result of `Spec.distance` for each of some states. Call the function only for states whose
+        distance is not recorded.
 
         Parameters:
-            rows: the states, each as the number of the value in each slot.
+            rows: the states, each as the index of the value in each slot.
 
         Raises:
-            StopSearch: the time limit is exceeded, or the tables are full.
-            SpecError: the function raised an exception, is not pure, or did not return a finite number of at least 0.
-            ShapeChanged, NotRecorded, NewKind: the search must change its adjustments; see `Adjustments`.
+            StopSearch: if the time limit is exceeded, or the tables are full.
+            SpecError: if the function raised an exception, is not pure, or did not return a finite number of at least
+                0.
+            ShapeChanged, NotRecorded, NewKind: if the search must change its adjustments; see `Adjustments`.
         """
         tables, tree = self.tables, self.tables.caller.distance_tree
         self._measured += len(rows)
@@ -335,7 +335,7 @@ class WalkerTables(Generic[S]):
 
 
 def padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:
-    """Return rows as an array with the given number of columns, in which shorter rows are filled with zeros."""
+    """Return rows as an array with `slots` columns. Fill shorter rows with zeros."""
     array = np.zeros((len(rows), slots), np.int64)
     for place, row in enumerate(rows):
         array[place, : len(row)] = row

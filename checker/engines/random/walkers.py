@@ -1,18 +1,19 @@
 """Random search with recorded results: it takes random walks and expands states in random order.
 
-A walker is a position in the state space that the search moves. Most walkers expand states: they are placed on a state
-of the frontier and check all of its next states. Next states that were not found before are added to the frontier. The
-other walkers take random walks from an initial state or from a state of the frontier, and check all next states of each
-state that they visit.
+A walker is a position in the state space that the search moves. Most walkers expand states: each is placed on a state
+of the frontier and checks all next states of this state. Next states that were not found before are added to the
+frontier. The other walkers take random walks from an initial state or from a state of the frontier, and check all next
+states of each state that they visit.
 
 The search proceeds in rounds. In each round, the threads move the walkers independently of each other. At the end of
-the round, the evidence (violations of properties and states of witnesses) and the counts of all walkers are collected.
-Therefore the moves of a walker depend on the seed and on the state at the beginning of the round, but not on the number
-of threads.
+the round, the search collects the counts of all walkers, the violations that they found, and the states and steps that
+satisfy a witness. Therefore the moves of a walker depend on the seed and on the results of earlier rounds, but not on
+the number of threads.
 
-On each visited state and each step, the search evaluates every property for which it has not found evidence yet, and
-each counterexample is confirmed by calls of the spec's functions. The frontier determines only where walks begin and
-which states are expanded. Therefore hash collisions can make a search longer, but cannot make its result wrong.
+On each visited state and each step, the search evaluates every invariant that is not yet violated and every witness
+that is not yet satisfied. It confirms each counterexample by calling the spec's functions. The frontier determines only
+where walks begin and which states are expanded. Therefore hash collisions can make a search longer, but cannot make its
+result wrong.
 """
 
 from __future__ import annotations
@@ -53,10 +54,11 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 WALKERS = 512
-"""The maximum number of walkers that take random walks, while other walkers expand states."""
+"""The maximum number of walkers that take random walks if other walkers expand states."""
 
 PLACES = 2**22
-"""The maximum number of steps in memory for all current walks together. If walks are long, there are fewer walkers."""
+"""The maximum number of steps that all current walks together store in memory. If walks are long, there are fewer
+walkers."""
 
 ROUND = 64
 """The maximum number of steps of each walker in a round."""
@@ -66,20 +68,22 @@ FIRST, SHARE = 8, 16
 short, so that a violation that is found early stops the search early."""
 
 FEWEST, STEPS_EACH = 2, 2
-"""A round of n steps of random walks moves n / `STEPS_EACH` walkers, but at least `FEWEST`."""
+"""A round with n steps of random walks moves n / `STEPS_EACH` walkers, but at least `FEWEST`."""
 
 EXPANDERS, EXPANSIONS = 4096, 192
-"""The maximum number of states that are expanded at the same time, and the number of steps out of 256 that expand a
-state."""
+"""`EXPANDERS` is the maximum number of states that are expanded at the same time. Of every 256 steps, `EXPANSIONS`
+expand a state."""
 
 FROM_FRONTIER, STARTS = 192, 1024
-"""The number of walks out of 256 that begin at a state of the frontier, and the number of states to choose from."""
+"""Of every 256 walks, `FROM_FRONTIER` begin at a state of the frontier, which is chosen from `STARTS` states."""
 
 ALONE = 64
-"""If fewer walkers than this move, the loop runs in one thread, because waking other threads would take longer."""
+"""If fewer walkers than this number move, the loop runs in one thread, because waking other threads would take
+longer."""
 
 COMPARED = 32
-"""The number of walkers on whose states learned results are compared with calls each time that results were learned."""
+"""The number of walkers whose states are used to compare learned results with calls, each time that results are
+learned."""
 
 
 class Walks(Generic[S]):
@@ -91,9 +95,9 @@ class Walks(Generic[S]):
         steps: the maximum number of steps of a walk.
         seed: the seed. Searches with the same seed take the same walks.
         watch: checks the limits, and holds the threads and processes of the search.
-        purity: checks the functions of the spec for purity on some of the states.
-        uniform: whether to take only walks from initial states, expand no states, and check only the steps that are
-            taken.
+        purity: checks on some of the states that the functions of the spec are pure.
+        uniform: whether all walkers take random walks from initial states and check only the steps that they take. If
+            so, no states are expanded.
         coverage: whether to collect the coverage.
         tuning: sizes and limits.
 
@@ -106,8 +110,8 @@ class Walks(Generic[S]):
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
         ends: the number of walks that ended, by reason (see `arrays.DEAD_END`) and number of steps.
-        steps: the number of steps taken plus the number of states expanded.
-        begun: the number of walks begun.
+        steps: the number of steps taken, plus the number of states expanded.
+        begun: the number of walks that have begun.
         expanded: the number of states expanded.
     """
 
@@ -126,8 +130,8 @@ class Walks(Generic[S]):
     def begin(self, seed: int, *, uniform: bool) -> None:
         """Discard all results and begin a new search with a different seed.
 
-        The recorded results are kept to save time. They do not influence the walks, except when the frontier is full
-        and drops states.
+        The recorded results of calls are kept to save time. They do not change which walks the search takes, unless the
+        frontier is full and drops states.
 
         Parameters:
             seed, uniform: see `Walks`.
@@ -164,7 +168,7 @@ class Walks(Generic[S]):
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
     def _new_tables(self) -> WalkerTables[S]:
-        """Create tables. If the adjustments to the spec prove to be wrong, change them and try again."""
+        """Return new tables. If the adjustments do not fit the spec, change the adjustments and try again."""
         while True:
             try:
                 return WalkerTables(
@@ -176,8 +180,8 @@ class Walks(Generic[S]):
     # The walkers.
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Divide the walkers among parallel calls of the loop. Return the range of walkers of each call; its end is
-        excluded.
+        """Divide the walkers among parallel calls to the loop. Return the range of walkers for each call; the end of a
+        range is excluded.
         """
         count = len(self._walkers.walk)
         parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
@@ -204,7 +208,7 @@ class Walks(Generic[S]):
         """Add columns for new slots to all rows of states. The new entries are 0.
 
         Raises:
-            Crowded: some slots take many values and should be split.
+            Crowded: if some slots have too many values and should be split.
         """
         layout = self._tables.layout
         if layout.crowded:
@@ -255,14 +259,14 @@ class Walks(Generic[S]):
     # Rounds.
 
     def round(self) -> bool:
-        """Run one round: move walkers and expand states, and collect evidence and counts.
+        """Run one round: move walkers, expand states, and collect the violations and counts.
 
         Returns:
-            Whether some walks have not ended yet.
+            True if some walks have not ended yet.
 
         Raises:
-            StopSearch, KeyboardInterrupt, MemoryError: the search was stopped before the end of the round.
-            SpecError: an action or a property raised an exception or is not a pure function.
+            StopSearch, KeyboardInterrupt, MemoryError: if the search was stopped before the end of the round.
+            SpecError: if an action or a property raised an exception or is not a pure function.
         """
         self._join()  # in the first round, this adds the initial states
         steps = max(FIRST, self.steps // SHARE)
@@ -310,10 +314,10 @@ class Walks(Generic[S]):
         walkers.left[some] = 1
 
     def _note_found(self, scratches: Iterable[arrays.Scratch]) -> None:
-        """Store the next states of expanded states, until `_join` adds them to the frontier.
+        """Store the next states of the expanded states until `_join` adds them to the frontier.
 
         Parameters:
-            scratches: the working memories of the calls of the loop, which contain these states.
+            scratches: for each call to the loop, its working memory, which contains these next states.
         """
         first = int(self._numbers[arrays.WALKING])
         for scratch in scratches:
@@ -342,7 +346,7 @@ class Walks(Generic[S]):
         return distances
 
     def _move(self) -> None:
-        """Move the walkers until each has taken its steps in this round, and collect evidence and counts.
+        """Move the walkers until each has taken its steps of this round, and collect the violations and counts.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
@@ -352,7 +356,8 @@ class Walks(Generic[S]):
         self._look_at_sample()
 
     def _adjusting(self, do: Callable[[], T]) -> T:
-        """Call a function. If it raises one of `CHANGES`, change the adjustments and call it again.
+        """Call a function and return its result. If the function raises one of `CHANGES`, change the adjustments and
+        call it again.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
@@ -426,7 +431,7 @@ class Walks(Generic[S]):
     # Results.
 
     def _note_sample(self) -> None:
-        """Store the sampled states of this round, until their coverage is counted."""
+        """Store the sampled states of this round until their coverage is counted."""
         if self._coverage is not None:
             for sample in self._samples:
                 filled = sample.counters[arrays.FILLED]
@@ -439,7 +444,8 @@ class Walks(Generic[S]):
             self._coverage.look(self._tables.layout, self.watch)
 
     def collect(self) -> None:
-        """Collect the evidence and the counts of all walkers since the last call.
+        """Collect the violations, the satisfied witnesses and the counts of all walkers since the last call to this
+        method.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
@@ -478,16 +484,16 @@ class Walks(Generic[S]):
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """Reconstruct the trace that violates an invariant or satisfies a witness by calling the spec's functions.
+        """Call the spec's functions to reconstruct a trace that violates an invariant or satisfies a witness.
 
         Parameters:
-            walker: the index of the walker that found the evidence.
-            column: the position of the property in the arrays of evidence.
+            walker: the index of the walker that found the violation, or the state or step that satisfies the witness.
+            column: the column of the property in the arrays of `Walkers`.
             item: the property.
 
         Raises:
-            SpecError: an action instance does not lead to the same state when it is executed again, so its action is
-                not pure.
+            SpecError: if an action instance leads to a different state when it is called again, so its action is not
+                pure.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])

@@ -1,15 +1,15 @@
 """The Spark engine, a breadth-first search over states that are divided into shards.
 
-Each state is assigned to a shard by a hash of its slot numbers. A level is searched in two stages. First, each `expand`
-task generates the next states of a part of the level. Then, each `keep` task finds the new states of one shard. Tasks
-exchange data only through files in a shared directory, so Spark can repeat a task that fails. The driver expands small
-levels itself.
+Each state is assigned to a shard by a hash of the value indices in its slots. A level is searched in two stages. First,
+each `expand` task generates the next states of a part of the level. Then, each `keep` task finds the new states of one
+shard. Tasks exchange data only through files in a shared directory. Therefore Spark can repeat a task that fails. The
+driver expands small levels itself.
 
 The states of a level are ordered by the part of the previous level from which they were found, and within a part by the
-order in which they were found. This is the order of the oracle, for any number of shards.
+order in which they were found. This order is the same as in the oracle, for any number of shards.
 
 Read the modules in this order: `storage` writes columns to files; `levels` locates the states of a level; `sharding`
-assigns states to shards; `visited` stores the states of a shard; `numbering` defines the numbers of values for all
+assigns states to shards; `visited` stores the states of a shard; `numbering` defines the indices of values for all
 workers; `shipping` sends a spec to workers; `worker` expands parts of levels; `tasks` defines the requests to a worker;
 `session` starts Spark, with the Java that `java` finds; `manifest` saves the data that is needed to resume a search;
 `claims` reserves a directory for one search; `search` is the breadth-first search, and `launch` prepares and starts it.
@@ -39,13 +39,13 @@ def explore(
     *,
     session: Session | None = None,
 ) -> Result:
-    """Search a spec's states breadth-first on Spark. See `leadline.checker.engines.spark.launch.explore`.
+    """Search a spec's states breadth-first on Spark.
 
     Parameters:
         spec, limits, progress, settings, session: see `leadline.checker.engines.spark.launch.explore`.
 
     Raises:
-        LeadlineError: pyspark, pyarrow or Java is missing or too old.
+        LeadlineError: if pyspark, pyarrow or Java is missing or too old.
     """
     for package in ("pyspark", "pyarrow"):
         if importlib.util.find_spec(package) is None:

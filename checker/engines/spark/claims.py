@@ -3,7 +3,8 @@
 On a local file system, the directory is locked. The other file systems of pyarrow do not have locks, and the clocks of
 different machines may differ. On these file systems, the search that owns the directory rewrites a claim file every few
 seconds. A search that finds a claim file watches it for some time, and takes over the directory if the file does not
-change. If the former owner was only suspended, it detects this before it writes its next level, and stops.
+change. If the former owner was only suspended, it notices that the directory was taken over before it writes its next
+level, and stops.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _log = logging.getLogger("leadline")
 
 
 class Claim:
-    """The right to use a work directory. See `claimed`.
+    """The right to use a work directory. Call `claimed` to obtain it.
 
     Attributes:
         note: the reason why the directory could not be locked. Empty if the directory is locked or does not need a
@@ -44,14 +45,14 @@ class Claim:
 
 @contextmanager
 def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
-    """Claim a work directory until the end of the ``with`` block.
+    """Return a context manager that claims a work directory until the end of its ``with`` block.
 
     Parameters:
         storage: the work directory.
-        tuning: determines how long the claim file of a different search is watched.
+        tuning: contains the time for which the claim file of another search is watched.
 
     Raises:
-        LeadlineError: another search is using the directory, or other users can write to it.
+        LeadlineError: if another search is using the directory, or other users can write to it.
     """
     if not storage.is_local:
         lease = Lease(storage, tuning)
@@ -79,8 +80,8 @@ class Lease(Claim):
 
     Parameters:
         storage: the work directory.
-        tuning: determines how often the owner rewrites its claim file, and how long the claim file of a different owner
-            is watched.
+        tuning: contains the interval at which the owner rewrites its claim file, and the time for which the claim file
+            of another owner is watched.
     """
 
     def __init__(self, storage: Storage, tuning: SparkTuning = DEFAULT) -> None:

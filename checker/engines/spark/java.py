@@ -32,7 +32,7 @@ def use_java() -> None:
     Java.
 
     Raises:
-        LeadlineError: Java is missing or too old.
+        LeadlineError: if Java is missing or too old.
     """
     if "PYSPARK_GATEWAY_PORT" not in os.environ and (home := java_home()) is not None:
         os.environ["JAVA_HOME"] = str(home)
@@ -42,7 +42,7 @@ def java_home() -> Path | None:
     """Return the value that ``JAVA_HOME`` needs, or None if a suitable Java is found without this variable.
 
     Raises:
-        LeadlineError: Java is missing or too old.
+        LeadlineError: if Java is missing or too old.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")

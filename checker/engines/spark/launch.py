@@ -43,18 +43,19 @@ def explore(
     Parameters:
         spec: the spec to search.
         limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
-            is used. After Spark has started, a search that stops at a limit reports complete levels only.
+            is used. After Spark has started, a search that stops at a limit reports only complete levels.
         progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
         session: a running session, which is used instead of the master and the configuration in the settings. It keeps
             running after the search.
 
     Returns:
-        The same result as `leadline.checker.engines.oracle.explore`. Its time does not include the start of Spark.
+        The same result as `leadline.checker.engines.oracle.explore`. The time in the result does not include the start
+        of Spark.
 
     Raises:
-        SpecError: an action or a property raised an exception or is not a pure function.
-        LeadlineError: Spark does not start or fails, or the work directory cannot be written, belongs to another
+        SpecError: if an action or a property raised an exception or is not a pure function.
+        LeadlineError: if Spark does not start or fails, or the work directory cannot be written, belongs to another
             search, or is damaged.
     """
     limits, settings = limits or Limits(), settings or SparkSettings()
@@ -104,8 +105,8 @@ class _Folder:
     saved: Saved | None
 
     def left(self, result: Result, keep_files: bool) -> Result:
-        """Remove the files of a finished search unless `keep_files` is true. If they cannot be removed, add a note to
-        the result.
+        """Remove the files of a finished search unless `keep_files` is true. Return the result, with a note if the
+        files cannot be removed.
         """
         if self.claim.note:
             result = attrs.evolve(result, note=self.claim.note)
@@ -154,7 +155,7 @@ def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None)
 def _searched(
     problem: Problem[S], folder: _Folder, shards: int | None, start: Callable[[], Session], tuning: SparkTuning
 ) -> Result:
-    """Run the search. If its adjustments to the spec prove to be wrong, restart it with different adjustments."""
+    """Run the search. If its adjustments do not fit the spec, start the search again with different adjustments."""
     saved = folder.saved
     adjustments = saved.reached.adjustments if saved is not None else Adjustments()
     while True:

@@ -1,4 +1,5 @@
-"""Levels of a search whose states are stored in files. A level records the location and the order of its states."""
+"""The levels of a search whose states are stored in files. A level records the locations and the order of its
+states."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ class Part:
     """Consecutive states of a level that were found from the same part of the previous level.
 
     Attributes:
-        blocks: for each shard, a block with the states found from that part of the previous level. Each row contains a
-            state, its ``position`` among the states of all these blocks, the number of its ``parent`` in the part of
-            the previous level, and its ``arrival``, which is the action instance that leads from the parent to the
-            state.
-        first, last: the range of positions that belongs to this part; `last` is excluded.
+        blocks: for each shard, a block with the states found from that part of the previous level. A block has these
+            columns: ``state``; ``position``, the position of the state among the states of all these blocks;
+            ``parent``, the index of its predecessor in the part of the previous level; and ``arrival``, the action
+            instance that leads from the predecessor to the state.
+        first, last: the range of positions of the states of this part; `last` is excluded.
     """
 
     blocks: list[Block]
@@ -39,7 +40,7 @@ class Level:
     """The states of a level, in the order in which the oracle finds them.
 
     Attributes:
-        bases: for each part of the previous level, the number of the part's first state within the previous level.
+        bases: for each part of the previous level, the index of the part's first state within the previous level.
         blocks: for each part of the previous level, one block for each shard, with the new states found from the part.
     """
 
@@ -48,8 +49,8 @@ class Level:
 
     @functools.cached_property
     def starts(self) -> list[int]:
-        """The number of the first state found from each part of the previous level, followed by the number of all
-        states.
+        """For each part of the previous level, the index of the first state found from it; followed by the number of
+        all states.
         """
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)
         return list(itertools.accumulate(rows, initial=0))
@@ -60,7 +61,7 @@ class Level:
         return self.starts[-1]
 
     def parts(self, first: int, last: int) -> list[Part]:
-        """Return the parts that contain the states from number `first` to number `last`, in order; `last` is
+        """Return the parts that contain the states with the indices from `first` to `last`, in order; `last` is
         excluded.
         """
         return [
@@ -75,7 +76,7 @@ class Level:
         return [Part(blocks, 0, count) for blocks, count in zip(self.blocks, counts, strict=True)]
 
     def dumped(self) -> bytes:
-        """Return the level as JSON with a checksum. It contains the locations of the states, not the states."""
+        """Return the level as JSON with a checksum. The JSON contains the locations of the states, not the states."""
         return sealed_json(attrs.asdict(self))
 
     @classmethod
@@ -90,8 +91,8 @@ class Level:
 
 
 def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, NDArray[Any]]:
-    """Read the columns of a block, and convert its states to the given packing if they were written with a different
-    one.
+    """Return the columns of a block. If its states were written with a different packing, convert them to the given
+    packing.
     """
     columns, sizes = storage.read(block)
     if sizes != packing.sizes:
@@ -100,7 +101,7 @@ def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, N
 
 
 def read_part(storage: Storage, part: Part, packing: Packing) -> dict[str, NDArray[Any]]:
-    """Read the columns of a part, with its states in the order of discovery."""
+    """Return the columns of a part, with its states in the order of discovery."""
     filled = [block for block in part.blocks if block.rows] or part.blocks[:1]
     return in_order([read_states(storage, block, packing) for block in filled], part)
 

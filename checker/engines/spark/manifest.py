@@ -43,7 +43,7 @@ S = TypeVar("S")
 _SPEC, _SEARCH = "spec.json", "search.json"
 
 Place = tuple[int, int]
-"""The identifier of a state: its level, which is 1 for initial states, and its number in the level."""
+"""The identifier of a state: its level, which is 1 for initial states, and its index in the level."""
 
 
 @attrs.define
@@ -52,18 +52,18 @@ class SearchPosition:
 
     Attributes:
         adjustments: facts about the spec that were found in earlier attempts at the search.
-        sizes: for each slot, the number of values that the packing has room for.
+        sizes: for each slot, the number of values for which the packing has room.
         shards: the number of shards.
         level: the last complete level.
         distinct: the number of states found so far, including states that do not satisfy `Spec.within`.
-        outside: the number of states that do not satisfy `Spec.within`, for each level.
+        outside: for each level, the number of states that do not satisfy `Spec.within`.
         counts: for each action instance, the number of generated steps, and the number of steps that led to a new
             state. The shape is (action instances, 2).
         counters: the counters of `kernel.append` without the number of states.
         seen: for each predicate on states, the first states that violate its property or satisfy its witness.
         steps_seen: for each predicate on steps, the first steps that violate its property or satisfy its witness. A
-            step consists of the number of its first state, the action instance, and the slot numbers of its second
-            state.
+            step is given as the identifier of the state before it, the action instance, and the index of the value in
+            each slot of the state after it.
         dead: the first deadlocked states (states without a next state).
         logs: the locations of the recorded calls from which the transition tables were built.
         calls, compared, bytes, skew, spilled, seconds: see `Statistics`.
@@ -94,7 +94,7 @@ class SearchPosition:
         self.logs += [block for block in more if block.file not in known]
 
     def as_json(self) -> dict[str, object]:
-        """The position as JSON."""
+        """Return the position as an object that `json.dumps` accepts."""
         return {
             **attrs.asdict(self),
             "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
@@ -104,10 +104,10 @@ class SearchPosition:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> SearchPosition:
-        """Return the position that `as_json` has converted to the given JSON object.
+        """Return the position from which `as_json` made the given object.
 
         Raises:
-            ValueError, TypeError, KeyError: the JSON object does not have the expected structure.
+            ValueError, TypeError, KeyError: if the JSON object does not have the expected structure.
         """
         plain = {name: index(found[name]) for name in ("shards", "level", "distinct", "calls", "compared", "bytes")}
         return cls(
@@ -136,7 +136,7 @@ class Saved:
 
     Attributes:
         reached: the position of the search.
-        numbers: the numbers of slot values.
+        numbers: the values of each slot, in the order of their indices.
     """
 
     reached: SearchPosition
@@ -159,7 +159,7 @@ class Manifest:
         """Write the identity of a new search.
 
         Raises:
-            LeadlineError: the directory already contains a search, or cannot be written.
+            LeadlineError: if the directory already contains a search, or cannot be written.
         """
         if self._storage.exists(_SPEC):
             place = self._storage.place
@@ -169,7 +169,7 @@ class Manifest:
         self._storage.write_bytes(_SPEC, sealed_json(_identity(spec, limits)))
 
     def find(self) -> None:
-        """Check that the directory contains a search. Raise LeadlineError if it does not."""
+        """Check that the directory contains a search. Raise LeadlineError if there is none."""
         if not self._storage.exists(_SPEC):
             raise LeadlineError(f"{self._storage.place} does not contain a search to resume")
 
@@ -177,9 +177,9 @@ class Manifest:
         """Return the saved search, or None if the search ended before it used Spark.
 
         Raises:
-            LeadlineError: the directory does not contain a search of this spec with these limits, or the spec or its
+            LeadlineError: if the directory does not contain a search of this spec with these limits, or the spec or its
                 data has changed. The message names the difference.
-            Damaged: a file is damaged.
+            Damaged: if a file is damaged.
         """
         place = self._storage.place
         written = self._storage.read_bytes(_SPEC)
@@ -193,7 +193,7 @@ class Manifest:
             return self._resumed(spec, json.loads(data))
         except SpecChanged as change:
             why = f"the spec or its data has changed since it was saved: {change}"
-            raise LeadlineError(f"{place} cannot be continued: {why}") from change
+            raise LeadlineError(f"{place} cannot be resumed: {why}") from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 
@@ -208,8 +208,8 @@ class Manifest:
         return Saved(reached, Numbers(resumption.values, resumption.members))
 
     def _calls(self, logs: Sequence[Block]) -> Iterator[LoggedCall]:
-        """The recorded calls from which the transition tables were built. A call made by several workers is included
-        only once.
+        """Yield the recorded calls from which the transition tables were built. A call that several workers made is
+        yielded once.
         """
         met: set[int] = set()
         for block in logs:
@@ -223,17 +223,17 @@ class Manifest:
 
         Parameters:
             reached: the position.
-            numbers: the numbers of slot values.
+            numbers: the values of each slot, in the order of their indices.
 
         Raises:
-            LeadlineError: the file cannot be written, or two different values have the same content.
+            LeadlineError: if the file cannot be written, or two different values have the same content.
         """
         self._hashes = self._hashes.extended(numbers.values, numbers.members, self._unused)
         found = {"search": reached.as_json(), "values": self._hashes.values, "members": self._hashes.members}
         self._storage.write_sealed(_SEARCH, json.dumps(found, default=int).encode())
 
     def start_over(self) -> None:
-        """Remove the saved position and levels, which are invalid after the adjustments to the spec have changed."""
+        """Remove the saved position and levels, which are invalid after a change of the adjustments."""
         self._hashes, self._unused = Hashes([], []), frozenset()
         for name in (_SEARCH, LEVELS, FOUND, CALLS):
             self._storage.remove(name)
@@ -255,7 +255,7 @@ def _identity(spec: Spec[S], limits: Limits) -> dict[str, object]:
 
 
 def _gathered(storage: Storage, reached: SearchPosition, folder: Path, instances: int) -> SavedStates:
-    """The states of all levels, in the order of discovery, as memory-mapped files.
+    """Return the states of all levels, in the order of discovery, as memory-mapped files.
 
     Parameters:
         storage: the work directory.
@@ -264,8 +264,8 @@ def _gathered(storage: Storage, reached: SearchPosition, folder: Path, instances
         instances: the number of action instances.
 
     Raises:
-        LeadlineError: the files cannot be written.
-        Damaged: a file of a level is missing or damaged.
+        LeadlineError: if the files cannot be written.
+        Damaged: if a file of a level is missing or damaged.
     """
     packing = Packing(reached.sizes)
     kinds = {"state": np.dtype(np.uint64), "parent": np.dtype(np.int64), "arrival": arrival_type(instances)}

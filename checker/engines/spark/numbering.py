@@ -1,8 +1,7 @@
-"""The numbering of slot values, which is the same in the driver and in all workers.
-
-A slot of a packed state contains the number of a value. The driver assigns the numbers. If a worker finds values
-without a number, it completes its task, discards the result, and reports the values to the driver. The driver numbers
-the values and repeats the task.
+"""The numbering of slot values, which is the same in the driver and in all workers. A slot of a packed state contains
+the index of a value. The driver assigns the indices. If a worker finds values without an index, it completes its task,
+discards the result, and reports the values to the driver. The driver assigns indices to the values and repeats the
+task.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from leadline.checker.engines.learning.packing import Packing
 
 
 class NewValues(Exception):
-    """Raised when a worker has found values to which the driver has not assigned numbers.
+    """Raised when a worker has found values to which the driver has not assigned indices.
 
     Attributes:
         values: the values, as pairs of a slot and a value.
@@ -26,11 +25,11 @@ class NewValues(Exception):
 
 @attrs.frozen
 class Numbering:
-    """The numbers assigned to values, and the packing of states. Processes that exchange states must use the same
+    """The indices assigned to values, and the packing of states. Processes that exchange states must use the same
     numbering.
 
     Attributes:
-        values: for each slot, its values in the order of their numbers.
+        values: for each slot, its values in the order of their indices.
         sizes: for each slot, the number of values for which the packing has room.
     """
 
@@ -43,8 +42,8 @@ def sizes_for(sizes: list[int], packing: Packing) -> list[int]:
 
     Parameters:
         sizes: the number of values of each slot.
-        packing: the current packing, which is kept if the values fit. Otherwise, the new packing has room for twice as
-            many values if that does not take more words.
+        packing: the current packing. If the values fit, its sizes are returned. Otherwise, the returned sizes have room
+            for twice as many values, unless the states would then need more words.
     """
     if packing.fits(sizes):
         return packing.sizes

@@ -1,4 +1,4 @@
-"""Breadth-first search on Spark, level by level. Its verdicts, counts and trace lengths equal those of the oracle."""
+"""A breadth-first search on Spark, level by level, with the same verdicts, counts and trace lengths as the oracle."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SparkSearch(Generic[S]):
         storage: the work directory.
         claim: the right to use the work directory.
         shards: the number of shards, or None for one shard per core.
-        spark: a function that returns the session. The first call starts Spark.
+        spark: a function that returns the Spark session. Its first call starts Spark.
         tuning: the sizes of levels and tasks.
         saved: the saved search to resume, or None to start a new search.
     """
@@ -200,7 +200,7 @@ class SparkSearch(Generic[S]):
         return self._expander.store.packing
 
     def _begin_run(self, session: Session) -> None:
-        """Start the workers, and send them the spec, the tables and the numbers of values."""
+        """Start the workers, and send them the spec, the tables and the indices of values."""
         at = self._at
         place, limits = self._storage.place, self.limits
         self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
@@ -263,13 +263,13 @@ class SparkSearch(Generic[S]):
             self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
-        """Return whether the driver expands a level itself, and the ranges of states that one task expands."""
+        """Return whether the driver itself expands a level, and the range of states for each task."""
         if level.count < self._tuning.small:
             return True, [(0, level.count)]
         return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
 
     def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
-        """Expand the parts of a level. If new values are found, number them and expand the same parts again."""
+        """Expand the parts of a level. If new values are found, assign indices to them and expand the parts again."""
         at, done = self._at, dict[int, ExpandDone]()
         wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
         samples = -(-self._expander.tuning.compared_states // len(parts))
@@ -297,7 +297,7 @@ class SparkSearch(Generic[S]):
         return [done[number] for number in range(len(parts))]
 
     def _number(self, news: list[tuple[int, object]]) -> None:
-        """Assign numbers to values that workers have found, and publish the numbers."""
+        """Assign indices to the values that workers have found, and publish the indices."""
         forget_news(self._expander)
         domains = self._tables.layout.domains
         for slot, value in news:
@@ -354,7 +354,7 @@ class SparkSearch(Generic[S]):
         at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
 
     def _number_of(self, level: Level, source: int, position: int) -> int:
-        """Return the number that identifies a state within its level.
+        """Return the index of a state in its level.
 
         Parameters:
             level: the level.
@@ -419,8 +419,8 @@ class SparkSearch(Generic[S]):
         return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
-        """Return the number of a state's predecessor, the action instance that leads from the predecessor to the state,
-        and the state's slot numbers.
+        """Return the index of a state's predecessor, the action instance that leads from the predecessor to the state,
+        and the index of the value in each slot of the state.
         """
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1

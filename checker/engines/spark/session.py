@@ -36,7 +36,7 @@ PATIENCE = 30
 """The maximum number of seconds to wait for Java to exit."""
 
 LAST_SECONDS = 1
-"""The number of seconds from the end of the connections of a Java process to its own end, at most."""
+"""The maximum number of seconds to wait for the end of a Java process whose connections have failed."""
 
 TICK = 0.25
 """The number of seconds between two checks of a running job."""
@@ -51,11 +51,11 @@ class JavaEnded(LeadlineError):
 
 
 class Session:
-    """A running Spark application. Use it in a ``with`` statement, which stops Spark at its end.
+    """A running Spark application. Use it in a ``with`` statement, so that Spark stops at the end of the block.
 
-    All calls to Java are made in a separate thread. Python raises KeyboardInterrupt in the main thread, where it could
-    interrupt a call that is reading a response from Java. Spark's interrupt handler, which is installed only in the
-    main thread, would then call Java while that response is incomplete.
+    All calls to Java are made in a separate thread. In the main thread, a KeyboardInterrupt could interrupt a call that
+    is reading a response from Java. Spark's interrupt handler, which is installed only in the main thread, would then
+    call Java while that response is incomplete.
 
     Parameters:
         master: the URL of the master. None means the master given to `spark-submit`, or else this machine.
@@ -67,7 +67,7 @@ class Session:
         is_local: whether all tasks run on this machine.
 
     Raises:
-        LeadlineError: Spark does not start. The message states the reason.
+        LeadlineError: if Spark does not start. The message states the reason.
     """
 
     def __init__(self, master: str | None, conf: Mapping[str, str], verbose: bool = False) -> None:
@@ -124,24 +124,24 @@ class Session:
     def run(
         self, task: Callable[[Any], T], tasks: Sequence[Any], tick: Callable[[], Stop | None], at_home: bool = False
     ) -> list[T]:
-        """Run tasks as one job of Spark, and return their results in order.
+        """Run tasks as one Spark job, and return their results in order.
 
         Parameters:
-            task: the function to call, which workers must be able to import.
-            tasks: the argument of the function for each task.
+            task: the function that each task calls. Workers must be able to import it.
+            tasks: for each task, the argument of the function.
             tick: a function that is called regularly while the tasks run. If it returns a reason to stop, the job is
                 cancelled.
-            at_home: whether each task should run on the executor that has run the task with the same index before.
+            at_home: whether each task should run on the executor that previously ran the task with the same index.
 
         Raises:
-            StopSearch: the job was cancelled.
-            JavaEnded: the Java process of Spark ended.
-            LeadlineError: Spark failed.
+            StopSearch: if the job was cancelled.
+            JavaEnded: if the Java process of Spark ended.
+            LeadlineError: if Spark failed.
         """
         return self.do(lambda context: self._collect(task, tasks, at_home), tick)
 
     def do(self, job_of: Callable[[SparkContext], T], tick: Callable[[], Stop | None]) -> T:
-        """Run a job of Spark, and return its result.
+        """Run a Spark job, and return its result.
 
         Parameters:
             job_of: a function that takes the Spark context, runs the job, and returns its result.
@@ -149,9 +149,9 @@ class Session:
                 cancelled.
 
         Raises:
-            StopSearch: the job was cancelled.
-            JavaEnded: the Java process of Spark ended.
-            LeadlineError: Spark failed.
+            StopSearch: if the job was cancelled.
+            JavaEnded: if the Java process of Spark ended.
+            LeadlineError: if Spark failed.
         """
         job = self._thread.submit(job_of, self._context)
         try:
@@ -191,8 +191,8 @@ class Session:
         return answers
 
     def _at_home(self, places: int) -> Any:
-        """Return a cached RDD with one number for each task. Spark prefers to run a task on the executor that caches
-        its number.
+        """Return a cached RDD with one item for each task. Spark prefers to run a task on the executor that caches its
+        item.
         """
         if places not in self._homes:
             self._homes[places] = self._context.parallelize(range(places), places).map(int).cache()
@@ -227,8 +227,8 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
         conf: configuration properties of Spark.
 
     Raises:
-        LeadlineError: Java, Spark or the Python executable does not exist. The message names the environment variable
-            to change.
+        LeadlineError: if Java, Spark or the Python executable does not exist. The message names the environment
+            variable to change.
     """
     use_java()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # `spark-submit` has already started Spark
@@ -245,7 +245,7 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
 
 
 def _python(conf: Mapping[str, str]) -> str:
-    """Return the Python executable with which Spark starts workers."""
+    """Return the path of the Python executable with which Spark starts workers."""
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 

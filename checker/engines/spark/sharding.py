@@ -1,7 +1,7 @@
-"""Assigns each state to a shard by a hash of its slot numbers.
+"""Assigns each state to a shard by a hash of the value indices in its slots.
 
-The hash does not depend on the packing, so a state stays in its shard when the packing changes. Python's `hash` is not
-used, because it differs between processes.
+The hash does not depend on the packing, so a state stays in its shard when the packing changes. It is not Python's
+`hash`, which differs between processes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -30,7 +30,7 @@ def weights(slots: int) -> NDArray[np.uint64]:
 
 
 def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDArray[np.uint16]:
-    """Return the number of the shard to which each packed state belongs."""
+    """Return, for each packed state, the index of its shard."""
     found: NDArray[np.uint16] = np.empty(len(states), np.uint16)
     factors = weights(len(packing.word))
     _shards_of(states, packing.word, packing.shift, packing.mask, factors, np.uint64(shards), found)
@@ -38,7 +38,7 @@ def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDAr
 
 
 def by_shard(columns: dict[str, NDArray[Any]], packing: Packing, shards: int) -> list[dict[str, NDArray[Any]]]:
-    """Divide the rows of columns by the shard of their ``state``. The rows of a shard keep their order."""
+    """Divide the rows of some columns by the shard of each ``state``. The rows of a shard keep their order."""
     owners = shards_of(columns["state"], packing, shards)
     order = np.argsort(owners, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=shards))])

@@ -1,8 +1,8 @@
 """Sends a spec and its transition tables to workers.
 
-The leadline package is not sent here: it is installed on the workers, or sent by `Session`. The other modules of a
-spec, such as the user's file and the modules that it imports, are sent as source text and imported under the same
-names, so that pickled values have the same classes in all processes.
+This module does not send the leadline package, which is installed on the workers or sent by `Session`. The other
+modules of a spec, such as the user's file and the modules that it imports, are sent as source text and imported under
+the same names, so that pickled values have the same classes in all processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Crate:
     """The data that is sent to a worker.
 
     Attributes:
-        sources: the modules to send, by name. Each module is given as its source text and its path.
+        sources: the modules to send: a dict from the name of each module to its source text and its path.
         content: the pickled transition tables, which contain the spec.
     """
 
@@ -46,7 +46,7 @@ def cloudpickled(value: object) -> bytes:
     """Pickle a value, which may include classes and functions that are defined inside a function.
 
     Raises:
-        LeadlineError: the value cannot be pickled.
+        LeadlineError: if the value cannot be pickled.
     """
     try:
         return _dumps(value)
@@ -61,7 +61,7 @@ def packed(spec: Spec[S], tables: TransitionTables[S]) -> Crate:
 
 
 def unpacked(crate: Crate) -> TransitionTables[Any]:
-    """Make the modules of a spec importable, and load the tables, which contain the spec."""
+    """Make the modules of a spec importable, and return the tables, which contain the spec."""
     sys.meta_path.insert(0, _Shipped(crate.sources))
     return _loads(crate.content)
 

@@ -2,7 +2,7 @@
 
 A file contains several blocks, one for each shard or for each part of a level. The number of rows and the checksum of
 each block are stored separately, and are checked when the block is read. Therefore a missing, truncated or replaced
-file causes an error. It is never taken for an empty file.
+file causes an error, and is never read as an empty file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.support.durable import sealed, sync_folder, unsealed
 
 TROUBLE = (OSError, pa.ArrowException)
-"""The exceptions that pyarrow raises if a file cannot be read or written."""
+"""The exceptions that pyarrow raises when a file cannot be read or written."""
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -58,7 +58,7 @@ class Storage:
         is_local: whether the directory is on a local file system.
 
     Raises:
-        LeadlineError: the file system does not exist, or the path does not name a folder.
+        LeadlineError: if the file system does not exist, or the path is not that of a folder.
     """
 
     def __init__(self, place: str) -> None:
@@ -66,9 +66,9 @@ class Storage:
         try:
             self.files, self.root = fs.FileSystem.from_uri(self.place)
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise LeadlineError(f"{place} is not a work directory: {_line(error)}") from error
+            raise LeadlineError(f"{place} cannot be used as a work directory: {_line(error)}") from error
         if not self.root.strip("/"):
-            raise LeadlineError(f"{place} is not a work directory: the path must name a folder")
+            raise LeadlineError(f"{place} cannot be used as a work directory: name a directory below the root")
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
@@ -79,7 +79,7 @@ class Storage:
         """Write a small file atomically. An existing file is replaced.
 
         Raises:
-            LeadlineError: the file cannot be written.
+            LeadlineError: if the file cannot be written.
         """
         try:
             with Publication(self, name) as stream:
@@ -100,7 +100,7 @@ class Storage:
         self.write_bytes(name, sealed(data))
 
     def read_sealed(self, name: str) -> bytes:
-        """Return content written by `write_sealed`. Raise Damaged if the file is missing or has changed."""
+        """Return the content that `write_sealed` wrote to a file. Raise Damaged if the file is missing or changed."""
         return unsealed(self.read_bytes(name), self.path(name))
 
     def exists(self, name: str) -> bool:
@@ -115,7 +115,7 @@ class Storage:
         """Remove a file or a folder with its content. Do nothing if it does not exist.
 
         Raises:
-            LeadlineError: the file or folder cannot be removed.
+            LeadlineError: if the file or folder cannot be removed.
         """
         try:
             info = self.files.get_file_info(self.path(name))
@@ -140,7 +140,7 @@ class Storage:
             The location of each block.
 
         Raises:
-            LeadlineError: the file cannot be written.
+            LeadlineError: if the file cannot be written.
         """
         name = f"{folder}/{uuid.uuid4().hex}.arrow"
         written: list[Block] = []
@@ -167,7 +167,7 @@ class Storage:
             The columns, and the sizes of the packing of the states.
 
         Raises:
-            Damaged: the file is missing, or the block has changed since it was written.
+            Damaged: if the file is missing, or the block has changed since it was written.
         """
         path = self.path(block.file)
         try:
@@ -214,8 +214,8 @@ def _column(array: NDArray[Any]) -> Any:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """Return a writable copy of a column. Arrow's memory is read-only, and Numba would compile each loop again
-    for it.
+    """Return a writable copy of a column. The memory of Arrow is read-only, and Numba would compile each loop again for
+    a read-only array.
     """
     if isinstance(column, pa.FixedSizeListArray):
         return np.array(column.flatten().to_numpy()).reshape(len(column), column.type.list_size)

@@ -1,4 +1,4 @@
-"""The tasks that workers run. A task reads and writes files; its argument and its result are small."""
+"""The tasks that workers run. A task reads and writes files, so its argument and its result are small."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ LEVELS = "levels"
 
 
 def level_file(level: int) -> str:
-    """Return the name of the file with the locations of the states of a level."""
+    """Return the name of the file that contains the locations of the states of a level."""
     return f"{LEVELS}/{level:04}.json"
 
 
 @attrs.frozen
 class ExpandTask:
-    """A request to expand some states of a level.
+    """A request to a worker to expand some states of a level.
 
     Attributes:
         run: the data shared by all tasks of the run.
         revision: the revision of the numbering of values that the result must use.
         parts: the states to expand.
-        level: the number of the next level.
-        samples, steps_wanted: see `Worker.expand`.
+        level: the level to which the next states belong.
+        samples, steps_wanted: the parameters of `Worker.expand` with these names.
     """
 
     run: Run
@@ -63,9 +63,9 @@ class ExpandDone:
 
     Attributes:
         blocks: for each shard, a block of next states.
-        logs: see `Worker.publish_calls`.
+        logs: the locations of the recorded calls, as `Worker.publish_calls` returns them.
         generated, counters, steps_seen, dead: see `Expansion`.
-        calls: the number of calls of the spec's functions that were recorded and added to the transition tables.
+        calls: the number of calls to the spec's functions that were recorded and added to the transition tables.
         compared: the number of calls whose result was compared with the transition tables.
         verified: the counts of the verification; see `Verification.counts`.
         bytes: the size of the blocks in memory, in bytes.
@@ -85,12 +85,12 @@ class ExpandDone:
 
 @attrs.frozen
 class KeepTask:
-    """A request to find the new states of one shard among the next states of a level.
+    """A request to a worker to find the new states of one shard among the next states of a level.
 
     Attributes:
         run, revision: see `ExpandTask`.
-        shard: the number of the shard.
-        level: the number of the next level.
+        shard: the index of the shard.
+        level: the level to which the next states belong.
         blocks: for each part of the previous level, a block of next states in this shard.
         wanted: for each predicate on states, the maximum number of states to report that violate its property or
             satisfy its witness.
@@ -110,7 +110,7 @@ class KeepDone:
 
     Attributes:
         blocks: for each part of the previous level, a block of new states.
-        logs: see `Worker.publish_calls`.
+        logs: the locations of the recorded calls, as `Worker.publish_calls` returns them.
         distinct: for each action instance, the number of its new states that satisfy `Spec.within`.
         outside: the number of new states that do not satisfy `Spec.within`.
         seen: for each predicate on states, the new states that violate its property or satisfy its witness. Each state
@@ -134,12 +134,12 @@ class KeepDone:
 
 @attrs.frozen
 class BackTask:
-    """A request to find the steps that lead from given states of one level to given states of the next level.
+    """A request to a worker to find the steps from given states of one level to given states of the next level.
 
     Attributes:
         run, revision: see `ExpandTask`.
-        parts: the first states of the steps.
-        targets: the slot numbers of each state to which the steps lead.
+        parts: the states where the steps begin.
+        targets: the states to which the steps lead, each given as the index of the value in each slot.
     """
 
     run: Run
@@ -153,8 +153,9 @@ class BackDone:
     """The result of a `BackTask`.
 
     Attributes:
-        steps: the steps. A step consists of the index of its first state among the states of the task, the slot numbers
-            of this state, the action instance, and the index of the target.
+        steps: the steps. Each step is a tuple of four items: the index of the state where it begins, among the states
+            of the task; the index of the value in each slot of this state; the action instance; and the index of the
+            target.
     """
 
     steps: list[tuple[int, list[int], int, int]]
@@ -172,7 +173,7 @@ class Failure:
 
 
 def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
-    """Wrap a task so that it returns a `Failure` for an error that would occur again if the task were repeated.
+    """Decorate a task so that it returns a `Failure` for an error that would occur again if the task were repeated.
 
     Other exceptions are raised, and Spark repeats a task that raises an exception.
     """
@@ -191,7 +192,7 @@ _kept: dict[str, Worker[Any]] = {}
 
 
 def worker_of(run: Run) -> Worker[Any]:
-    """Return the worker of this process for a run. The first call loads the worker."""
+    """Return this process's worker for a run. The first call loads the worker."""
     if run.id not in _kept:
         _kept.clear()
         _kept[run.id] = loaded(run)
@@ -206,12 +207,12 @@ def prepare(run: Run) -> None:
 
 @answering
 def expand(task: ExpandTask) -> ExpandDone:
-    """Expand some states of a level on a worker. See `ExpandTask`."""
+    """Run an `ExpandTask` with this process's worker: expand the states, and write their next states to files."""
     return expand_with(worker_of(task.run), task)
 
 
 def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
-    """Expand some states of a level, using the given worker. See `ExpandTask`."""
+    """Run an `ExpandTask` with the given worker: expand the states, and write their next states to files."""
     packing, tables, verification = worker.agree(task.revision), worker.tables, worker.verification
     calls, compared, verified = tables.calls, tables.compared, verification.counts
     done = worker.expand(read_parts(worker.storage, task.parts, packing), task.samples, task.steps_wanted)
@@ -233,7 +234,7 @@ def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
 
 @answering
 def keep(task: KeepTask) -> KeepDone:
-    """Find the new states of a shard on a worker. See `KeepTask`."""
+    """Run a `KeepTask` with this process's worker: find the new states of a shard, and write them to files."""
     worker = worker_of(task.run)
     packing, tables, storage = worker.agree(task.revision), worker.tables, worker.storage
     calls, compared, verified = tables.calls, tables.compared, worker.verification.counts
@@ -288,12 +289,12 @@ def keep(task: KeepTask) -> KeepDone:
 
 @answering
 def back(task: BackTask) -> BackDone:
-    """Find the steps that lead to some states on a worker. See `BackTask`."""
+    """Run a `BackTask` with this process's worker: find the steps that lead to some states."""
     return back_with(worker_of(task.run), task)
 
 
 def back_with(worker: Worker[S], task: BackTask) -> BackDone:
-    """Find the steps that lead to some states, using the given worker. See `BackTask`."""
+    """Run a `BackTask` with the given worker: find the steps that lead to some states."""
     packing = worker.agree(task.revision)
     level = read_parts(worker.storage, task.parts, packing)
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)
@@ -302,6 +303,6 @@ def back_with(worker: Worker[S], task: BackTask) -> BackDone:
 
 
 def read_parts(storage: Storage, parts: list[Part], packing: Packing) -> dict[str, NDArray[Any]]:
-    """Read the columns of several parts of a level, and concatenate them in order."""
+    """Return the columns of several parts of a level, concatenated in order."""
     read = [read_part(storage, part, packing) for part in parts]
     return {name: np.concatenate([columns[name] for columns in read]) for name in read[0]}

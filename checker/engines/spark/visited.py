@@ -25,12 +25,14 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.temporary import own_folder
 
 GROWTH = 2
-"""The factor by which a full hash table grows. It is larger than in memory, because rehashing a file is slow."""
+"""The factor by which a full hash table grows. It is larger than for a table in memory, because rehashing a file is
+slow."""
 
 _MARK = "whole.json"
 """The name of the file that describes the content of the set.
 
-It is removed before the set is changed, and written again afterwards. If a change is interrupted, it does not exist.
+The file is removed before the set is changed, and written again afterwards. If a change is interrupted, the file does
+not exist.
 """
 
 
@@ -67,7 +69,7 @@ class ShardStates:
             The indices in `states` of the states that were not in the set, in ascending order.
 
         Raises:
-            LeadlineError: the number of states exceeds `MOST_STATES`, or a file cannot be written.
+            LeadlineError: if the number of states exceeds `MOST_STATES`, or a file cannot be written.
         """
         if not len(states):
             return np.zeros(0, np.int64)
@@ -113,7 +115,8 @@ class ShardStates:
 def opened(
     folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[ShardStates], None]
 ) -> Iterator[ShardStates]:
-    """Open the set of a shard's visited states, so that the ``with`` block can add the states of a level.
+    """Return a context manager that opens the set of a shard's visited states. Its ``with`` block adds the states of a
+    level.
 
     Parameters:
         folder: the folder of the shard on this machine.
@@ -122,7 +125,7 @@ def opened(
         fill: a function that adds the states of all previous levels to an empty set.
 
     Raises:
-        LeadlineError: a file cannot be written, for example because the disk is full.
+        LeadlineError: if a file cannot be written, for example because the disk is full.
     """
     with _writing(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -146,7 +149,7 @@ def opened(
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Convert an OSError that is raised in the ``with`` block to a LeadlineError that names the folder."""
+    """Return a context manager that converts an OSError to a LeadlineError that names the folder."""
     try:
         yield
     except OSError as error:
@@ -170,7 +173,7 @@ def scratch(run: str) -> Path:
         run: the identifier of the run.
 
     Raises:
-        LeadlineError: Spark has no local folder, and the temporary folder belongs to another user.
+        LeadlineError: if Spark has no local folder, and the temporary folder belongs to another user.
     """
     place = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     return (Path(place) if place else own_folder("visited")) / f"leadline-{run}"

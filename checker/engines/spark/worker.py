@@ -32,10 +32,10 @@ from leadline.checker.result import Limits
 S = TypeVar("S")
 
 CALLS = "calls"
-"""The folder of the files with the calls learned from, and the name of their column."""
+"""The folder of the files that contain the calls from which a worker has learned, and the name of their column."""
 
 COMING = 2
-"""The number of new states per expanded state for which the hash table is allocated, so that it seldom has to grow."""
+"""The number of new states for each expanded state for which the hash table has room, so that it seldom has to grow."""
 
 
 @attrs.frozen
@@ -58,11 +58,11 @@ class Run:
 
     @property
     def crate(self) -> str:
-        """The name of the file with the spec and its transition tables."""
+        """The name of the file that contains the spec and its transition tables."""
         return f"run/{self.id}/spec.pickle"
 
     def numbering(self, revision: int) -> str:
-        """Return the name of the file with the numbers of values."""
+        """Return the name of the file that contains the values in the order of their indices."""
         return f"run/{self.id}/numbers-{revision:04}.pickle"
 
 
@@ -71,9 +71,10 @@ class Expansion:
     """The result of expanding some states.
 
     Attributes:
-        found: the distinct next states in the order of discovery, without the expanded states. The columns are the
-            packed ``state``, its ``position``, the index of its ``parent`` among the expanded states, and its
-            ``arrival``, which is the action instance that leads from the parent to the state.
+        found: the distinct next states in the order of discovery, without the expanded states. The columns are:
+            ``state``, the packed state; ``position``, its position in this order; ``parent``, the index of its
+            predecessor among the expanded states; and ``arrival``, the action instance that leads from the predecessor
+            to the state.
         generated: for each action instance, the number of generated steps.
         counters: the counters of `kernel.append`.
         steps_seen: for each predicate on steps, the first steps that violate its property or satisfy its witness.
@@ -88,7 +89,7 @@ class Expansion:
 
 
 class Worker(Generic[S]):
-    """A worker of the Spark engine, which a process keeps between the tasks of a run; see `loaded`.
+    """A worker of the Spark engine. A process keeps its worker between the tasks of a run; see `loaded`.
 
     Parameters:
         run: the data shared by all tasks of the run.
@@ -110,11 +111,11 @@ class Worker(Generic[S]):
 
     @property
     def verification(self) -> Verification[S]:
-        """The verification, which compares results of the transition tables with calls of the spec's functions."""
+        """Compares results in the transition tables with calls to the spec's functions."""
         return self.expander.learner.verification
 
     def agree(self, revision: int) -> Packing:
-        """Load the numbering of values that the driver has published, unless this process has already loaded it.
+        """Use the numbering of values that the driver has published, and load it if this process has not loaded it yet.
 
         Parameters:
             revision: the revision of the numbering.
@@ -134,7 +135,7 @@ class Worker(Generic[S]):
         return self.expander.store.packing
 
     def publish_calls(self) -> list[Block]:
-        """Write the calls that were recorded since the last call of this method to a file.
+        """Write to a file all calls that were recorded since this method was last called.
 
         Returns:
             The locations of all calls that this process has recorded in this run. All locations are returned every
@@ -154,20 +155,20 @@ class Worker(Generic[S]):
         store.counters[kernel.STATES] = len(states)
 
     def expand(self, level: dict[str, NDArray[Any]], samples: int, steps_wanted: list[int]) -> Expansion:
-        """Expand some states of a level.
+        """Expand some states of a level. Return their next states and the counts of the steps.
 
         Parameters:
             level: the columns of the states. ``state`` contains the packed states. If the spec has a constraint,
                 ``outside`` is 1 for states that do not satisfy it.
-            samples: the number of states for which the transition tables are compared with calls of the spec's
-                functions.
+            samples: the number of states for which the results in the transition tables are compared with calls to the
+                spec's functions.
             steps_wanted: for each predicate on steps, the maximum number of steps to collect that violate its property
                 or satisfy its witness.
 
         Raises:
-            NewValues: the driver has not assigned numbers to some values.
-            SpecError: an action or a property raised an exception or is not a pure function.
-            ShapeChanged, NotRecorded, NewKind: the search must be restarted; see `Adjustments`.
+            NewValues: if the driver has not assigned indices to some values.
+            SpecError: if an action or a property raised an exception or is not a pure function.
+            ShapeChanged, NotRecorded, NewKind: if the search must be restarted; see `Adjustments`.
         """
         expander, states = self.expander, level["state"]
         count = len(states)
@@ -225,19 +226,19 @@ class Worker(Generic[S]):
         """Find the steps from some states of a level to some states of the next level.
 
         Parameters:
-            level: the columns of the first states of the steps; see `expand`.
+            level: the columns of the states where the steps begin; see `expand`.
             targets: the packed states of the next level.
 
         Returns:
-            The steps. A step consists of the index of its first state, the action instance, and the index of the
-            target.
+            The steps. Each step is given as the index of the state where it begins, the action instance, and the index
+            of the target.
         """
         self.expand(level, 0, [0] * len(self.tables.step_checks))  # learns the paths that the steps need
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
 def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
-    """Write the calls that were recorded since the last call of this function to a file.
+    """Write to a file all calls that were recorded since this function was last called.
 
     Returns:
         A list with the location of the calls, or an empty list if no call was recorded.
@@ -251,18 +252,18 @@ def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
 
 
 def forget_news(expander: Expander[S]) -> None:
-    """Remove from an expander's tables all values to which the driver has not assigned a number."""
+    """Remove from the tables of an expander all values to which the driver has not assigned an index."""
     if expander.tables.forget_news():
         expander.workers.end_helpers()  # the helpers were forked with the removed values
         expander.learner.forget_index()
 
 
 def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
-    """Add values to transition tables, with the numbers that the driver has assigned to them.
+    """Add values to transition tables, with the indices that the driver has assigned to them.
 
     Parameters:
         tables: the transition tables.
-        values: for each slot, all its values in the order of their numbers. The values that are already in the tables
+        values: for each slot, all its values in the order of their indices. The values that are already in the tables
             come first.
     """
     for domain, numbered in zip(tables.layout.domains, values, strict=True):
@@ -278,7 +279,7 @@ def loaded(run: Run) -> Worker[Any]:
         run: the data shared by all tasks of the run.
 
     Raises:
-        LeadlineError: this machine cannot access the work directory.
+        LeadlineError: if this machine cannot access the work directory.
     """
     try:
         crate: Crate = pickle.loads(Storage(run.place).read_sealed(run.crate))

@@ -1,0 +1,44 @@
+"""Check whether the recording of a partition is a behaviour of the specs of releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from leadline.brokers.conformance.events import Events
+from leadline.brokers.conformance.partition import PartitionRecording, expecting_the_format
+from leadline.checker.conformance import Conformance, Limits, follow
+from leadline.model.kafka.conformance.following import forget
+from leadline.model.kafka.releases import Column
+from leadline.model.kafka.state import Partition
+
+
+@attrs.frozen(eq=False)
+class Checked:
+    """The result of following a recording through the spec of a release.
+
+    Attributes:
+        column: the release.
+        conformance: the result of following the observations.
+        observations: the number of observations in the recording.
+        notes: the count of each kind of frame or event that was not followed.
+    """
+
+    column: Column
+    conformance: Conformance[Partition]
+    observations: int
+    notes: Mapping[str, int]
+
+
+def check(read: PartitionRecording, column: Column, limits: Limits | None = None) -> Checked:
+    """Check whether a recording of a partition is a behaviour of the spec of a release, and return the result.
+
+    Raises:
+        NotFollowed: if the recording contains a frame or event that cannot be followed.
+    """
+    with expecting_the_format(read.path):
+        events = Events(read, column)
+        observations = events.observations()
+    conformance = follow([events.beginning], observations, events.release.hidden, forget=forget, limits=limits)
+    return Checked(column, conformance, len(observations), dict(events.notes))

@@ -1,0 +1,620 @@
+"""Convert frames and events of a recording to observations, with the windows in which the steps were executed.
+
+A step is executed after its cause has passed the proxy, and before the first frame with its effect arrives. For
+example, a leader handles a fetch request between the request and the response, and a follower handles the response
+before its next request.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from leadline.brokers.conformance.partition import (
+    CONTROLLER,
+    NEVER,
+    NONE,
+    ZOOKEEPER,
+    NotFollowed,
+    PartitionRecording,
+    Seen,
+)
+from leadline.checker.conformance import Observation
+from leadline.model.kafka.conformance.following import FollowedRelease, followed_release
+from leadline.model.kafka.conformance.observations import (
+    ERRORS,
+    OFFSET_OUT_OF_RANGE,
+    Answer,
+    Observations,
+    SeenDiverging,
+    SeenFetch,
+    SeenOutOfRange,
+    SeenRecords,
+    Window,
+)
+from leadline.model.kafka.releases import Column
+from leadline.model.kafka.state import Partition
+
+UNDEFINED = -1
+UNCLEAN = 1
+ACKS = {-1: "all", 0: "0", 1: "1"}
+FENCED, UNFENCED = 1, -1
+_NO_LEADER_CHANGE = -2
+"""The default of ``Leader`` in a PartitionChangeRecord (PartitionChangeRecord.json)."""
+
+
+@attrs.frozen
+class Decision:
+    """A decision of the controller, in Kafka's numbers, with the first frame that shows it and the time."""
+
+    earliest: float
+    latest: float
+    leader: int
+    epoch: int
+    isr: tuple[int, ...]
+    frame: int
+
+
+@attrs.frozen
+class Told:
+    """A leader epoch that a frame announced to a broker. `answered` is the time of the response, or infinity."""
+
+    broker: int
+    passed: float
+    answered: float
+    leader: int
+    epoch: int
+    isr: tuple[int, ...]
+    frame: int
+
+
+@attrs.define(eq=False)
+class Life:
+    """A run of a broker's process: the times when it registered and ended."""
+
+    begun: tuple[float, float]
+    ended: float = NEVER
+    kill: tuple[float, float] | None = None
+    cut_to: int | None = None
+    checkpoint: int | None = None
+
+
+def _ended(event: Any, node: object) -> bool:
+    return event["node"] == node and event["event"] in ("killed", "terminated")
+
+
+class Events:
+    """The observations of a partition, for one release.
+
+    Parameters:
+        read: the part of the recording that is about the partition.
+        column: the release whose rules are followed.
+
+    Raises:
+        NotFollowed: if the recording contains a frame or event that cannot be followed.
+    """
+
+    def __init__(self, read: PartitionRecording, column: Column) -> None:
+        self._read = read
+        self.notes: Counter[str] = Counter()
+        self._fences: list[tuple[float, float, int, bool, int]] = []
+        self._decisions, self._told = self._kraft() if read.kraft else self._zookeeper()
+        if not self._told:
+            raise NotFollowed(f"no broker is told of {read.topic}-{read.partition} in the recording")
+        first = min(self._told, key=lambda told: told.epoch)
+        read.number_epochs([e for e, leader in self._leaders() if leader >= 0])
+        self.release = self._release(column)
+        leader = read.replica(first.leader)
+        if leader is None:
+            raise NotFollowed("the partition has no leader when the recording begins")
+        self.beginning: Partition = self.release.beginning(leader, read.isr(list(first.isr)))
+        self._make = Observations(self.release)
+        self._lives = self._processes()
+        self._fetches = self._fetches_by_follower()
+
+    def _leaders(self) -> Iterator[tuple[int, int]]:
+        yield from ((each.epoch, each.leader) for each in self._told)
+        yield from ((each.epoch, each.leader) for each in self._decisions)
+
+    def _release(self, column: Column) -> FollowedRelease:
+        read = self._read
+        configuration: dict[str, Any] = {
+            "min_insync_replicas": int(read.configs.get("min.insync.replicas", 1)),
+            "acks": "1",
+        }
+        unclean = read.configs.get("unclean.leader.election.enable")
+        if unclean is not None:
+            configuration["unclean_leader_election"] = unclean == "true"
+        if any(f.api == "ElectLeaders" and f.request and f.body.get("ElectionType") == UNCLEAN for f in read.frames):
+            configuration["unclean_elections"] = -1
+        acks = {f.body["Acks"] for f in read.frames if f.api == "Produce" and f.request}
+        if len(acks) == 1:
+            configuration["acks"] = ACKS[acks.pop()]
+        return followed_release(column, len(read.assignment), **configuration)
+
+    def observations(self) -> list[Observation[Partition]]:
+        """Return the observations in the order in which their windows begin."""
+        found = [
+            *self._learning(),
+            *self._deciding(),
+            *self._fetching(),
+            *self._asking(),
+            *self._producing(),
+            *self._living(),
+        ]
+        return sorted(found, key=lambda each: (each.earliest, each.latest))
+
+    # --- the controller -------------------------------------------------------------------------------------------
+
+    def _zookeeper(self) -> tuple[list[Decision], list[Told]]:
+        read = self._read
+        decisions: dict[int, Decision] = {}
+        told: list[Told] = []
+        for frame in read.frames:
+            if frame.api != "LeaderAndIsr" or not frame.request or read.replica(frame.target) is None:
+                continue
+            answer = read.answer.get(frame.number)
+            for state in read.states(frame):
+                leader, epoch, isr = state["Leader"], state["LeaderEpoch"], tuple(state["Isr"])
+                decisions.setdefault(epoch, Decision(0.0, frame.arrived, leader, epoch, isr, frame.number))
+                if frame.passed is not None:
+                    answered = NEVER if answer is None else answer.arrived
+                    told.append(Told(frame.target, frame.passed, answered, leader, epoch, isr, frame.number))  # type: ignore[arg-type]
+        written = self._written_epochs()
+        first = min(decisions, default=0)
+        made = []
+        earliest = 0.0
+        for epoch in sorted(decisions):
+            decision = decisions[epoch]
+            begun, ended, isr, leader = written.get(epoch, (earliest, decision.latest, decision.isr, decision.leader))
+            earliest = begun
+            if epoch != first:
+                latest = min(ended, decision.latest)
+                made.append(attrs.evolve(decision, earliest=min(begun, latest), latest=latest, isr=isr, leader=leader))
+        return made, told
+
+    def _state_writes(self) -> Iterator[tuple[Seen, dict[str, Any]]]:
+        """Yield the writes of the partition's state to ZooKeeper: the request, and the state."""
+        path = f"/brokers/topics/{self._read.topic}/partitions/{self._read.partition}/state"
+        for frame in self._read.frames:
+            if frame.target == ZOOKEEPER and frame.request:
+                operations = frame.body.get("operations") or [{"operation": frame.api, **frame.body}]
+                for operation in operations:
+                    if operation.get("path") == path and operation.get("operation") in ("setData", "create"):
+                        yield frame, json.loads(operation["data"])
+
+    def _succeeded(self, frame: Seen) -> Seen | None:
+        """Return the response to a write to ZooKeeper, or None if the write failed."""
+        answer = self._read.answer.get(frame.number)
+        if answer is None or answer.body.get("error"):
+            return None
+        return answer
+
+    def _written_epochs(self) -> dict[int, tuple[float, float, tuple[int, ...], int]]:
+        """Return the time at which each leader epoch was first written to ZooKeeper, with its ISR and leader."""
+        found: dict[int, tuple[float, float, tuple[int, ...], int]] = {}
+        for frame, state in self._state_writes():
+            answer = self._succeeded(frame)
+            if answer is not None and frame.passed is not None:
+                told = frame.passed, answer.arrived, tuple(state["isr"]), state["leader"]
+                found.setdefault(state["leader_epoch"], told)
+        return found
+
+    def _kraft(self) -> tuple[list[Decision], list[Told]]:
+        read = self._read
+        shown: dict[int, tuple[float, Seen, str, dict[str, Any]]] = {}
+        arrivals: list[tuple[int, float, int, int]] = []
+        for frame in read.frames:
+            if frame.api == "Fetch" and frame.source == CONTROLLER and read.replica(frame.target) is not None:
+                for offset, name, body in read.metadata(frame):
+                    shown.setdefault(offset, (frame.arrived, frame, name, dict(body)))
+                    if frame.passed is not None:
+                        arrivals.append((frame.target, frame.passed, offset, frame.number))  # type: ignore[arg-type]
+        decisions: list[Decision] = []
+        states: dict[int, tuple[int, int, tuple[int, ...]]] = {}
+        leader, epoch, before = NONE, NONE, 0.0
+        isr: tuple[int, ...] = ()
+        for offset in sorted(shown):
+            at, frame, name, body = shown[offset]
+            mine = body.get("TopicId") in read.topic_ids and body.get("PartitionId") == read.partition
+            if name == "PartitionRecord" and mine:
+                leader, epoch, isr = body["Leader"], body["LeaderEpoch"], tuple(body["Isr"])
+                states[offset] = leader, epoch, isr
+            elif name == "PartitionChangeRecord" and mine:
+                isr = isr if body.get("Isr") is None else tuple(body["Isr"])
+                if body.get("Leader", _NO_LEADER_CHANGE) != _NO_LEADER_CHANGE:
+                    leader, epoch = body["Leader"], epoch + 1
+                states[offset] = leader, epoch, isr
+                decisions.append(Decision(min(before, at), at, leader, epoch, isr, frame.number))
+            elif name == "BrokerRegistrationChangeRecord" and body.get("Fenced") in (FENCED, UNFENCED) and states:
+                broker = read.replica(body["BrokerId"])
+                if broker is not None:
+                    self._fences.append((min(before, at), at, broker, body["Fenced"] == FENCED, frame.number))
+            before = at
+        told = [
+            Told(target, passed, NEVER, *states[offset], frame=number)
+            for target, passed, offset, number in arrivals
+            if offset in states
+        ]
+        return decisions, sorted([*told, *self._read_at_start(states, arrivals)], key=lambda each: each.passed)
+
+    def _read_at_start(
+        self, states: dict[int, tuple[int, int, tuple[int, ...]]], arrivals: list[tuple[int, float, int, int]]
+    ) -> Iterator[Told]:
+        """Yield the states of the partition that brokers read at a start in their own copies of the metadata log."""
+        for event in self._read.events:
+            if event["event"] == "started":
+                node, at = event["node"], event["time"]
+                killed = max((e["time"] for e in self._read.events if _ended(e, node) and e["time"] <= at), default=0.0)
+                had = [
+                    (o, n) for target, passed, o, n in arrivals if target == node and passed <= killed and o in states
+                ]
+                if had:
+                    offset, number = max(had)
+                    yield Told(node, math.nextafter(killed, NEVER), NEVER, *states[offset], frame=number)
+
+    def _deciding(self) -> Iterator[Observation[Partition]]:
+        read, make = self._read, self._make
+        explained: set[int] = set()
+        for frame in read.frames:
+            if frame.api != "AlterPartition" or not frame.request or frame.passed is None:
+                continue
+            part, leader = read.part(frame.body), read.replica(frame.source)
+            if part is None or leader is None:
+                continue
+            ids = part.get("NewIsr") or [each["BrokerId"] for each in part.get("NewIsrWithEpochs") or ()]
+            isr = read.isr(ids)
+            window = Window(self._may_propose_since(frame), frame.arrived, (frame.number,))
+            yield make.proposed(window, leader, read.epoch(part.get("LeaderEpoch")), isr)
+            answer = read.answer.get(frame.number)
+            if answer is None:
+                self.notes["AlterPartition requests without an answer"] += 1
+                continue
+            told = read.part(answer.body)
+            error = answer.body.get("ErrorCode") or (told or {}).get("ErrorCode")
+            window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
+            if error or told is None:
+                yield make.proposal_handled(window, leader, None)
+                continue
+            result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])
+            for number, decision in enumerate(self._decisions):
+                same = (decision.epoch, frozenset(decision.isr)) == (told["LeaderEpoch"], frozenset(told["Isr"]))
+                if same and number not in explained and frame.passed <= decision.latest:
+                    explained.add(number)
+                    window = Window(frame.passed, min(answer.arrived, decision.latest), window.source)
+                    break
+            yield make.proposal_handled(window, leader, result)
+        for number, decision in enumerate(self._decisions):
+            if number not in explained:
+                yield self._decided(decision)
+        for earliest, latest, broker, fenced, number in self._fences:
+            yield make.fenced(Window(earliest, latest, (number,)), broker, fenced=fenced)
+        yield from self._isr_writes()
+
+    def _may_propose_since(self, frame: Seen) -> float:
+        """Return the earliest time at which a leader may have decided on a proposal: the end of its last one."""
+        answered = [
+            answer.passed
+            for request in self._read.frames
+            if request.api == "AlterPartition" and request.request and request.source == frame.source
+            if request.number < frame.number and (answer := self._read.answer.get(request.number)) is not None
+            if answer.passed is not None and answer.passed <= frame.arrived
+        ]
+        return max([0.0, *answered])
+
+    def _decided(self, decision: Decision) -> Observation[Partition]:
+        read = self._read
+        leader = read.replica(decision.leader) if decision.leader >= 0 else None
+        if leader is None and decision.leader >= 0:
+            raise NotFollowed(f"frame {decision.frame} names broker {decision.leader} as leader, which has no replica")
+        epoch = read.epoch(decision.epoch) if decision.leader >= 0 else None
+        stopping = frozenset(
+            broker
+            for frame in read.frames
+            if frame.passed is not None and frame.passed <= decision.latest and self._asks_to_stop(frame)
+            if (broker := read.replica(frame.source)) is not None
+        )
+        window = Window(decision.earliest, decision.latest, (decision.frame,))
+        return self._make.decided(window, leader, epoch, read.isr(list(decision.isr)), may_shut_down=stopping)
+
+    @staticmethod
+    def _asks_to_stop(frame: Seen) -> bool:
+        heartbeat = frame.api == "BrokerHeartbeat" and bool(frame.body.get("WantShutDown"))
+        return frame.request and (frame.api == "ControlledShutdown" or heartbeat)
+
+    def _isr_writes(self) -> Iterator[Observation[Partition]]:
+        """Yield the changes of the ISR that leaders write to ZooKeeper, up to 2.6."""
+        if self._read.kraft or any(frame.api == "AlterPartition" for frame in self._read.frames):
+            return
+        decided = {(decision.epoch, frozenset(decision.isr)) for decision in self._decisions}
+        for frame, state in self._state_writes():
+            writer, answer = self._read.replica(frame.source), self._succeeded(frame)
+            isr = frozenset(state["isr"])
+            if writer is None or answer is None or frame.passed is None or frame.source != state["leader"]:
+                continue
+            if (state["leader_epoch"], isr) not in decided:
+                window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
+                yield self._make.isr_written(window, writer, self._read.isr(list(isr)))
+
+    # --- what brokers learn ---------------------------------------------------------------------------------------
+
+    def _learning(self) -> Iterator[Observation[Partition]]:
+        read = self._read
+        for told in self._told:
+            if told.leader < 0:
+                self.notes["leader epochs without a leader, which the model does not number"] += 1
+                continue
+            broker, leader, epoch = read.replica(told.broker), read.replica(told.leader), read.epoch(told.epoch)
+            if broker is None or leader is None or epoch is None:
+                raise NotFollowed(f"frame {told.frame} names broker {told.leader} as leader, which has no replica")
+            dies = self._dies(broker, told.passed)
+            latest = self._shows_epoch(told, dies) if read.kraft else told.answered
+            sure = latest < dies
+            window = Window(told.passed, min(latest, dies), (told.frame,))
+            yield self._make.learned(window, broker, leader, epoch, read.isr(list(told.isr)), optional=not sure)
+
+    def _shows_epoch(self, told: Told, dies: float) -> float:
+        """Return the time of the first frame that shows that a broker has learned of an epoch: its own fetch request,
+        or its response to one.
+        """
+        shown = NEVER
+        for follower, fetches in self._fetches.items():
+            for frame, part in fetches:
+                if part.get("CurrentLeaderEpoch") != told.epoch:
+                    continue
+                if follower == self._read.replica(told.broker):
+                    at = frame.arrived
+                elif frame.target == told.broker and told.broker == told.leader:
+                    answer = self._read.answer.get(frame.number)
+                    answered = None if answer is None else self._read.part(answer.body)
+                    if answer is None or answered is None or answered["ErrorCode"]:
+                        continue
+                    at = answer.arrived
+                else:
+                    continue
+                if told.passed <= at < dies:
+                    shown = min(shown, at)
+        return shown
+
+    # --- fetches --------------------------------------------------------------------------------------------------
+
+    def _fetches_by_follower(self) -> dict[int, list[tuple[Seen, dict[str, Any]]]]:
+        found: dict[int, list[tuple[Seen, dict[str, Any]]]] = {}
+        for frame in self._read.frames:
+            if self._read.is_fetch(frame):
+                part, follower = self._read.part(frame.body), self._read.replica(frame.source)
+                if part is not None and follower is not None:
+                    if frame.body.get("SessionId", 0) > 0:
+                        raise NotFollowed(
+                            "followers use fetch sessions: set max.incremental.fetch.session.cache.slots=0 on all "
+                            "brokers"
+                        )
+                    found.setdefault(follower, []).append((frame, dict(part)))
+        return found
+
+    def _seen(self, frame: Seen, part: dict[str, Any]) -> SeenFetch:
+        read = self._read
+        leader, follower = read.replica(frame.target), read.replica(frame.source)
+        assert leader is not None
+        assert follower is not None
+        return SeenFetch(
+            leader,
+            follower,
+            read.epoch(part.get("CurrentLeaderEpoch")),
+            part["FetchOffset"],
+            read.epoch(part.get("LastFetchedEpoch")),
+            "LastFetchedEpoch" in part,
+        )
+
+    def _fetching(self) -> Iterator[Observation[Partition]]:
+        for follower, fetches in self._fetches.items():
+            checked = False
+            for number, (frame, part) in enumerate(fetches):
+                if not checked:
+                    sent = Window(fetches[number - 1][0].arrived if number else 0.0, frame.arrived, (frame.number,))
+                    yield self._make.fetch_sent(sent, self._seen(frame, part))
+                following = fetches[number + 1] if number + 1 < len(fetches) else None
+                checked = self._continues(frame, part, following)
+                if frame.passed is not None:
+                    yield from self._fetch(follower, frame, part, following, checked)
+
+    def _continues(self, frame: Seen, part: dict[str, Any], following: tuple[Seen, dict[str, Any]] | None) -> bool:
+        """Return whether a follower has handled the response to this request before it sends its next request."""
+        answer, follower = self._read.answer.get(frame.number), self._read.replica(frame.source)
+        if following is None or answer is None or answer.passed is None or follower is None:
+            return False
+        told = self._read.part(answer.body)
+        if told is None or told["ErrorCode"] not in (0, OFFSET_OUT_OF_RANGE):
+            return False
+        arrived, passed = following[0].arrived, answer.passed
+        seen, after = self._seen(frame, part), self._seen(*following)
+        asked = any(passed <= each.arrived < arrived for each in self._questions_of(frame.source))
+        same = (after.leader, after.epoch) == (seen.leader, seen.epoch)
+        return same and not asked and passed <= arrived < self._dies(follower, passed)
+
+    def _fetch(
+        self,
+        follower: int,
+        frame: Seen,
+        part: dict[str, Any],
+        following: tuple[Seen, dict[str, Any]] | None,
+        continues: bool,
+    ) -> Iterator[Observation[Partition]]:
+        read, make, passed = self._read, self._make, frame.passed
+        assert passed is not None
+        seen, answer = self._seen(frame, part), read.answer.get(frame.number)
+        told = None if answer is None else read.part(answer.body)
+        if answer is None or told is None:
+            latest = min(self._dies(seen.leader, passed), read.end)
+            yield make.fetch_unanswered(Window(passed, latest, (frame.number,)), seen)
+            return
+        window = Window(passed, answer.arrived, (frame.number, answer.number))
+        error = told["ErrorCode"]
+        if error and error != OFFSET_OUT_OF_RANGE:
+            if error not in ERRORS:
+                self.notes[f"fetch responses with error {error}"] += 1
+            else:
+                yield make.fetch_refused(window, seen, error)
+            return
+        answered = self._answer(told, part["FetchOffset"])
+        yield make.fetch_answered(window, seen, answered, arrives=answer.passed is not None)
+        if answer.passed is not None:
+            dies, after = self._dies(follower, answer.passed), None
+            latest = dies
+            if following is not None and following[0].arrived < dies:
+                latest = max(following[0].arrived, answer.passed)
+                after = self._seen(*following) if continues else None
+            window = Window(answer.passed, latest, (answer.number,))
+            yield make.response_handled(window, seen, answered, after)
+
+    def _answer(self, told: Any, offset: int) -> Answer:
+        read = self._read
+        if told["ErrorCode"] == OFFSET_OUT_OF_RANGE:
+            return SeenOutOfRange()
+        diverging = told.get("DivergingEpoch") or {}
+        if diverging.get("EndOffset", UNDEFINED) >= 0:
+            return SeenDiverging(read.epoch(diverging["Epoch"]), diverging["EndOffset"], told["HighWatermark"])
+        base, records = read.records_from(told.get("Records"), offset)
+        return SeenRecords(records, told["HighWatermark"], base)
+
+    # --- OffsetsForLeaderEpoch ------------------------------------------------------------------------------------
+
+    def _questions_of(self, broker: int | str) -> Iterator[Seen]:
+        for frame in self._read.frames:
+            if frame.api == "OffsetForLeaderEpoch" and frame.request and frame.source == broker:
+                part = self._read.part(frame.body)
+                if part is not None and part.get("LeaderEpoch", UNDEFINED) != UNDEFINED:
+                    yield frame
+
+    def _asking(self) -> Iterator[Observation[Partition]]:
+        read, make = self._read, self._make
+        for broker in read.assignment:
+            for frame in self._questions_of(broker):
+                leader, follower = read.replica(frame.target), read.replica(frame.source)
+                answer, part = read.answer.get(frame.number), read.part(frame.body)
+                told = None if answer is None else read.part(answer.body)
+                if leader is None or follower is None or part is None or frame.passed is None:
+                    continue
+                if answer is None or told is None:
+                    self.notes["OffsetForLeaderEpoch requests without an answer"] += 1
+                    continue
+                window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
+                if told["ErrorCode"]:
+                    yield make.epoch_refused(window, leader, follower, told["ErrorCode"])
+                    continue
+                wanted = read.epoch(part["LeaderEpoch"])
+                epoch = read.epoch(told.get("LeaderEpoch")) if "LeaderEpoch" in told else None
+                end = None if told["EndOffset"] == UNDEFINED else told["EndOffset"]
+                yield make.epoch_answered(window, leader, follower, -2 if wanted is None else wanted, epoch, end)
+                if answer.passed is not None:
+                    yield self._truncates(follower, leader, answer)
+
+    def _truncates(self, follower: int, leader: int, answer: Seen) -> Observation[Partition]:
+        assert answer.passed is not None
+        dies = self._dies(follower, answer.passed)
+        for frame, part in self._fetches.get(follower, ()):
+            if answer.passed <= frame.arrived < dies:
+                same = self._read.replica(frame.target) == leader
+                window = Window(answer.passed, frame.arrived, (answer.number, frame.number))
+                return self._make.epoch_response_handled(window, follower, part["FetchOffset"] if same else None)
+        return self._make.epoch_response_handled(Window(answer.passed, dies, (answer.number,)), follower, None)
+
+    # --- producers ------------------------------------------------------------------------------------------------
+
+    def _producing(self) -> Iterator[Observation[Partition]]:
+        read, make = self._read, self._make
+        for frame in read.frames:
+            if frame.api != "Produce" or not frame.request or frame.passed is None:
+                continue
+            part, leader = read.part(frame.body), read.replica(frame.target)
+            if part is None or leader is None:
+                continue
+            answer = read.answer.get(frame.number)
+            told = None if answer is None else read.part(answer.body)
+            values = tuple(value for value, _ in read.records(part["Records"]) if value is not None)
+            acks = ACKS[frame.body["Acks"]]
+            if answer is None or told is None:
+                latest = min(self._dies(leader, frame.passed), read.end)
+                yield make.produced(Window(frame.passed, latest, (frame.number,)), leader, values, acks, None)
+                continue
+            window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
+            if told["ErrorCode"] in ERRORS:
+                yield make.produce_refused(window, leader, told["ErrorCode"])
+            elif told["ErrorCode"]:  # the records may have been appended, for example after a time-out
+                yield make.produced(window, leader, values, acks, None)
+            else:
+                base = told["BaseOffset"]
+                yield make.produced(window, leader, values, acks, base)
+                if acks == "all":
+                    yield make.acknowledged(window, leader, base + len(values))
+
+    # --- processes ------------------------------------------------------------------------------------------------
+
+    def _processes(self) -> dict[int, list[Life]]:
+        read = self._read
+        lives = {broker: [Life((0.0, 0.0))] for broker in range(len(read.assignment))}
+        for event in read.events:
+            broker, what, at = read.replica(event["node"]), event["event"], event["time"]
+            if broker is None:
+                continue
+            life = lives[broker][-1]
+            if what == "killed":
+                life.ended = at
+                life.kill = self._last_frame_before(event["node"], at), at
+            elif what == "started":
+                lives[broker].append(Life(self._registration(event["node"], life, at)))
+            elif what in ("log_cut", "checkpoint_set") and (event["topic"], event["partition"]) == (
+                read.topic,
+                read.partition,
+            ):
+                if what == "log_cut":
+                    life.cut_to = event["to_offset"]
+                else:
+                    life.checkpoint = event["high_watermark"]
+        return lives
+
+    def _last_frame_before(self, node: object, at: float) -> float:
+        """Return the arrival time of the last frame of a process before it was killed, when it was still alive."""
+        arrived = [frame.arrived for frame in self._read.frames if frame.source == node and frame.arrived <= at]
+        return max(arrived, default=0.0)
+
+    def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
+        """Return the window in which a broker registered after a start: from the request to the response."""
+        for frame in self._read.frames:
+            if frame.source != node or not frame.request or frame.passed is None or frame.arrived < before.ended:
+                continue
+            answer = self._read.answer.get(frame.number)
+            if answer is None or answer.body.get("ErrorCode") or answer.body.get("error"):
+                continue
+            paths = [operation.get("path") for operation in frame.body.get("operations") or [frame.body]]
+            created = frame.api in ("create", "create2", "multi") and f"/brokers/ids/{node}" in paths
+            if created or frame.api == "BrokerRegistration":
+                return frame.passed, answer.arrived
+        return before.ended, at
+
+    def _dies(self, broker: int, at: float) -> float:
+        """Return the time at which a broker's process that is running at a given time ends."""
+        return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
+
+    def _living(self) -> Iterator[Observation[Partition]]:
+        for broker, lives in self._lives.items():
+            for number, life in enumerate(lives):
+                if number:
+                    yield self._make.restarted(Window(*life.begun), broker)
+                if life.kill is not None:
+                    window = Window(*life.kill)
+                    yield self._make.killed(window, broker, cut_to=life.cut_to, checkpoint=life.checkpoint)
+        for frame in self._read.frames:
+            stopping = self._read.replica(frame.source)
+            if (
+                stopping is not None
+                and frame.passed is not None
+                and frame.api == "ControlledShutdown"
+                and frame.request
+            ):
+                yield self._make.stopped(Window(frame.passed, math.inf, (frame.number,)), stopping)

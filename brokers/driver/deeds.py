@@ -1,0 +1,273 @@
+"""Perform the deeds of a step: operations on processes, disks and sessions, and requests of a client."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+
+from leadline.brokers import zookeeper
+from leadline.brokers.client import PREFERRED, UNCLEAN
+from leadline.brokers.driver.observer import Observer, payload
+from leadline.brokers.driver.plan import PlannedStep
+from leadline.brokers.driver.sessions import Sessions
+from leadline.brokers.driver.stage import PARTITION, TOPIC, Stage
+from leadline.brokers.driver.step_report import Produced
+from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
+from leadline.brokers.pending import Pending, Refused, Unanswered
+from leadline.brokers.traffic import Hold
+from leadline.model.disk.text import HIGH_WATERMARKS
+from leadline.model.kafka.messages import FetchRequest, FetchResponse
+from leadline.model.kafka.wire import Deed
+from leadline.model.quorum import NO_EPOCH
+
+_CONTROLLER_SECONDS = 2.0
+"""The time that a controller gets to react to a notification from ZooKeeper, in seconds."""
+
+_PREFERRED_ELECTION = "/admin/preferred_replica_election"
+_FIRST_WITH_ELECT_LEADERS = (2, 2)
+_FIRST_WITH_UNCLEAN_ELECTIONS = (2, 4)
+
+
+class Deeds:
+    """Performs the deeds of steps on a stage.
+
+    Parameters:
+        stage: the stage.
+        observer: observes the stage, and records which brokers are down.
+        did: a list to which a line is added for each deed.
+    """
+
+    def __init__(self, stage: Stage, observer: Observer, did: list[str]) -> None:
+        self.stage, self.observer, self._did = stage, observer, did
+        self.produced: list[Produced] = []
+        self._threads = ThreadPoolExecutor(thread_name_prefix="driver")
+        self._sessions = Sessions(stage, self._threads)
+        self._deeds: dict[Deed, Callable[[PlannedStep, float], None]] = {
+            Deed.PRODUCE: self._produce,
+            Deed.KILL: self._kill,
+            Deed.CUT_LOG: self._cut_log,
+            Deed.SET_CHECKPOINT: self._set_checkpoint,
+            Deed.START: self._start,
+            Deed.TERMINATE: self._terminate,
+            Deed.WAIT_FOR_EXIT: self._wait_for_exit,
+            Deed.END_SESSION: self._end_session,
+            Deed.HOLD_SESSION: self._hold_session,
+            Deed.RESUME_SESSION: self._resume_session,
+            Deed.WAIT_FOR_LAG: self._wait_for_lag,
+            Deed.ELECT_PREFERRED: self._elect_preferred,
+            Deed.ELECT_UNCLEANLY: self._elect_uncleanly,
+        }
+
+    def do(self, step: PlannedStep, limit: float) -> None:
+        """Perform the deeds of a step.
+
+        Parameters:
+            step: the step.
+            limit: the time limit of each deed, in seconds.
+
+        Raises:
+            NotMade: if a deed has no effect within the time limit.
+        """
+        for deed in step.wire.does:
+            self._deeds[deed](step, limit)
+
+    def close(self) -> None:
+        """Stop the threads that the deeds use."""
+        self._sessions.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def bring_back(self, broker: int) -> None:
+        """Start a broker after the last step.
+
+        Raises:
+            BrokerError: if the broker does not start.
+            NotMade: if the session of the killed broker cannot be ended.
+        """
+        if broker in self._sessions.open:
+            self._did.append(self._sessions.end(broker))
+        self.stage.cluster.start_broker(broker)
+        self.stage.proxy.note("started", node=broker)
+        self.observer.down.discard(broker)
+
+    def await_acknowledgements(self) -> None:
+        """Wait a short time for the acknowledgements that have not arrived yet."""
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end and any(record.outcome == "waiting" for record in self.produced):
+            time.sleep(POLL_SECONDS)
+
+    def _produce(self, step: PlannedStep, limit: float) -> None:
+        leader, value = step.broker, step.before.next_value
+        acks = -1 if step.before.bounds.acks == "all" else 1
+        sent = self.stage.client.send_produce(leader, TOPIC, payload(value), acks=acks, timeout_ms=600_000)
+        record = Produced(value, leader)
+        self.produced.append(record)
+        self._threads.submit(self._await_acknowledgement, record, sent)
+        self._did.append(f"produced m{value} to broker {leader}, acks={step.before.bounds.acks}")
+
+    def _await_acknowledgement(self, record: Produced, sent: Pending[int]) -> None:
+        try:
+            record.offset = sent.result(600.0)
+            record.outcome = f"acknowledged at offset {record.offset}"
+        except (Unanswered, Refused) as error:
+            record.outcome = f"not acknowledged: {error}"
+
+    def _wait_for_lag(self, step: PlannedStep, limit: float) -> None:
+        """Wait until the leader removes a follower from the ISR. Other followers fetch in the meantime, without news.
+
+        Up to 2.0, a leader also removes a follower that has every record but does not fetch.
+        """
+        leader, member = step.instance.values
+        others = [broker for broker in self.stage.replicas if self._has_all(step, leader, broker, member)]
+        end = time.monotonic() + limit
+        while time.monotonic() < end and not self._has_shrunk(leader, member):
+            for follower in others:
+                self._fetch_without_news(step, leader, follower)
+            time.sleep(POLL_SECONDS)
+        for follower in others:
+            asks = partial(self._asks_again, leader, follower)
+            until(asks, limit, f"broker {follower} does not fetch again")
+        if others:
+            self._did.append(f"broker {' and '.join(map(str, others))} fetched in the meantime, without news")
+
+    def _has_all(self, step: PlannedStep, leader: int, broker: int, member: int) -> bool:
+        replica = step.before.replicas[leader]
+        fetches = step.before.replicas[broker].in_flight
+        return (
+            broker not in (leader, member)
+            and broker not in self.observer.down
+            and isinstance(fetches, FetchRequest)
+            and fetches.leader == leader
+            and replica.remote_leos[broker] == fetches.offset == replica.log.end_offset
+        )
+
+    def _asks_again(self, leader: int, follower: int) -> bool:
+        """Return whether a follower's request is held. If a response is held, drop it, because it has news by now."""
+        answer = self.stage.held("Fetch", False, leader, follower)
+        if answer is not None:
+            self.stage.drop(answer)
+        return self.stage.held("Fetch", True, follower, leader) is not None
+
+    def _has_shrunk(self, leader: int, member: int) -> bool:
+        proposed = self.stage.held("AlterPartition", True, leader, self.stage.controller)
+        return proposed is not None or member not in self.observer.decision().isr
+
+    def _fetch_without_news(self, step: PlannedStep, leader: int, follower: int) -> None:
+        request = self.stage.held("Fetch", True, follower, leader)
+        answer = self.stage.held("Fetch", False, leader, follower)
+        message = self.observer.message(answer)
+        known = step.before.replicas[follower].high_watermark
+        if answer is not None and isinstance(message, FetchResponse) and message.high_watermark == known:
+            self.stage.release_frame(answer)
+        elif answer is None and request is not None:
+            self.stage.release_frame(request)
+
+    def _kill(self, step: PlannedStep, limit: float) -> None:
+        broker = step.broker
+        self._sessions.keep(broker)
+        self.stage.cluster.kill(broker)
+        self.stage.proxy.note("killed", node=broker)
+        self.stage.lose_messages_of(broker)
+        self.observer.down.add(broker)
+        self.stage.known[broker] = NO_EPOCH
+        self._did.append(f"killed broker {broker}")
+
+    def _cut_log(self, step: PlannedStep, limit: float) -> None:
+        broker, offset = step.instance.values
+        self.stage.cluster.cut_log(broker, TOPIC, PARTITION, offset)
+        self.stage.proxy.note("log_cut", node=broker, topic=TOPIC, partition=PARTITION, to_offset=offset)
+        self._did.append(f"cut the log of broker {broker} to offset {offset}")
+
+    def _set_checkpoint(self, step: PlannedStep, limit: float) -> None:
+        """Set the checkpoint of a killed broker to the high watermark of the model, which may be an earlier one."""
+        broker, wanted = step.broker, step.after.replicas[step.broker].high_watermark
+        found = self.observer.high_watermark(broker)
+        if found == wanted:
+            return
+        path = self.stage.cluster.data_directory(broker) / HIGH_WATERMARKS
+        path.write_text(f"0\n1\n{TOPIC} {PARTITION} {wanted}\n", encoding="ascii")
+        self.stage.proxy.note("checkpoint_set", node=broker, topic=TOPIC, partition=PARTITION, high_watermark=wanted)
+        self._did.append(f"set the high watermark checkpoint of broker {broker} from {found} to {wanted}")
+
+    def _start(self, step: PlannedStep, limit: float) -> None:
+        broker = step.broker
+        unseen = self.stage.hide_from_controller() if step.is_hidden else None
+        if broker in self._sessions.open:
+            self._did.append(self._sessions.end(broker))
+        if self.stage.release.kraft:
+            self.stage.catching_up[broker] = self.stage.cluster.controller_metadata().end
+        self.stage.cluster.start_broker(broker)
+        self.stage.proxy.note("started", node=broker)
+        self._sessions.open.add(broker)
+        self.observer.down.discard(broker)
+        if self.stage.release.kraft:
+            del self.stage.catching_up[broker]
+            self.stage.known[broker] = self.observer.numbers[-1]
+        self._did.append(f"started broker {broker}")
+        if unseen is not None:
+            self._fail_over(unseen)
+
+    def _fail_over(self, unseen: Hold) -> None:
+        """Release ZooKeeper's notification to the controller that a broker has restarted, and then kill the controller.
+
+        Controllers of 2.2 and later would miss a restart too if they failed over before they compare broker epochs.
+        """
+        before = self.observer.decision()
+        unseen.end()
+        time.sleep(_CONTROLLER_SECONDS)
+        if self.observer.decision() != before:
+            raise NotMade(f"the controller has noticed the restart: {self.observer.quorum()}")
+        self._did.append(f"the controller has not noticed; broker {self.stage.fail_over()} is the controller now")
+
+    def _terminate(self, step: PlannedStep, limit: float) -> None:
+        pid = self.stage.cluster.pid(step.broker)
+        if pid is None:
+            raise NotMade(f"broker {step.broker} is not running")
+        os.kill(pid, signal.SIGTERM)
+        self.stage.proxy.note("terminated", node=step.broker)
+        self._did.append(f"asked broker {step.broker} to shut down")
+
+    def _wait_for_exit(self, step: PlannedStep, limit: float) -> None:
+        broker = step.broker
+        until(lambda: self.stage.cluster.pid(broker) is None or None, limit, f"broker {broker} does not end")
+        self.stage.lose_messages_of(broker)
+        self._sessions.open.discard(broker)
+        self.observer.down.add(broker)
+        self._did.append(f"broker {broker} has ended")
+
+    def _end_session(self, step: PlannedStep, limit: float) -> None:
+        self._did.append(self._sessions.end(step.broker))
+
+    def _hold_session(self, step: PlannedStep, limit: float) -> None:
+        self.stage.hold_session(step.broker)
+        self._did.append(f"held: what broker {step.broker} sends to renew its session")
+
+    def _resume_session(self, step: PlannedStep, limit: float) -> None:
+        self.stage.resume_session(step.broker)
+        self._sessions.open.add(step.broker)
+        self._did.append(f"let through: what broker {step.broker} sends to renew its session")
+
+    def _elect_preferred(self, step: PlannedStep, limit: float) -> None:
+        self._did.append("asked for the election of the preferred leader")
+        if not self.stage.release.kraft and self.stage.release.version < _FIRST_WITH_ELECT_LEADERS:
+            data = b'{"version":1,"partitions":[{"topic":"%s","partition":%d}]}' % (TOPIC.encode(), PARTITION)
+            zookeeper.create(self.stage.cluster.ports.real["zookeeper"], _PREFERRED_ELECTION, data)
+        else:
+            self._threads.submit(self._elect, PREFERRED)
+
+    def _elect_uncleanly(self, step: PlannedStep, limit: float) -> None:
+        if self.stage.release.version < _FIRST_WITH_UNCLEAN_ELECTIONS:
+            raise NotMade("releases before 2.4 have no request for an unclean election (KIP-460)")
+        self._did.append("asked for an unclean election")
+        self._threads.submit(self._elect, UNCLEAN)
+
+    def _elect(self, kind: int) -> None:
+        """Request an election. The response may have to wait for a broker whose request is held."""
+        asked = self.stage.controller
+        running = (each for each in self.stage.replicas if each not in self.observer.down)
+        with suppress(Unanswered, Refused):  # an election that does not happen is seen at the controller
+            self.stage.client.elect(asked if isinstance(asked, int) else next(running), TOPIC, kind)

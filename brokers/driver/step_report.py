@@ -1,0 +1,64 @@
+"""Reports on the execution of the steps of a plan."""
+
+from __future__ import annotations
+
+import attrs
+
+from leadline.brokers.driver.plan import PlannedStep
+from leadline.brokers.driver.sight import Sight
+
+
+@attrs.frozen
+class StepReport:
+    """A report on the execution of a step.
+
+    Attributes:
+        step: the step of the plan.
+        did: a line for each operation and observation, about frames, files and processes.
+        sight: the observed state after the step.
+        differences: the differences of the observed state from the model. Empty if there are none.
+        not_made: the reason why the step failed, or an empty string.
+        seconds: the duration of the step.
+    """
+
+    step: PlannedStep
+    did: tuple[str, ...]
+    sight: Sight
+    differences: tuple[str, ...] = ()
+    not_made: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_as_in_model(self) -> bool:
+        """Whether the step was executed, and the observed state equals the state of the model."""
+        return not self.differences and not self.not_made
+
+
+@attrs.frozen
+class Attempt:
+    """An attempt at a step that the model does not allow.
+
+    Attributes:
+        made: whether the brokers executed the step nevertheless.
+        did: a line for each operation and observation.
+    """
+
+    made: bool
+    did: tuple[str, ...]
+
+
+@attrs.define
+class Produced:
+    """A record that was sent to a leader.
+
+    Attributes:
+        value: the value of the record in the model.
+        leader: the broker to which it was sent.
+        outcome: ``waiting``, ``acknowledged at offset 3``, or the reason why the record was not acknowledged.
+        offset: the offset in the acknowledgement, or None without one.
+    """
+
+    value: int
+    leader: int
+    outcome: str = "waiting"
+    offset: int | None = None

@@ -1,0 +1,36 @@
+"""Wait until brokers have done something."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+POLL_SECONDS = 0.05
+
+T = TypeVar("T")
+
+
+class NotMade(Exception):
+    """Raised when a step cannot be executed: for example, a frame does not arrive, or a process does not start."""
+
+
+def until(found: Callable[[], T | None], limit: float, what: str) -> T:
+    """Call a function repeatedly until it returns a value other than None and False, and return this value.
+
+    Parameters:
+        found: the function.
+        limit: the time limit, in seconds.
+        what: the message of the error.
+
+    Raises:
+        NotMade: if the function returns no such value within the time limit.
+    """
+    end = time.monotonic() + limit
+    while True:
+        value = found()
+        if value is not None and value is not False:
+            return value
+        if time.monotonic() > end:
+            raise NotMade(what)
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,420 @@
+"""Checks a recording against a spec: computes the set of possible states, observation by observation.
+
+A recording is a set of observations, each with a time window. The recording is a behaviour of the spec if each
+observation can be assigned a time within its window, and hidden steps can be inserted, so that the result is a sequence
+of steps of the spec from an initial state. Optional observations may be left out.
+
+Two observations may be in either order if their windows overlap. An order of all observations is *possible*, which
+means that suitable times exist, if and only if no observation precedes another whose window ends before its own window
+begins. The windows do not restrict the order in any other way.
+
+The search handles the observations in the order of their *deadlines*, the ends of their windows. It stores nodes, which
+are pairs of a state and the *early* observations: those that were taken before their deadlines. At each deadline, one
+observation is due. Every node is extended by sequences of hidden steps and of observations with open windows, where the
+last one is the observation that is due. A window is open if it begins no later than the current deadline.
+
+**The search finds exactly the possible orders.** In any possible order, consider the steps up to the last observation
+with one of the first `k` deadlines. If one of these steps is an observation with a later deadline, it precedes one of
+the first `k` observations, so its window begins no later than the deadline of that observation. Its window is open, and
+the search takes it early. Conversely, the search takes an observation early only before observations whose deadlines
+are not before the beginning of its window, and after observations whose deadlines are not after its own deadline.
+Therefore every order that the search builds is possible.
+
+**A node is dropped if another node reaches it** by open observations or hidden steps alone. The answer remains exact:
+any steps that explain the rest of the recording from the dropped node also explain it from the other node, if the steps
+to the dropped node are taken first. These steps are still possible before the next deadline, because windows that are
+open now are open then. If nodes reach each other, the first one is kept.
+
+**An observation is not taken early if it is not connected with the observation that is due.** Two observations or
+hidden steps are connected if they touch a common component, directly or through a chain of open observations and hidden
+steps. In a sequence that ends with the observation that is due, steps that are not connected with it commute with all
+steps that are, so they can be moved behind it, because their deadlines are later. Therefore the search takes only
+connected observations. It requires that `touches` is complete, which the tests of a mapping check.
+
+The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
+remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+import attrs
+
+from leadline.checker.conformance.observation import HiddenStep, Observation
+from leadline.checker.conformance.result import Answer, Candidate, Conformance, Rejection, Taken
+from leadline.checker.errors import LeadlineError
+
+S = TypeVar("S")
+
+Hidden = Callable[[S], Iterable[HiddenStep[S]]]
+"""A function that returns the hidden steps from a state."""
+
+SETTLE_EVERY = 64
+"""The number of deadlines after which the steps that all nodes share are removed from the nodes, to save memory."""
+MOST_CACHED = 20_000
+MOST_REASONS = 4
+
+
+class RecordingError(LeadlineError):
+    """Raised if a recording cannot be checked, for example because its observations are not in order."""
+
+
+class Undecided(Exception):
+    """Raised by an observation if its effect on a state is unknown, because a part of the state was left out.
+
+    The argument is a clause that says which part is missing.
+    """
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """The limits of the search.
+
+    Attributes:
+        hidden_steps: the maximum number of hidden steps between two deadlines.
+        states: the maximum number of states to visit for one observation.
+    """
+
+    hidden_steps: int = 12
+    states: int = 100_000
+
+
+def no_hidden_steps(state: object) -> tuple[()]:
+    """Return no hidden steps. Use this function if everything that the system does is observed."""
+    return ()
+
+
+def unchanged(state: S) -> S:
+    """Return the given state."""
+    return state
+
+
+@attrs.define(eq=False)
+class _Path(Generic[S]):
+    """The steps that lead to a node, as a linked list from the last step to the first.
+
+    Attributes:
+        before: the steps before the last one, or None.
+        step: the last step.
+        length: the number of steps since the beginning of the recording.
+        settled: whether the steps were removed from the list, because all nodes share them.
+    """
+
+    before: _Path[S] | None
+    step: Taken[S]
+    length: int
+    settled: bool = False
+
+
+def _longer(path: _Path[S] | None, step: Taken[S]) -> _Path[S]:
+    return _Path(path, step, 1 if path is None else path.length + 1)
+
+
+def _steps(path: _Path[S] | None) -> list[Taken[S]]:
+    """Return the steps of a path that are not settled, in order."""
+    steps: list[Taken[S]] = []
+    while path is not None and not path.settled:
+        steps.append(path.step)
+        path = path.before
+    return steps[::-1]
+
+
+@attrs.frozen(eq=False)
+class _Node(Generic[S]):
+    early: frozenset[int]
+    state: S
+    path: _Path[S] | None
+
+    @property
+    def key(self) -> tuple[frozenset[int], S]:
+        return self.early, self.state
+
+
+def _add(node: _Node[S], nodes: list[_Node[S]], seen: set[tuple[frozenset[int], S]]) -> None:
+    if node.key not in seen:
+        seen.add(node.key)
+        nodes.append(node)
+
+
+def follow(
+    initials: Iterable[S],
+    observations: Iterable[Observation[S]],
+    hidden: Hidden[S] = no_hidden_steps,
+    *,
+    forget: Callable[[S], S] = unchanged,
+    touched_by_hidden: Iterable[frozenset[str] | None] = (None,),
+    limits: Limits | None = None,
+    kept_steps: int | None = None,
+    prunes: bool = True,
+    settled: Callable[[Taken[S]], None] | None = None,
+) -> Conformance[S]:
+    """Determine whether a recording is a behaviour of a spec, and return the result.
+
+    The docstring of the module explains why the answer is exact. The use of memory does not depend on the number of
+    observations if they come from an iterator, `kept_steps` is set, and the states do not grow.
+
+    Parameters:
+        initials: the possible states at the beginning of the recording.
+        observations: the observations in the order of `Observation.earliest`.
+        hidden: a function that returns the hidden steps from a state.
+        forget: a function that removes from a state what no observation can determine, such as history. It is applied
+            to every state.
+        touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
+        limits: the limits of the search.
+        kept_steps: the maximum number of steps of the behaviour to return, counted from the last step. None returns all
+            steps.
+        prunes: whether to drop nodes that another node reaches. False is used only to test that this does not change
+            the answer.
+        settled: a function that is called with each step of the behaviour, in order, as soon as every possible
+            behaviour contains the step.
+
+    Raises:
+        RecordingError: if there is no initial state, or the observations are not in the order of `earliest`.
+    """
+    search = _Search(hidden, forget, tuple(touched_by_hidden), limits or Limits(), kept_steps, prunes, settled)
+    return search.run(initials, observations)
+
+
+class _Search(Generic[S]):
+    def __init__(
+        self,
+        hidden: Hidden[S],
+        forget: Callable[[S], S],
+        touched_by_hidden: tuple[frozenset[str] | None, ...],
+        limits: Limits,
+        kept_steps: int | None,
+        prunes: bool,
+        settled: Callable[[Taken[S]], None] | None,
+    ) -> None:
+        self._hidden, self._forget, self._touched_by_hidden = hidden, forget, touched_by_hidden
+        self._limits, self._kept_steps, self._prunes, self._settled = limits, kept_steps, prunes, settled
+        self._nodes: list[_Node[S]] = []
+        self._open: dict[int, Observation[S]] = {}
+        self._applied: dict[int, dict[S, list[S]]] = {}
+        self._hidden_of: dict[S, list[HiddenStep[S]]] = {}
+        self._limit_reached = ""
+        self._explored = self._largest = self._hidden_steps = 0
+        self._actions: Counter[str] = Counter()
+        self._steps: deque[Taken[S]] = deque(maxlen=kept_steps)
+
+    def run(self, initials: Iterable[S], observations: Iterable[Observation[S]]) -> Conformance[S]:
+        self._nodes = [_Node(frozenset(), state, None) for state in dict.fromkeys(map(self._forget, initials))]
+        if not self._nodes:
+            raise RecordingError("there is no state in which the recording can begin")
+        number = 0
+        for number, due in enumerate(self._by_deadline(observations), 1):
+            try:
+                after, reached = self._advance(due)
+            except Undecided as reason:
+                return self._ended(number - 1, Answer.UNDECIDED, reason=str(reason))
+            if not after:
+                rejection = self._rejection(self._open[due], number, reached)
+                answer = Answer.UNDECIDED if self._limit_reached else Answer.REJECTED
+                return self._ended(number - 1, answer, rejection, self._limit_reached)
+            self._nodes = self._pruned(after, due) if self._prunes else after
+            self._largest = max(self._largest, len(self._nodes))
+            del self._open[due]
+            self._applied.pop(due, None)
+            if number % SETTLE_EVERY == 0:
+                self._settle()
+        return self._ended(number, Answer.CONFORMS)
+
+    # --- the order ------------------------------------------------------------------------------------------------
+
+    def _by_deadline(self, observations: Iterable[Observation[S]]) -> Iterator[int]:
+        """Yield the observations in the order of their deadlines. Keep those with open windows in `_open`."""
+        deadlines: list[tuple[float, float, int]] = []
+        rest = iter(observations)
+        following = next(rest, None)
+        number, last = 0, -float("inf")
+        while deadlines or following is not None:
+            while following is not None and (not deadlines or following.earliest <= deadlines[0][0]):
+                if following.earliest < last:
+                    raise RecordingError(
+                        f"the observation {following.label!r} is out of order: it begins before the last"
+                    )
+                last = following.earliest
+                self._open[number] = following
+                heapq.heappush(deadlines, (following.latest, following.earliest, number))
+                number += 1
+                following = next(rest, None)
+            yield heapq.heappop(deadlines)[2]
+
+    # --- one deadline ---------------------------------------------------------------------------------------------
+
+    def _advance(self, due: int) -> tuple[list[_Node[S]], list[_Node[S]]]:
+        """Return the nodes after an observation, and all nodes that were visited for it."""
+        observation = self._open[due]
+        connected = self._connected(due)
+        after: dict[tuple[frozenset[int], S], _Node[S]] = {}
+        seen = {node.key for node in self._nodes}
+        reached: list[_Node[S]] = []
+        level, hidden_steps = list(self._nodes), 0
+        while level:
+            deeper: list[_Node[S]] = []
+            while level:
+                node = level.pop()
+                reached.append(node)
+                if len(reached) > self._limits.states:
+                    self._limit_reached = f"more than {self._limits.states:,} states are possible at one observation"
+                    self._explored += len(reached)
+                    return list(after.values()), reached
+                if due in node.early:
+                    done = _Node(node.early - {due}, node.state, node.path)
+                    after.setdefault(done.key, done)
+                    continue
+                for successor in self._after(due, node.state):
+                    done = _Node(node.early, successor, self._extended(node, observation, successor))
+                    after.setdefault(done.key, done)
+                if observation.optional:
+                    after.setdefault(node.key, node)
+                for other in connected:
+                    if other not in node.early:
+                        for successor in self._after(other, node.state):
+                            path = self._extended(node, self._open[other], successor)
+                            _add(_Node(node.early | {other}, successor, path), level, seen)
+                for step in self._hidden_steps_from(node.state):
+                    _add(_Node(node.early, step.after, self._hidden_extended(node, step)), deeper, seen)
+            if deeper and hidden_steps == self._limits.hidden_steps:
+                self._limit_reached = f"more than {hidden_steps} hidden steps between two observations are possible"
+                break
+            level, hidden_steps = deeper, hidden_steps + 1
+        self._explored += len(reached)
+        return list(after.values()), reached
+
+    def _connected(self, due: int) -> list[int]:
+        """Return the other open observations that are connected with the one that is due."""
+        components = self._open[due].touches
+        others = {number: self._open[number].touches for number in self._open if number != due}
+        if components is None:
+            return list(others)
+        connected: list[int] = []
+        hidden = list(self._touched_by_hidden)
+        grown = True
+        while grown:
+            grown = False
+            for touches in [each for each in hidden if each is None or each & components]:
+                if touches is None:
+                    return list(others)
+                hidden.remove(touches)
+                components, grown = components | touches, True
+            for number, touches in list(others.items()):
+                if touches is None or touches & components:
+                    del others[number]
+                    connected.append(number)
+                    if touches is None:
+                        return connected + list(others)
+                    components, grown = components | touches, True
+        return connected
+
+    def _after(self, number: int, state: S) -> list[S]:
+        known = self._applied.setdefault(number, {})
+        if state not in known:
+            if len(known) >= MOST_CACHED:
+                known.clear()
+            known[state] = list(dict.fromkeys(map(self._forget, self._open[number].apply(state))))
+        return known[state]
+
+    def _hidden_steps_from(self, state: S) -> list[HiddenStep[S]]:
+        if state not in self._hidden_of:
+            if len(self._hidden_of) >= MOST_CACHED:
+                self._hidden_of.clear()
+            steps = [attrs.evolve(step, after=self._forget(step.after)) for step in self._hidden(state)]
+            self._hidden_of[state] = [step for step in steps if step.after != state]
+        return self._hidden_of[state]
+
+    # --- pruning --------------------------------------------------------------------------------------------------
+
+    def _pruned(self, nodes: list[_Node[S]], due: int) -> list[_Node[S]]:
+        """Return the nodes that no other node reaches by open observations or hidden steps."""
+        if len(nodes) < 2:
+            return nodes
+        by_key = {node.key: node for node in nodes}
+        kept: list[_Node[S]] = []
+        covered: set[tuple[frozenset[int], S]] = set()
+        for node in sorted(nodes, key=lambda node: len(node.early)):
+            if node.key in covered:
+                continue
+            kept.append(node)
+            covered.add(node.key)
+            unvisited = [node]
+            while unvisited:
+                for key in self._moves(unvisited.pop(), due):
+                    if key in by_key and key not in covered:
+                        covered.add(key)
+                        unvisited.append(by_key[key])
+        return kept
+
+    def _moves(self, node: _Node[S], due: int) -> Iterator[tuple[frozenset[int], S]]:
+        for other in self._open:
+            if other != due and other not in node.early:
+                for successor in self._after(other, node.state):
+                    yield node.early | {other}, successor
+        for step in self._hidden_steps_from(node.state):
+            yield node.early, step.after
+
+    # --- the behaviour --------------------------------------------------------------------------------------------
+
+    def _extended(self, node: _Node[S], observation: Observation[S], after: S) -> _Path[S]:
+        return _longer(node.path, Taken(observation.label, observation, "", node.state, after))
+
+    def _hidden_extended(self, node: _Node[S], step: HiddenStep[S]) -> _Path[S]:
+        return _longer(node.path, Taken(step.label, None, step.action, node.state, step.after))
+
+    def _settle(self) -> None:
+        """Remove the steps that all nodes share from the paths of the nodes."""
+        paths = [node.path for node in self._nodes]
+        while any(path is not paths[0] for path in paths):
+            longest = max(0 if path is None else path.length for path in paths)
+            paths = [path.before if path is not None and path.length == longest else path for path in paths]
+        shared = paths[0]
+        if shared is not None and not shared.settled:
+            for step in _steps(shared):
+                self._count(step)
+            shared.before, shared.settled = None, True
+
+    def _count(self, step: Taken[S]) -> None:
+        self._steps.append(step)
+        if self._settled is not None:
+            self._settled(step)
+        if step.observation is None:
+            self._hidden_steps += 1
+            self._actions[step.action] += 1
+        else:
+            self._actions.update(step.observation.exercises)
+
+    def _rejection(self, observation: Observation[S], number: int, reached: list[_Node[S]]) -> Rejection[S]:
+        candidates: dict[str, Candidate[S]] = {}
+        for node in reached:
+            why = observation.why(node.state)
+            if why not in candidates:
+                early = tuple(self._open[number].label for number in sorted(node.early))
+                candidates[why] = Candidate(node.state, tuple(self._last_steps(node.path)), why, early)
+            if len(candidates) == MOST_REASONS:
+                break
+        before = tuple(dict.fromkeys(node.state for node in self._nodes))
+        return Rejection(observation, number, before, tuple(candidates.values()), len(reached))
+
+    def _last_steps(self, path: _Path[S] | None, most: int = 12) -> list[Taken[S]]:
+        return [*list(self._steps)[-most:], *_steps(path)][-most:]
+
+    def _ended(
+        self, observations: int, answer: Answer, rejection: Rejection[S] | None = None, reason: str = ""
+    ) -> Conformance[S]:
+        for step in _steps(self._nodes[0].path):
+            self._count(step)
+        return Conformance(
+            answer=answer,
+            observations=observations,
+            behaviour=tuple(self._steps),
+            hidden_steps=self._hidden_steps,
+            actions=dict(self._actions),
+            largest=max(self._largest, 1),
+            explored=self._explored,
+            rejection=rejection,
+            reason=reason,
+        )

@@ -1,0 +1,6 @@
+"""Checks liveness properties, which say what happens in every infinite behaviour of a spec, or what can still happen.
+
+- `fairness` defines the fairness conditions of actions.
+- `graph` is the graph of all states and steps, and `decide` checks properties on it in plain Python.
+- `lasso` builds short counterexamples, and `recheck` checks a counterexample by calling the functions of the spec.
+"""

@@ -1,0 +1,274 @@
+"""Checks liveness properties on a graph of states, in plain Python that is simple enough to be obviously correct.
+
+A property of behaviours is violated if some fair behaviour violates it. In a finite graph, every behaviour eventually
+stays in the set of states that it visits infinitely often. This set is strongly connected, because the behaviour
+reaches each of its states from each other state again and again. A single state is also such a set, because a behaviour
+may stop there. Conversely, in every strongly connected set, some behaviour visits all states and takes all steps
+infinitely often. Therefore a property is violated if there is a strongly connected set of states that
+
+- lies in the *region*, the states in which the violation continues (for ``always_eventually(P)``, states without P),
+- contains a state in which the violation recurs, if this is required (for ``eventually_always(P)``, one without P),
+- satisfies each fairness condition, and
+- can be reached from an initial state so that the violation begins (for ``leads_to``, after the left side was true).
+
+Without strong fairness, only the maximal sets have to be checked. If a strong condition is enabled in some states of a
+set but no step in the set takes it, a subset that contains one of these states is not fair either, but a subset without
+them may be fair. Therefore these states are removed, and the remaining states are divided into strongly connected sets
+again. (This decides whether there is a run that satisfies a Streett condition.)
+
+An open state (see `Spec.is_open`) is never part of such a set, because some of its steps are not known.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import deque
+from collections.abc import Iterator
+from typing import TypeVar
+
+import attrs
+
+from leadline.checker.action import ActionInstance
+from leadline.checker.errors import SpecError
+from leadline.checker.liveness.fairness import Condition, condition_of, disturbs, heals
+from leadline.checker.liveness.graph import StateGraph
+from leadline.checker.liveness.lasso import FairSet, Need, shortest
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import LivenessCounts
+from leadline.checker.trace import Trace
+
+S = TypeVar("S")
+
+Ways = dict[tuple[int, bool], tuple[int, bool] | None]
+"""The predecessor of each state on a shortest path; see `_ways`."""
+
+
+@attrs.frozen
+class Obligation:
+    """The conditions under which a behaviour violates a property.
+
+    Attributes:
+        starts: the states in which a violation can begin.
+        region: the states in which it continues. After the violation has begun, the behaviour stays in these states.
+        again: a set of states, at least one of which must be visited infinitely often, or None if this is not required.
+    """
+
+    starts: set[int]
+    region: set[int]
+    again: set[int] | None = None
+
+
+def obligation(graph: StateGraph[S], item: Property) -> Obligation:
+    """Return the conditions under which a behaviour violates a property of behaviours.
+
+    Raises:
+        SpecError: if the left side of a leads-to property is never true.
+    """
+    spec, everything = graph.spec, set(range(len(graph.states)))
+    false = graph.where(lambda state: spec.complaint(item, state) is not None)
+    match item.kind:
+        case Kind.EVENTUALLY:
+            return Obligation(false & set(graph.initials), false)
+        case Kind.ALWAYS_EVENTUALLY:
+            return Obligation(false, false)
+        case Kind.EVENTUALLY_ALWAYS:
+            return Obligation(everything, everything, again=false)
+    premise = spec.premise_of(item)
+    assert premise is not None
+    left = graph.where(lambda state: spec.complaint(premise, state) is None)
+    if not left:
+        raise SpecError(never_true(item, premise, spec.named_bounds))
+    return Obligation(false & left, false)
+
+
+def never_true(item: Property, premise: Property, bounds: str) -> str:
+    """Return the error message for a leads-to property whose left side is never true."""
+    return (
+        f"leads to {item.name} says nothing: its left side, {premise.name}, is true in no reachable state with {bounds}"
+    )
+
+
+def counterexample(graph: StateGraph[S], item: Property) -> Trace[S] | None:
+    """Return a counterexample to a liveness property, or None if there is none. Its loop contains no open state.
+
+    Parameters:
+        graph: the graph of all states and steps of the spec.
+        item: the property.
+
+    Raises:
+        SpecError: if the left side of a leads-to property is never true.
+    """
+    if item.kind is Kind.RECOVERABLE:
+        return _beyond_recovery(graph, item)
+    wanted = obligation(graph, item)
+    before, order = _ways(graph, wanted)
+    inside = {index for index in order if index not in graph.open_states}
+    fair = list(fair_components(graph, inside, quiet=item.quiet, again=wanted.again))
+    place = {index: place for place, index in enumerate(order)}
+    sets = [
+        FairSet(
+            sorted(component, key=place.__getitem__),
+            functools.partial(_after, graph, component, item.quiet),
+            _needs(graph, component, item.quiet, wanted.again),
+        )
+        for component in fair
+    ]
+    found = shortest(sets, lambda index: len(_way(before, (index, True))) - 1)
+    if found is None:
+        return None
+    start, loop = found
+    stem = _way(before, (start, True))
+    first = [_instance(graph, *step, quiet=False) for step in itertools.pairwise(stem)]
+    repeated = [_instance(graph, *step, quiet=item.quiet) for step in itertools.pairwise(loop)]
+    states = [graph.states[index] for index in (*stem, *loop[1:])]
+    return Trace(graph.spec, states, [*first, *repeated], item, loop=len(stem) - 1)
+
+
+def fair_components(
+    graph: StateGraph[S], inside: set[int], *, quiet: bool = False, again: set[int] | None = None
+) -> Iterator[set[int]]:
+    """Yield the maximal strongly connected sets of states that satisfy every fairness condition.
+
+    Parameters:
+        graph: the graph of all states and steps of the spec.
+        inside: the states that the sets may contain.
+        quiet: whether to ignore perturbing steps.
+        again: a set of states, at least one of which each set must contain, or None if this is not required.
+    """
+    waiting = [inside]
+    while waiting:
+        for component in strongly_connected(graph, waiting.pop(), quiet):
+            if again is not None and not component & again:
+                continue
+            enabled = {condition for index in component for condition in graph.enabled[index]}
+            neglected = enabled - _taken(graph, component, quiet)
+            always = [item for item in neglected if all(item in graph.enabled[index] for index in component)]
+            if any(not condition.strong for condition in always):
+                continue  # no subset is fair either: it is enabled in all states, and no step takes it
+            strong = {condition for condition in neglected if condition.strong}
+            if not strong:
+                yield component
+            else:
+                waiting.append({index for index in component if not graph.enabled[index] & strong})
+
+
+def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condition]:
+    """Return the fairness conditions that are taken by steps between states of a component."""
+    taken = set()
+    for index in component:
+        for instance, target in graph.steps[index]:
+            if target in component and not (quiet and disturbs(instance)):
+                taken.add(condition_of(graph.spec, instance))
+    return {condition for condition in taken if condition is not None}
+
+
+def _needs(graph: StateGraph[S], component: set[int], quiet: bool, again: set[int] | None) -> list[Need]:
+    """Return the conditions that a loop in a component must satisfy; see `FairSet`."""
+    needs = [] if again is None else [Need(component & again, ())]
+    enabled = {condition for index in component for condition in graph.enabled[index]}
+    for condition in sorted(enabled, key=lambda condition: condition.name):
+        steps = {
+            (index, target)
+            for index in component
+            for instance, target in graph.steps[index]
+            if target in component
+            and not (quiet and disturbs(instance))
+            and condition_of(graph.spec, instance) == condition
+        }
+        idle = {index for index in component if condition not in graph.enabled[index]}
+        needs.append(Need(idle if not condition.strong else (), steps))
+    return needs
+
+
+def _after(graph: StateGraph[S], component: set[int], quiet: bool, index: int) -> list[int]:
+    """Return the next states of a state that are in the same component."""
+    steps = graph.steps[index]
+    return [target for instance, target in steps if target in component and not (quiet and disturbs(instance))]
+
+
+def _instance(graph: StateGraph[S], before: int, after: int, *, quiet: bool) -> ActionInstance[S]:
+    """Return the first action instance that leads from one state to another, preferably one whose action is fair."""
+    found = [
+        instance for instance, target in graph.steps[before] if target == after and not (quiet and disturbs(instance))
+    ]
+    return next((instance for instance in found if condition_of(graph.spec, instance)), found[0])
+
+
+def _way(before: Ways, last: tuple[int, bool]) -> list[int]:
+    """Return the states on a shortest path; see `_ways`."""
+    way: list[int] = []
+    at: tuple[int, bool] | None = last
+    while at is not None:
+        if not way or way[-1] != at[0]:
+            way.append(at[0])
+        at = before[at]
+    return way[::-1]
+
+
+def strongly_connected(graph: StateGraph[S], inside: set[int], quiet: bool = False) -> list[set[int]]:
+    """Return the strongly connected components of the states `inside`. If `quiet` is set, ignore perturbing steps."""
+    import networkx as nx  # it takes a tenth of a second to import
+
+    drawn: nx.DiGraph[int] = nx.DiGraph()
+    drawn.add_nodes_from(sorted(inside))
+    for index in sorted(inside):
+        for instance, target in graph.steps[index]:
+            if target in inside and not (quiet and disturbs(instance)):
+                drawn.add_edge(index, target)
+    return sorted(map(set, nx.strongly_connected_components(drawn)), key=min)
+
+
+def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
+    """Find the shortest paths to the states in which a violation continues.
+
+    Returns:
+        Two values. The first is a dict from each state on a shortest path to its predecessor. Each state is paired with
+        False if the violation has not begun yet, and with True if it has. The second is a list of the states in which
+        the violation continues, sorted by the length of the shortest path.
+    """
+    before: Ways = {(index, False): None for index in graph.initials}
+    waiting, order = deque(before), []
+    while waiting:
+        index, begun = at = waiting.popleft()
+        if begun:
+            order.append(index)
+        elif index in wanted.starts and (index, True) not in before:
+            before[index, True] = at
+            waiting.appendleft((index, True))  # it is as near as this one
+        for _, target in graph.steps[index]:
+            if (target, begun) not in before and (not begun or target in wanted.region):
+                before[target, begun] = at
+                waiting.append((target, begun))
+    return before, order
+
+
+def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
+    """Return a shortest trace to a state from which no state that satisfies a property can be reached, or None."""
+    spec = graph.spec
+    back: list[list[int]] = [[] for _ in graph.states]
+    for index, steps in enumerate(graph.steps):
+        for instance, target in steps:
+            if not item.by_healing or heals(instance):
+                back[target].append(index)
+    recovered = graph.where(lambda state: spec.complaint(item, state) is None) | graph.open_states
+    waiting = list(recovered)
+    while waiting:
+        for index in back[waiting.pop()]:
+            if index not in recovered:
+                recovered.add(index)
+                waiting.append(index)
+    everything = set(range(len(graph.states)))
+    before, order = _ways(graph, Obligation(everything, everything))
+    lost = next((index for index in order if index not in recovered), None)
+    if lost is None:
+        return None
+    way = _way(before, (lost, True))
+    instances = [_instance(graph, *step, quiet=False) for step in itertools.pairwise(way)]
+    return Trace(spec, [graph.states[index] for index in way], instances, item)
+
+
+def counts(graph: StateGraph[S], seconds: float) -> LivenessCounts:
+    """Return the numbers of components and open states of a graph, for the statistics of a run."""
+    sizes = [len(component) for component in strongly_connected(graph, set(range(len(graph.states))))]
+    return LivenessCounts(len(sizes), max(sizes, default=0), len(graph.open_states), seconds)

@@ -1,0 +1,56 @@
+"""Fairness conditions, which say which actions a fair behaviour must eventually take.
+
+A condition belongs to an action as a whole or to one instance of it. In a behaviour, a condition is *enabled* in a
+state if the action, or the instance, has a step from the state that changes the state. It is *taken* by such a step,
+and by any other step between the same two states, as in TLA+, where a step is a pair of states. A weak condition is
+violated if, from some time on, it is enabled in every state but never taken. A strong condition is violated if it is
+enabled infinitely often, but taken only finitely often.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import attrs
+
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
+
+S = TypeVar("S")
+
+
+@attrs.frozen
+class Condition:
+    """A fairness condition.
+
+    Attributes:
+        name: the name of the action, or the instance as text, for example ``fetch(follower=1)``.
+        strong: whether the condition is strong instead of weak.
+    """
+
+    name: str
+    strong: bool
+
+    @property
+    def rule(self) -> str:
+        """How often a neglected condition is enabled, as the end of a sentence that begins with its name."""
+        return "is enabled again and again" if self.strong else "is enabled in every state"
+
+
+def condition_of(spec: Spec[S], instance: ActionInstance[S]) -> Condition | None:
+    """Return the fairness condition of an action instance, or None if its action is not fair."""
+    fair = spec.fair(instance.action)
+    if not fair:
+        return None
+    strength, _, each = fair.partition(" ")
+    return Condition(repr(instance) if each else instance.action.name, strength == "strong")
+
+
+def disturbs(instance: ActionInstance[S]) -> bool:
+    """Return whether an action instance perturbs the system; see `Action.effect`."""
+    return instance.action.effect == "perturbing"
+
+
+def heals(instance: ActionInstance[S]) -> bool:
+    """Return whether an action instance repairs something; see `Action.effect`."""
+    return instance.action.effect == "healing"

@@ -1,0 +1,137 @@
+"""Checks a counterexample to a liveness property by calling the functions of the spec again."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import TypeVar
+
+import attrs
+
+from leadline.checker.liveness.fairness import Condition, condition_of, disturbs, heals
+from leadline.checker.properties import Kind, Property
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+
+S = TypeVar("S")
+
+MOST_SEARCHED = 1_000
+"""The maximum number of states to search for one that satisfies a recoverable property."""
+
+
+@attrs.frozen
+class Neglected:
+    """An action, or an instance of an action, that is enabled but never taken in a loop.
+
+    Attributes:
+        name: the name of the action, or the instance as text.
+        always: whether it is enabled in every state of the loop.
+        is_still: whether the loop consists of a single state.
+        unfair: whether this violates its fairness condition.
+    """
+
+    name: str
+    always: bool
+    is_still: bool
+    unfair: bool
+
+    def __str__(self) -> str:
+        if self.is_still:
+            return f"{self.name} is enabled, but never taken"
+        return f"{self.name} is enabled {'in every state' if self.always else 'again and again'}, but never taken"
+
+
+def neglected(trace: Trace[S]) -> list[Neglected]:
+    """Return the actions and action instances that are enabled but never taken in the loop of a lasso.
+
+    Unless its fairness condition is violated, an instance is included only if another instance of its action is taken.
+    Violations of fairness conditions come first, and perturbing actions come last.
+    """
+    assert trace.loop is not None
+    spec, states = trace.spec, trace.states[trace.loop :]
+    quiet = trace.about is not None and trace.about.quiet
+    pairs = list(itertools.pairwise(states)) or [(states[0], states[0])]
+    enabled: Counter[str] = Counter()
+    taken: set[str] = set()
+    shown: dict[str, tuple[bool, Condition | None]] = {}
+    for before, after in pairs:
+        here = set()
+        for instance, successor in spec.successors(before):
+            if successor == before:
+                continue
+            condition, disturbing = condition_of(spec, instance), disturbs(instance)
+            whole, names = instance.action.name, {instance.action.name, repr(instance)}
+            shown.setdefault(whole, (disturbing, None))
+            shown.setdefault(repr(instance), (disturbing, None))
+            if condition is not None:
+                shown[condition.name] = disturbing, condition
+            here |= names
+            if successor == after and not (quiet and disturbing):
+                taken |= names
+        enabled.update(here)
+    found = []
+    for name, (disturbing, condition) in shown.items():
+        always = enabled[name] == len(pairs)
+        unfair = condition is not None and (condition.strong or always)
+        is_part = name.endswith(")") and name.partition("(")[0] not in taken and not unfair
+        if name not in taken and not is_part:
+            found.append((not unfair, disturbing, Neglected(name, always, len(states) == 1, unfair)))
+    return [item for _, _, item in sorted(found, key=lambda each: each[:2])]
+
+
+def fault(trace: Trace[S]) -> str | None:
+    """Return why a trace is not a counterexample to its liveness property, or None if it is one.
+
+    The steps of the trace are not checked.
+    """
+    item = trace.about
+    assert item is not None
+    spec = trace.spec
+    if item.kind is Kind.RECOVERABLE:
+        return _recovers(spec, item, trace.states[-1])
+    if trace.loop is None:
+        return f"{item.name} is about endless behaviours, but the trace has no loop"
+    if fair := [each for each in neglected(trace) if each.unfair]:
+        return f"the loop is not fair: {fair[0]}"
+    if any(spec.is_open(state) for state in trace.states[trace.loop :]):
+        return "a bound of the search blocks a step in the loop"
+    for step in trace.loop_steps if item.quiet else []:
+        ways = [instance for instance, after in spec.successors(step.before) if after == step.after]
+        if step.before != step.after and all(map(disturbs, ways)):
+            return f"the loop is not quiet: {step.instance} is a perturbing step"
+    return None if _is_violated(spec, item, trace) else f"the behaviour does not violate {item.name}: {item.sentence}"
+
+
+def _is_violated(spec: Spec[S], item: Property, trace: Trace[S]) -> bool:
+    assert trace.loop is not None
+    false = [spec.complaint(item, state) is not None for state in trace.states]
+    in_loop = false[trace.loop :]
+    match item.kind:
+        case Kind.EVENTUALLY:
+            return all(false)
+        case Kind.ALWAYS_EVENTUALLY:
+            return all(in_loop)
+        case Kind.EVENTUALLY_ALWAYS:
+            return any(in_loop)
+    premise = spec.premise_of(item)
+    assert premise is not None
+    left = [spec.complaint(premise, state) is None for state in trace.states]
+    return all(in_loop) and any(left[place] and all(false[place:]) for place in range(len(false)))
+
+
+def _recovers(spec: Spec[S], item: Property, state: S) -> str | None:
+    """Return a sentence that says that a property can be satisfied again after a state, or None.
+
+    Return None if the search has found no such path after `MOST_SEARCHED` states.
+    """
+    found, waiting = {state}, [state]
+    for before in waiting:
+        if spec.complaint(item, before) is None:
+            return f"a state that satisfies {item.name} can be reached from the last state: {item.sentence}"
+        if spec.is_open(before):
+            return "a bound of the search blocks a step in a state that can be reached from the last state"
+        for instance, after in spec.successors(before):
+            if after not in found and len(found) < MOST_SEARCHED and (not item.by_healing or heals(instance)):
+                found.add(after)
+                waiting.append(after)
+    return None

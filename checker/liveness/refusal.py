@@ -1,0 +1,28 @@
+"""Rejects liveness properties in engines that do not check them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from leadline.checker.errors import SpecError
+from leadline.checker.spec import Spec
+
+S = TypeVar("S")
+
+
+def refuse_liveness(spec: Spec[S], engine: str, instead: str) -> None:
+    """Check that a spec has no liveness property.
+
+    Parameters:
+        spec: the spec to search.
+        engine: the name of the engine that does not check liveness properties.
+        instead: the end of the error message, which names an engine that checks them.
+
+    Raises:
+        SpecError: if the spec has a liveness property. The message names it.
+    """
+    for item in spec.liveness:
+        raise SpecError(
+            f"{engine} cannot check {item.name}, which is a property of kind {item.kind.value!r}: "
+            f"leave it out (-i names the properties to check), or use {instead}"
+        )

@@ -1,0 +1,112 @@
+"""The assignment of a partition in KRaft: its replicas, and a reassignment in progress.
+
+The functions here are those of the controller's `PartitionReassignmentReplicas` and `PartitionReassignmentRevert`
+(KIP-455, KAFKA-12803). They do not depend on the state of brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+
+@attrs.frozen(cache_hash=True)
+class Assignment:
+    """The replicas of a partition.
+
+    Attributes:
+        replicas: the replicas in order, including those that are being added or removed. The first one is the preferred
+            leader.
+        adding: the replicas that are being added. They become replicas for good when the reassignment completes.
+        removing: the replicas that are being removed. They are replicas until the reassignment completes.
+        wanted: the replicas that an operator has requested, or None once the partition has these replicas. Only
+            properties read this field.
+    """
+
+    replicas: tuple[int, ...]
+    adding: frozenset[int] = frozenset()
+    removing: frozenset[int] = frozenset()
+    wanted: frozenset[int] | None = None
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether a reassignment is in progress."""
+        return bool(self.adding or self.removing)
+
+    @property
+    def final(self) -> frozenset[int]:
+        """The replicas after the reassignment in progress has completed."""
+        return frozenset(self.replicas) - self.removing
+
+
+Completes = Callable[[Assignment, frozenset[int]], bool]
+"""A function that returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
+replicas that are being removed."""
+
+
+def when_the_added_are_in_sync(assignment: Assignment, rest: frozenset[int]) -> bool:
+    """3.0 to 3.7: return whether all replicas that are being added are in the ISR."""
+    return assignment.adding <= rest
+
+
+def when_all_are_in_sync(assignment: Assignment, rest: frozenset[int]) -> bool:
+    """3.8 to 4.2: return whether all replicas that remain are in the ISR (KAFKA-15665)."""
+    return assignment.final <= rest
+
+
+def when_the_added_are_in_sync_or_all(assignment: Assignment, rest: frozenset[int]) -> bool:
+    """4.3 and later: all replicas that are being added are in the ISR, and all that remain if fewer are added than
+    removed (KAFKA-19975).
+    """
+    if len(assignment.adding) < len(assignment.removing) and not assignment.final <= rest:
+        return False
+    return assignment.adding <= rest
+
+
+def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: bool) -> Assignment:
+    """Return the assignment after an operator has requested different replicas.
+
+    If a reassignment is in progress, its replicas count as the current ones. The controller writes the brokers that are
+    added and removed only if there are any (`changePartitionReassignment`), so that a set of the reassignment in
+    progress is kept if the new one has none.
+
+    Parameters:
+        assignment: the assignment before.
+        target: the requested replicas, in order.
+        replaces: whether an empty set replaces that of the reassignment in progress too.
+    """
+    adding = frozenset(target) - frozenset(assignment.replicas)
+    removing = frozenset(assignment.replicas) - frozenset(target)
+    return Assignment(
+        replicas=(*target, *sorted(removing)),
+        adding=adding if adding or replaces else assignment.adding,
+        removing=removing if removing or replaces else assignment.removing,
+        wanted=frozenset(target),
+    )
+
+
+def completed(assignment: Assignment, isr: frozenset[int], completes: Completes) -> tuple[Assignment, frozenset[int]]:
+    """Return the assignment and the ISR after the controller has completed a reassignment, if it can be completed.
+
+    `min.insync.replicas` is not part of the rule in any release.
+
+    Parameters:
+        assignment: the assignment before.
+        isr: the ISR that the partition is about to have.
+        completes: the rule of the release.
+    """
+    rest = isr - assignment.removing
+    if not assignment.in_progress or not rest or not assignment.final or not completes(assignment, rest):
+        return assignment, isr
+    wanted = None if assignment.wanted == assignment.final else assignment.wanted
+    return Assignment(_without(assignment.replicas, assignment.removing), wanted=wanted), rest
+
+
+def reverted(assignment: Assignment) -> Assignment:
+    """Return the assignment after a reassignment in progress was cancelled. The replicas keep their order."""
+    return Assignment(_without(assignment.replicas, assignment.adding))
+
+
+def _without(replicas: tuple[int, ...], others: frozenset[int]) -> tuple[int, ...]:
+    return tuple(broker for broker in replicas if broker not in others)

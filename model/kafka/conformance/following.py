@@ -1,0 +1,137 @@
+"""A release without bounds, for following recordings: the initial state of a recording, and the hidden steps.
+
+Searches need bounds and history; recordings have neither. Perturbations have no limit here, except those that can be
+seen: a late fetch request is seen as its frames, and an operator's request for an unclean election as well.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from leadline.checker.action import Action, ActionInstance
+from leadline.checker.conformance import HiddenStep
+from leadline.checker.state import without_history
+from leadline.model.kafka.actions import actions_of
+from leadline.model.kafka.assignment import Assignment
+from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
+from leadline.model.kafka.broker import Registration, Replica
+from leadline.model.kafka.messages import Diverging
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.releases import Column
+from leadline.model.kafka.state import Partition
+from leadline.model.quorum import Quorum, Request
+
+HIDDEN_ACTIONS = ("park_fetch", "hear_isr", "learn_before_truncating", "truncate_late")
+"""The actions that leave no frame: what a leader makes of a request before it answers, and what a broker does with a
+response before its next request.
+"""
+
+_NO_LIMITS = {
+    "records": NO_LIMIT,
+    "max_epoch": 10**9,
+    "crashes": NO_LIMIT,
+    "lossy_crashes": NO_LIMIT,
+    "shutdowns": NO_LIMIT,
+    "session_expiries": NO_LIMIT,
+    "missed_bounces": NO_LIMIT,
+    "isr_shrinks": NO_LIMIT,
+    "late_fetches": 0,
+    "late_requests": NO_LIMIT,
+    "late_responses": NO_LIMIT,
+    "unclean_elections": 0,
+    "min_isr_updates": 0,
+}
+
+
+@attrs.frozen(eq=False)
+class FollowedRelease:
+    """The actions of a release, without bounds.
+
+    Attributes:
+        column: the release.
+        protocol: its rules.
+        bounds: the configuration, without limits.
+    """
+
+    column: Column
+    protocol: Protocol
+    bounds: Bounds
+
+    @functools.cached_property
+    def actions(self) -> dict[str, Action[Partition, ...]]:
+        """The actions of the release, by name."""
+        return {action.name: action for action in actions_of(self.protocol)}
+
+    def take(self, name: str, state: Partition, *values: object) -> list[Partition]:
+        """Return the next states of an action instance. None if the release does not have the action."""
+        action = self.actions.get(name)
+        return [] if action is None else list(action.function(state, *values))
+
+    def beginning(self, leader: int, isr: frozenset[int]) -> Partition:
+        """Return the state after the topic was created and before any broker has learned of it.
+
+        Parameters:
+            leader: the leader of epoch 0.
+            isr: the ISR of epoch 0.
+        """
+        return Partition(
+            next_value=0,
+            exposed=(),
+            acked=(),
+            spent=Spent(),
+            quorum=Quorum(leader, 0, isr),
+            assignment=Assignment(tuple(range(self.bounds.brokers))),
+            requests=(Request(leader, isr),),
+            registrations=(Registration(),) * self.bounds.brokers,
+            late=(None,) * self.bounds.brokers,
+            replicas=(Replica(),) * self.bounds.brokers,
+            protocol=self.protocol,
+            bounds=self.bounds,
+        )
+
+    def hidden(self, state: Partition) -> Iterator[HiddenStep[Partition]]:
+        """Yield the possible next steps that leave no frame in a recording."""
+        for broker, replica in enumerate(state.replicas):
+            if not replica.up:
+                continue
+            if replica.leader == broker and state.is_true_leader(broker):
+                yield from self._step(state, "hear_isr", broker)
+            if isinstance(replica.in_flight, Diverging) and replica.in_flight.high_watermark is not None:
+                yield from self._step(state, "learn_before_truncating", broker)
+            if replica.late_response is not None:
+                yield from self._step(state, "truncate_late", broker)
+            leader = getattr(replica.in_flight, "leader", None)
+            if leader is not None and leader != broker and state.believes_to_lead(leader):
+                yield from self._step(state, "park_fetch", leader, broker)
+
+    def _step(self, state: Partition, name: str, *values: int) -> Iterator[HiddenStep[Partition]]:
+        action = self.actions.get(name)
+        if action is None:
+            return
+        instance = ActionInstance(action, values)
+        for after in instance.successors(state):
+            yield HiddenStep(instance.sentence, name, after)
+
+
+def followed_release(column: Column, brokers: int, **configuration: Any) -> FollowedRelease:
+    """Return a release without bounds, for following recordings.
+
+    Parameters:
+        column: the release.
+        brokers: the number of replicas of the partition.
+        configuration: the configuration of the topic, as bounds: ``acks``, ``min_insync_replicas`` and
+            ``unclean_leader_election``; and limits that differ, such as ``unclean_elections``.
+    """
+    with attrs.validators.disabled():  # bounds are limited for searches only
+        bounds = attrs.evolve(column.bounds, brokers=brokers, **{**_NO_LIMITS, **configuration})
+    return FollowedRelease(column, column.protocol(), bounds)
+
+
+def forget(state: Partition) -> Partition:
+    """Return a state without history and without the counter of records, whose values recordings give."""
+    state = without_history(state)
+    return attrs.evolve(state, next_value=0) if state.next_value else state

@@ -1,0 +1,48 @@
+"""States of the model in words, for the reasons why something is not possible."""
+
+from __future__ import annotations
+
+from leadline.model.kafka.messages import Message
+from leadline.model.kafka.state import Partition
+from leadline.model.quorum import Quorum, drawn_isr
+
+
+def quorum_in_words(quorum: Quorum) -> str:
+    """Describe the last decision of the controller."""
+    leader = "no broker leads" if quorum.leader is None else f"broker {quorum.leader} leads in epoch {quorum.epoch}"
+    elr = f", ELR {drawn_isr(quorum.elr)}" if quorum.elr else ""
+    return f"{leader}, ISR {drawn_isr(quorum.isr)}{elr}"
+
+
+def broker_in_words(state: Partition, broker: int) -> str:
+    """Describe the state of a broker: its leader, epoch and log and, if it leads, what it stores about its
+    followers.
+    """
+    replica = state.replicas[broker]
+    if not replica.up:
+        return (
+            f"broker {broker} is down, with {replica.log.end_offset} records and high watermark {_watermark(replica)}"
+        )
+    if replica.leader is None:
+        role = "has not learned of a leader since it started"
+    elif replica.leader == broker:
+        role = f"believes to lead in epoch {replica.epoch} with ISR {drawn_isr(replica.isr)}"
+    else:
+        role = f"follows broker {replica.leader} in epoch {replica.epoch}"
+    told = f"broker {broker} {role}, log end offset {replica.log.end_offset}, high watermark {replica.high_watermark}"
+    if replica.leader == broker:
+        others = [f"{leo} of broker {b}" for b, leo in enumerate(replica.remote_leos) if b != broker and leo >= 0]
+        told += f", remote log end offsets {', '.join(others) or 'unknown'}"
+        if replica.proposal is not None:
+            told += f", proposes ISR {replica.proposal}"
+    return told
+
+
+def _watermark(replica: object) -> int:
+    watermark: int = getattr(replica, "high_watermark", 0)
+    return watermark
+
+
+def message_in_words(message: Message | None) -> str:
+    """Describe a message in flight."""
+    return "nothing" if message is None else f"{type(message).__name__} ({message})"

@@ -1,0 +1,64 @@
+"""Reassignment: an operator moves a partition to other replicas, changes this request, or cancels it (KIP-455)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from leadline.checker.action import action
+from leadline.model.kafka.assignment import changed_to, reverted
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.controller import build
+from leadline.model.kafka.state import Partition
+from leadline.model.quorum import brokers
+
+
+def targets(bounds: Bounds) -> list[tuple[int, ...]]:
+    """Return the brokers that an operator can ask for: a preferred leader, and the other replicas in ascending order.
+
+    The model leaves out the order of the other replicas, because it decides only which of them is elected first. The
+    list is empty by default.
+    """
+    if not bounds.reassignments:
+        return []
+    found = []
+    for first in brokers(bounds):
+        others = [broker for broker in brokers(bounds) if broker != first]
+        for size in range(len(others) + 1):
+            found += [(first, *rest) for rest in itertools.combinations(others, size)]
+    return found
+
+
+@action("an operator reassigns the partition to brokers {target}", target=targets)
+def reassign(state: Partition, target: tuple[int, ...]) -> Iterator[Partition]:
+    """The controller starts a reassignment, or changes the one in progress (`changePartitionReassignment`).
+
+    The ISR and the leader stay the same, unless the reassignment completes at once. Brokers learn of the new replicas
+    later.
+    """
+    if not state.may("reassignments"):
+        return
+    changed = changed_to(state.assignment, target, replaces=state.protocol.replaces_empty)
+    is_other = changed.replicas != state.assignment.replicas or changed.in_progress != state.assignment.in_progress
+    if is_other:
+        yield from build(state.having("reassignments"), state.quorum.isr, assignment=changed)
+
+
+def only_if_reassigned(bounds: Bounds) -> range:
+    """Return a range with one value if the bounds allow reassignments and cancellations, otherwise an empty range."""
+    return range(1 if bounds.reassignments and bounds.cancellations else 0)
+
+
+@action("an operator cancels the reassignment", request=only_if_reassigned)
+def cancel_reassignment(state: Partition, request: int) -> Iterator[Partition]:
+    """The controller cancels a reassignment in progress (`PartitionReassignmentRevert`).
+
+    Brokers that were being added leave the replicas and the ISR. If no other broker is in the ISR, the controller
+    refuses unless unclean leader election is enabled. The model leaves out this exception.
+    """
+    assignment = state.assignment
+    if not assignment.in_progress or not state.may("cancellations"):
+        return
+    isr = state.quorum.isr - assignment.adding
+    if isr or not state.quorum.isr:
+        yield from build(state.having("cancellations"), isr, assignment=reverted(assignment))

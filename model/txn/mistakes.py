@@ -1,0 +1,93 @@
+"""Deliberately wrong rules for the `txn` family that are not values in the table of rules.
+
+Two mistakes are missing because a search cannot distinguish them from the right rules. A marker that survives the
+truncation of its log ends nothing, and the last stable offset goes back in every unclean election that loses an entry.
+A coordinator that accepts a repeated `EndTxn` request with the other result does no harm, because a producer never asks
+for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from leadline.model.kafka.rules import Rule
+from leadline.model.mistakes import Mistake
+
+MISTAKES: tuple[Mistake, ...] = (
+    Mistake(
+        name="producers-not-fenced",
+        sentence="InitProducerId gives a new producer the epoch of the old one",
+        source="KIP-98: fencing zombies",
+        wrong={"initialises_with_higher_epoch": False},
+        bounds={"partitions": 1, "producers": 2, "delayed": 0},
+    ),
+    Mistake(
+        name="transactions-not-completed-after-failover",
+        sentence="a new coordinator does not write the markers of a prepared transaction",
+        source="KIP-98: the coordinator completes prepared transactions after a failover",
+        wrong={"resumes": False},
+        bounds={"transactions": 1, "partitions": 1, "delayed": 0, "failovers": 1},
+    ),
+    Mistake(
+        name="sequences-not-compared",
+        sentence="leaders append records with any sequence number",
+        source="KIP-98: idempotent producer",
+        wrong={"checks_sequences": False},
+        bounds={"transactions": 1, "partitions": 1},
+    ),
+    Mistake(
+        name="next-transaction-before-markers",
+        sentence="a transaction begins before all markers of the last one are written",
+        source="KIP-98: CONCURRENT_TRANSACTIONS",
+        wrong={"waits_for_markers": False},
+        bounds={"partitions": 1, "delayed": 0},
+    ),
+    Mistake(
+        name="unreplicated-markers-counted",
+        sentence="a transaction is stable once its marker is in the leader's log, above the high watermark",
+        source="ProducerStateManager: unreplicated transactions",
+        wrong={"replicated_markers_only": False},
+        bounds={"transactions": 1, "partitions": 1, "delayed": 0, "lag": 2},
+    ),
+)
+
+RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
+    ("expiry", "same-epoch"): {"transactions": 1, "delayed": 0, "expiries": 1},
+    ("guard", "none"): {"transactions": 1, "partitions": 1},
+    ("verification", "none"): {"transactions": 1, "partitions": 1},
+    ("open_transaction", "any-epoch"): {"partitions": 1, "delayed": 0},
+    ("transaction_version", "1"): {"partitions": 1},
+}
+"""The bounds within which a value of a rule violates a property of a column with a different value."""
+
+RIGHT_TOO: Mapping[tuple[str, str], str] = {
+    ("end_epoch", "not-lower"): "no request has a higher epoch than the coordinator's, unless the coordinator loses a "
+    "bump of the epoch (KAFKA-9600)",
+    ("time_out", "re-initialise"): "the application does more than it must",
+    ("last_epoch", "persisted"): "it is the rule of later releases",
+}
+"""The reasons why a value of a rule does no harm to a column with a different value."""
+
+
+WITH_VERSION_2: Mapping[tuple[str, str], str] = {
+    ("produce_timeout", "abort"): "the end of the transaction raises the epoch, so that a producer need not ask",
+    ("guard", "none"): "the marker has a higher producer epoch than the verified record, which is refused by its epoch",
+}
+"""The reasons why a value of a rule does no harm if the end of a transaction raises the producer epoch."""
+
+
+def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
+    """Return the reason why a different value of a rule does no harm, or an empty string if it should do harm.
+
+    Parameters:
+        rule: the rule.
+        other: the name of the different value.
+        values: the values of the column.
+    """
+    if (rule.name, other) in RIGHT_TOO:
+        return RIGHT_TOO[rule.name, other]
+    if values["transaction_version"] == "2":
+        return WITH_VERSION_2.get((rule.name, other), "")
+    names = [value.name for value in rule.values]
+    is_later = names.index(other) > names.index(values[rule.name])
+    return "it is the rule of later releases" if is_later else ""

@@ -1,0 +1,244 @@
+"""The columns of the table of rules: the designs of the KIPs, and Kafka's releases of brokers and of clients.
+
+A name such as ``txn/2.6`` stands for brokers and a client of the same release, and ``txn/4.0-client-3.9`` for brokers
+of 4.0 and a client of 3.9. A release has its own `inter.broker.protocol.version` or `metadata.version`, and since 4.0
+`transaction.version=2`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from leadline.checker.errors import SpecError
+from leadline.model.kafka.published import PUBLISHED, between, known_like, minor
+from leadline.model.txn.bounds import Bounds
+from leadline.model.txn.protocols import Protocol
+from leadline.model.txn.rules import protocol_of, rule_of
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Column:
+    """A design, or a release of brokers with a release of a client: a value for each rule.
+
+    Attributes:
+        name: the name in the catalog, such as ``txn/2.6``.
+        summary: a sentence that describes the column.
+        values: the name of the value of each rule, by the name of the rule.
+        changed: the values that differ from those of the preceding column.
+        versions: the published releases of the brokers with these rules, oldest first. Empty for a design.
+        client_versions: the published releases of the client. Empty for a design.
+        same_as: the proper name of the column, if the column was looked up by an alias.
+        bounds: the default bounds. With them, a search takes seconds.
+    """
+
+    name: str
+    summary: str
+    values: Mapping[str, str]
+    changed: Mapping[str, str] = attrs.field(factory=dict)
+    versions: tuple[str, ...] = ()
+    client_versions: tuple[str, ...] = ()
+    same_as: str = ""
+    bounds: Bounds = attrs.field(factory=Bounds)
+
+    @property
+    def span(self) -> str:
+        """The range of the releases with these rules. Empty for a design."""
+        clients = _span(self.client_versions)
+        return f"{_span(self.versions)} with clients of {clients}" if clients else ""
+
+    @property
+    def note(self) -> str:
+        """A remark that names the column if it was looked up by an alias, or an empty string."""
+        span = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
+        return f"stands for {self.same_as}{span}" if self.same_as else ""
+
+    def protocol(self) -> Protocol:
+        """Return the rules of the column as functions."""
+        return protocol_of(self.name.partition("/")[2], self.summary, self.values)
+
+    def with_rules(self, changes: Mapping[str, str]) -> Column:
+        """Return the column with different values for some rules (a what-if). Its name lists these values.
+
+        Raises:
+            SpecError: if a rule or value does not exist.
+        """
+        for rule, value in changes.items():
+            rule_of(rule).value(value)
+        changed = {rule: value for rule, value in changes.items() if self.values[rule] != value}
+        if not changed:
+            return self
+        name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
+        return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
+
+    def called(self, name: str) -> Column:
+        """Return the column under a different name."""
+        return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
+
+
+def _span(versions: tuple[str, ...]) -> str:
+    return " to ".join(dict.fromkeys([*versions[:1], *versions[-1:]]))
+
+
+# --- designs: each KIP as it is written, by itself ----------------------------------------------------------------
+
+KIP_98 = Column(
+    name="txn/kip-98",
+    summary="the design of KIP-98: transactions with a coordinator, markers and producer epochs",
+    values={
+        "expiry": "higher-epoch",
+        "end_epoch": "equal",
+        "produce_timeout": "abort",
+        "time_out": "go-on",
+        "last_epoch": "in-memory",
+        "verification": "none",
+        "guard": "none",
+        "open_transaction": "any-epoch",
+        "transaction_version": "1",
+    },
+)
+
+
+def _after(before: Column, name: str, summary: str, **changed: str) -> Column:
+    return attrs.evolve(before, name=name, summary=summary, values={**before.values, **changed}, changed=changed)
+
+
+KIP_360 = _after(
+    KIP_98,
+    "txn/kip-360",
+    "the design of KIP-360: a producer asks for a higher epoch after an error",
+    produce_timeout="abort-and-bump",
+)
+KIP_890_1 = _after(
+    KIP_360,
+    "txn/kip-890-1",
+    "KIP-890 part 1: leaders ask the coordinator before the first record of a transaction",
+    verification="asks",
+    guard="compared",
+)
+KIP_890_2 = _after(
+    KIP_890_1,
+    "txn/kip-890-2",
+    "KIP-890 part 2: the end of a transaction raises the producer epoch",
+    open_transaction="same-epoch",
+    transaction_version="2",
+)
+
+DESIGNS = (KIP_98, KIP_360, KIP_890_1, KIP_890_2)
+
+# --- releases -----------------------------------------------------------------------------------------------------
+
+BROKERS: tuple[tuple[str, tuple[str, ...], dict[str, str]], ...] = (
+    ("0.11", between("0.11.0.0", "0.11.0.1"), {"expiry": "same-epoch"}),
+    ("1.0", between("0.11.0.2", "2.4.1"), {"expiry": "higher-epoch", "end_epoch": "not-lower"}),
+    ("2.5", between("2.5.0", "2.5.1"), {}),
+    ("2.6", between("2.6.0", "3.5.2"), {"end_epoch": "equal"}),
+    ("3.6", between("3.6.0", "3.9.2"), {"verification": "asks", "guard": "compared"}),
+    ("4.0", between("4.0.0", PUBLISHED[-1]), {"open_transaction": "same-epoch"}),
+)
+"""The releases of brokers, oldest first: a name, the published versions, and the rules that changed."""
+
+CLIENTS: tuple[tuple[str, tuple[str, ...], str, dict[str, str]], ...] = (
+    ("0.11", between("0.11.0.0", "2.4.1"), "0.11", {}),
+    ("2.5", between("2.5.0", "3.9.2"), "2.5", {"produce_timeout": "abort-and-bump"}),
+    ("4.0", between("4.0.0", PUBLISHED[-1]), "4.0", {"transaction_version": "2"}),
+)
+"""The releases of clients, oldest first: a name, the published versions, the first brokers of `BROKERS` with which the
+rules that changed apply, and these rules.
+"""
+
+_BROKERS = [name for name, _, _ in BROKERS]
+
+
+def _own_client(broker: str) -> str:
+    """Return the newest client whose rules apply with certain brokers."""
+    known = [name for name, _, first, _ in CLIENTS if _BROKERS.index(first) <= _BROKERS.index(broker)]
+    return known[-1]
+
+
+def _combined(broker: str, client: str) -> Column:
+    clients = [name for name, *_ in CLIENTS]
+    brokers_until = BROKERS[: _BROKERS.index(broker) + 1]
+    clients_until = CLIENTS[: clients.index(client) + 1]
+    values = dict(KIP_98.values)
+    for changed in (*(each[-1] for each in brokers_until), *(each[-1] for each in clients_until)):
+        values |= changed
+    versions, client_versions = brokers_until[-1][1], clients_until[-1][1]
+    own = client == _own_client(broker)
+    later = " or later" if own and client_versions[-1] != PUBLISHED[-1] else ""
+    return Column(
+        name=f"txn/{broker}" if own else f"txn/{broker}-client-{client}",
+        summary=f"transactions with brokers of Kafka {_span(versions)} and clients of {_span(client_versions)}{later}",
+        values=values,
+        versions=versions,
+        client_versions=between(client_versions[0], PUBLISHED[-1]) if own else client_versions,
+    )
+
+
+RELEASES = tuple(
+    _combined(broker, client)
+    for broker in _BROKERS
+    for client in reversed([name for name, _, first, _ in CLIENTS if _BROKERS.index(first) <= _BROKERS.index(broker)])
+)
+"""Each release of brokers, first with a client of its own release and then with older clients."""
+
+COLUMNS = (*DESIGNS, *RELEASES)
+
+_NAMES = {column.name: column for column in COLUMNS}
+
+_RELEASE = re.compile(r"txn/([\d.]+)(?:-client-([\d.]+))?")
+
+
+def column_of(reference: str) -> Column | None:
+    """Return the column with a given name or alias, which may also change values of rules.
+
+    Parameters:
+        reference: a name such as ``txn/kip-98``, ``txn/3.7.1`` or ``txn/4.0-client-3.9``, also with changed rules, as
+            in ``txn/2.6+guard=none``.
+
+    Returns:
+        The column under this name, or None if no column has the name before the first ``+``.
+
+    Raises:
+        SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
+            exist.
+    """
+    name, *changes = reference.split("+")
+    column = _NAMES.get(name) or _release(name)
+    if column is None:
+        return None
+    parsed: dict[str, str] = {}
+    for change in changes:
+        rule, equals, value = change.partition("=")
+        if not equals:
+            raise SpecError(f"cannot read the rule {change!r}: write rule=value, as in guard=none")
+        if rule in parsed:
+            raise SpecError(f"rule {rule} is given twice")
+        parsed[rule] = value
+    changed = column.with_rules(parsed)
+    return changed.called(name + changed.name.removeprefix(column.name))
+
+
+def _release(name: str) -> Column | None:
+    found = _RELEASE.fullmatch(name)
+    if found is None:
+        return None
+    broker = _holder(found[1], [(each, versions) for each, versions, _ in BROKERS])
+    client = _holder(found[2] or found[1], [(each, versions) for each, versions, _, _ in CLIENTS])
+    if broker is None or client is None:
+        return None
+    names = [each for each, *_ in CLIENTS]
+    applied = min(client, _own_client(broker), key=names.index)
+    return _combined(broker, applied)
+
+
+def _holder(version: str, spans: list[tuple[str, tuple[str, ...]]]) -> str | None:
+    """Return the name of the releases to which a version belongs. A minor version stands for its first release."""
+    if version not in PUBLISHED:
+        like = known_like(version)
+        if not like or version != minor(like[0]):
+            return None
+        version = like[0]
+    return next((name for name, versions in spans if version in versions), None)

@@ -1,0 +1,71 @@
+"""The command `leadline conform`, which says whether a recording of real brokers is a behaviour of the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from leadline.checker.conformance import Limits
+from leadline.checker.support.escapes import visible
+from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.conformance.report import conformance_report
+from leadline.reports.conformance.text import lines
+from leadline.reports.formats.conformance import CONFORMANCE_FORMATS
+from leadline.reports.lines import say
+
+
+@click.command()
+@click.argument("recording", type=click.Path(path_type=Path))
+@click.option("--spec", metavar="SPEC", help="The release whose rules are followed. By default, all releases.")
+@click.option("--partition", metavar="TOPIC-NUMBER", help="The partition, if the recording has several.")
+@click.option("--rules", is_flag=True, help="Find out which rules the recording confirms: all other values fail.")
+@click.option(
+    "--max-hidden-steps",
+    type=click.IntRange(0),
+    default=Limits().hidden_steps,
+    show_default=True,
+    help="The most steps between two observations that leave no frame.",
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(1),
+    default=Limits().states,
+    show_default=True,
+    help="The most states that are looked at for one observation.",
+)
+@format_options(CONFORMANCE_FORMATS)
+def conform(
+    recording: Path,
+    spec: str | None,
+    partition: str | None,
+    rules: bool,
+    max_hidden_steps: int,
+    max_states: int,
+    **wanted: Path | None,
+) -> int:
+    """Say whether what brokers did is a behaviour of the model.
+
+    RECORDING is a file as brokers/recording.md describes it, for example one that leadline reproduce --keep wrote. It
+    must include the creation of the topic. Each frame is an observation, and the model is followed through all states
+    that are possible after it. Without --spec, the recording is followed through the specs of all releases with its
+    kind of controller, and the exit code is that of its own release.
+
+    \b
+    leadline conform DIR/2.8.0-affected/recording.jsonl
+    leadline conform recording.jsonl --spec kafka/3.9 --html page.html
+
+    Exit code 0: the recording conforms; 1: it does not; 2: usage error, or something that cannot be followed; 3: a
+    limit was reached.
+    """
+    files = Files(CONFORMANCE_FORMATS, wanted)
+    limits = Limits(hidden_steps=max_hidden_steps, states=max_states)
+    report = conformance_report(recording, spec, partition, rules=rules, limits=limits)
+    if not files.only_json:
+        say("\n".join(visible(line) for line in lines(report)))
+    attempt = Attempts()
+    with attempt:
+        files.print(report)
+    files.save(report, attempt)
+    attempt.raise_failures()
+    return report.exit_code

@@ -1,0 +1,91 @@
+"""The result of following a recording, as an object for programs and as findings for CI systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leadline.brokers.conformance.check import Checked
+from leadline.checker.conformance import Answer, Rejection
+from leadline.model.kafka.state import Partition
+from leadline.reports.ci.findings import Finding
+from leadline.reports.conformance.report import ConformanceReport
+from leadline.reports.conformance.text import explained
+
+STATUSES = {Answer.CONFORMS: "passed", Answer.REJECTED: "failed", Answer.UNDECIDED: "incomplete"}
+
+
+def conformance_object(report: ConformanceReport) -> dict[str, Any]:
+    """Return a report as an object for `json.dumps`.
+
+    Returns:
+        An object with the partition, the release, and a list ``specs``. For each spec, the list has the ``answer``
+        (``conforms``, ``does not conform`` or ``undecided``), the number of explained observations and of all
+        observations, the number of hidden steps, the largest number of possible states, and the exercised actions.
+        ``rejection`` is the first observation that no possible state explains, with the reasons, or null. Times are in
+        seconds.
+    """
+    return {
+        "recording": str(report.path),
+        "partition": report.name,
+        "release": report.read.about.get("release"),
+        "assignment": list(report.read.assignment),
+        "own": None if report.own is None else report.own.column.name,
+        "specs": [_spec(each) for each in report.checked],
+        "rules": [
+            {
+                "rule": rule.rule,
+                "value": rule.value,
+                "confirmed": rule.confirmed,
+                "others": {name: answer.value for name, answer in rule.answers.items()},
+            }
+            for rule in report.rules
+        ],
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _spec(checked: Checked) -> dict[str, Any]:
+    result = checked.conformance
+    return {
+        "spec": checked.column.name,
+        "answer": result.answer.value,
+        "reason": result.reason or None,
+        "explained": result.observations,
+        "observations": checked.observations,
+        "hidden_steps": result.hidden_steps,
+        "largest": result.largest,
+        "actions": dict(sorted(result.actions.items())),
+        "not_followed": dict(checked.notes),
+        "rejection": None if result.rejection is None else _rejection(result.rejection),
+    }
+
+
+def _rejection(rejection: Rejection[Partition]) -> dict[str, Any]:
+    observation = rejection.observation
+    return {
+        "number": rejection.number,
+        "observation": observation.label,
+        "earliest": observation.earliest,
+        "latest": None if observation.latest == float("inf") else observation.latest,
+        "frames": list(observation.source) if isinstance(observation.source, tuple) else [],
+        "states": rejection.states,
+        "why": [candidate.why for candidate in rejection.candidates],
+        "before": [step.label for step in rejection.candidates[0].path] if rejection.candidates else [],
+    }
+
+
+def conformance_findings(report: ConformanceReport) -> list[Finding]:
+    """Return findings for the requested spec or the recording's own release. If there is neither, return findings for
+    all specs.
+    """
+    found = [report.own] if report.own is not None else list(report.checked)
+    return [
+        Finding(
+            f"conformance to {each.column.name}",
+            f"{report.path.name} {report.name}",
+            STATUSES[each.conformance.answer],  # type: ignore[arg-type]
+            " ".join(line.strip() for line in explained(report, each) if line.strip()),
+            seconds=report.seconds if number == 0 else 0.0,
+        )
+        for number, each in enumerate(found)
+    ]

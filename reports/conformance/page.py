@@ -1,0 +1,65 @@
+"""The page of a recording: the behaviour of the model that explains it, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from leadline.brokers.conformance.check import Checked
+from leadline.checker.action import Action, ActionInstance
+from leadline.checker.conformance import Taken
+from leadline.checker.support.escapes import visible
+from leadline.checker.trace import Trace
+from leadline.model.kafka.state import Partition
+from leadline.reports.conformance.report import ConformanceReport
+from leadline.reports.conformance.text import explained, lines
+from leadline.reports.html import chapter, page
+from leadline.reports.loading import load_spec
+from leadline.reports.origin import Origin
+from leadline.reports.traces.story import Story, story_of
+
+MOST_STEPS = 400
+"""The last steps of a long behaviour, which are on the page."""
+
+
+def _no_steps(state: Partition) -> Iterator[Partition]:
+    """Yield no next states, because the steps of a recording come from observations and not from a search."""
+    yield from ()
+
+
+def conformance_page(report: ConformanceReport) -> str:
+    """Return the page of a report, with a trace for the spec of its own release, or for each spec if there is no such
+    spec.
+    """
+    shown = [report.own] if report.own is not None else list(report.checked)
+    chapters = []
+    for number, checked in enumerate(shown, start=1):
+        story = _story(checked)
+        if story is not None:
+            chapters.append(chapter(number, story, visible(" ".join(next(explained(report, checked)).split()))))
+    notes = [visible(line) for line in lines(report) if line.strip()]
+    return page(f"leadline: {report.path.name}, {report.name}", chapters, notes=notes, origin=Origin.now())
+
+
+def _story(checked: Checked) -> Story | None:
+    """Return the steps that explain the recording, up to the first observation that no possible state explains."""
+    result = checked.conformance
+    steps: Sequence[Taken[Partition]] = result.behaviour
+    if result.rejection is not None and result.rejection.candidates:
+        steps = result.rejection.candidates[0].path
+    steps = steps[-MOST_STEPS:]
+    if not steps:
+        return None
+    instances = tuple(_instance(step) for step in steps)
+    states = (steps[0].before, *(step.after for step in steps))
+    trace: Trace[Any] = Trace(load_spec(checked.column.name), states, instances)
+    return attrs.evolve(story_of(trace), title=visible(checked.column.name), trace=None)
+
+
+def _instance(step: Taken[Partition]) -> ActionInstance[Partition]:
+    """Convert a step to an instance of an action without parameters. The sentence of the action is the observation."""
+    name = "not seen" if step.observation is None else "seen"
+    sentence = step.label.replace("{", "{{").replace("}", "}}")
+    return ActionInstance(Action(name, _no_steps, {}, sentence), ())

@@ -1,0 +1,184 @@
+"""Following a recording through the specs of one release or of all releases."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from leadline.brokers.conformance.check import Checked, check
+from leadline.brokers.conformance.partition import (
+    NotFollowed,
+    PartitionRecording,
+    expecting_the_format,
+    partitions_of,
+    read_partition,
+)
+from leadline.brokers.recording import read_recording
+from leadline.checker.conformance import Answer, Limits
+from leadline.checker.errors import LeadlineError
+from leadline.checker.support.messages import nearest
+from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column, column_of
+from leadline.model.kafka.rules import RULES
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+
+EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UNDECIDED: INCOMPLETE}
+
+
+@attrs.frozen
+class RuleShown:
+    """A rule of a release, and the result of following the recording with each other value of the rule.
+
+    Attributes:
+        rule: the name of the rule.
+        value: the name of the release's value.
+        answers: whether the recording conforms to the spec with each other value, by the name of the value.
+    """
+
+    rule: str
+    value: str
+    answers: dict[str, Answer]
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the recording is rejected with every other value."""
+        return all(answer is Answer.REJECTED for answer in self.answers.values())
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ConformanceReport:
+    """The results of following the recording of one partition.
+
+    Attributes:
+        path: the path of the recording.
+        read: the recorded partition.
+        checked: the results, for each spec.
+        own: the result for the requested spec or for the release of the recording. None if no spec was requested and
+            the model does not have the release.
+        rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
+        seconds: the duration in seconds.
+    """
+
+    path: Path
+    read: PartitionRecording
+    checked: tuple[Checked, ...]
+    own: Checked | None
+    rules: tuple[RuleShown, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The partition, such as ``t-0``."""
+        return f"{self.read.topic}-{self.read.partition}"
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the recording conforms to the requested spec or to its own release, or to any release if it names none;
+        1 if it does not conform; 3 if this is undecided.
+        """
+        if self.own is not None:
+            return EXIT_CODES[self.own.conformance.answer]
+        answers = {each.conformance.answer for each in self.checked}
+        best = next((a for a in (Answer.CONFORMS, Answer.UNDECIDED) if a in answers), Answer.REJECTED)
+        return EXIT_CODES[best]
+
+
+def conformance_report(
+    path: Path,
+    spec: str | None,
+    partition: str | None,
+    *,
+    rules: bool = False,
+    limits: Limits | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> ConformanceReport:
+    """Follow a recording through specs.
+
+    Parameters:
+        path: the path of the recording.
+        spec: the name of a spec, or None for all releases with the kind of controller of the recording.
+        partition: the partition, such as ``t-0``, or None if the recording has only one.
+        rules: whether to determine which rules the recording confirms. This requires a spec, or a recording that names
+            its release.
+        limits: the limits of the search.
+        progress: called with the name of each spec before it is followed.
+
+    Raises:
+        LeadlineError: if the file is not a recording, if the partition or the spec does not exist, or if the recording
+            contains an event that cannot be followed.
+    """
+    begun = time.monotonic()
+    asked = None if spec is None else _column(spec)
+    recording = read_recording(path)
+    with expecting_the_format(path):
+        read = read_partition(recording, *_partition(path, partitions_of(recording), partition))
+    kind = KRAFT if read.kraft else ZOOKEEPER
+    if asked is not None and asked.controller != kind:
+        raise LeadlineError(f"the controllers differ: {asked.controller} in {asked.name}, {kind} in {path}")
+    wanted = asked or _release_of(read)
+    columns = [asked] if asked else [column for column in RELEASES if column.controller == kind]
+    checked, own = [], None
+    for column in columns:
+        progress(column.name)
+        checked.append(check(read, column, limits))
+        if wanted is not None and column.values == wanted.values:
+            own = checked[-1]
+    shown: tuple[RuleShown, ...] = ()
+    if rules and own is None:
+        raise LeadlineError("the recording does not name a release of Kafka: pass --spec with --rules")
+    if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
+        shown = tuple(_rules(read, own.column, limits, progress))
+    return ConformanceReport(
+        path=path, read=read, checked=tuple(checked), own=own, rules=shown, seconds=time.monotonic() - begun
+    )
+
+
+def _rules(
+    read: PartitionRecording, column: Column, limits: Limits | None, progress: Callable[[str], None]
+) -> Iterator[RuleShown]:
+    for rule in RULES:
+        own = column.values[rule.name]
+        answers = {}
+        for value in rule.values:
+            if value.name != own:
+                what_if = column.with_rules({rule.name: value.name})
+                progress(what_if.name)
+                answers[value.name] = check(read, what_if, limits).conformance.answer
+        yield RuleShown(rule.name, own, answers)
+
+
+def _column(spec: str) -> Column:
+    column = column_of(spec)
+    names = [each.name for each in RELEASES]
+    if column is None or not column.controller:
+        raise LeadlineError(
+            f"there is no release {spec!r} to follow{nearest(spec, names)}: pass one of {', '.join(names)}"
+        )
+    return column
+
+
+def _release_of(read: PartitionRecording) -> Column | None:
+    """Return the release that a recording names, or None if the model does not have this release."""
+    release = read.about.get("release")
+    kind = KRAFT if read.kraft else ZOOKEEPER
+    for name in (f"kafka/{release}", f"kafka/{release}{'-kraft' if read.kraft else '-zk'}"):
+        column = column_of(name) if "+" not in name else None
+        if column is not None and column.controller == kind:
+            return column
+    return None
+
+
+def _partition(path: Path, found: Sequence[tuple[str, int]], wanted: str | None) -> tuple[str, int]:
+    names = {f"{topic}-{number}": (topic, number) for topic, number in found}
+    if not names:
+        raise NotFollowed(f"{path} does not have the creation of a topic: begin the recording before it")
+    if wanted is None and len(names) == 1:
+        return next(iter(names.values()))
+    listed = ", ".join(sorted(names))
+    if wanted is None:
+        raise LeadlineError(f"{path} has several partitions: pass --partition with one of {listed}")
+    if wanted not in names:
+        raise LeadlineError(f"{path} has no partition {wanted!r}: pass one of {listed}")
+    return names[wanted]

@@ -1,0 +1,145 @@
+"""The result of following a recording, explained in lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.brokers.conformance.check import Checked
+from leadline.brokers.conformance.partition import Seen
+from leadline.checker.conformance import Answer, Observation, Rejection
+from leadline.checker.support.messages import counted
+from leadline.model.kafka.state import Partition
+from leadline.reports.conformance.report import ConformanceReport, RuleShown
+
+STEPS_BEFORE = 8
+FRAMES_AROUND = 4
+_UNINTERESTING = (
+    "Metadata",
+    "ApiVersions",
+    "UpdateMetadata",
+    "BrokerHeartbeat",
+    "ping",
+    "exists",
+    "getChildren",
+    "getData",
+)
+
+
+def lines(report: ConformanceReport) -> Iterator[str]:
+    """Yield the lines of the explanation."""
+    read = report.read
+    release = read.about.get("release")
+    kafka = f"Kafka {release}, " if release else ""
+    yield f"{report.path}: {kafka}partition {report.name}, replicas on brokers {', '.join(map(str, read.assignment))}"
+    if read.assignment != tuple(range(len(read.assignment))):
+        numbers = ", ".join(f"{number} is broker {node}" for number, node in enumerate(read.assignment))
+        yield f"  below, replicas are numbered in the order of the assignment: {numbers}"
+    if report.own is not None:
+        yield ""
+        yield from explained(report, report.own)
+    others = [each for each in report.checked if each is not report.own]
+    if others:
+        yield ""
+        yield "releases:"
+        width = max(len(each.column.name) for each in report.checked)
+        for each in report.checked:
+            yield f"  {each.column.name:{width}}  {summary(each)}"
+    if report.rules:
+        yield ""
+        yield from rule_lines(report.rules)
+
+
+def summary(checked: Checked) -> str:
+    """Return the result for one spec in one line."""
+    result = checked.conformance
+    if result.answer is Answer.CONFORMS:
+        return "conforms"
+    where = ""
+    if result.rejection is not None:
+        where = f" at observation {result.rejection.number}: {result.rejection.observation.label}"
+    return f"{result.answer.value}{where}" + (f" ({result.reason})" if result.reason else "")
+
+
+def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
+    """Yield an explanation of the result for one spec."""
+    result, name = checked.conformance, checked.column.name
+    if result.answer is Answer.CONFORMS:
+        seen, hidden = counted(result.observations, "observation"), counted(result.hidden_steps, "hidden step")
+        yield f"the recording conforms to {name}: {seen}, {hidden}, at most {counted(result.largest, 'possible state')}"
+        actions = ", ".join(f"{action} {times}" for action, times in sorted(result.actions.items()))
+        yield f"  actions: {actions}"
+    elif result.rejection is None:
+        yield f"the recording is not decided for {name}: {result.reason}"
+    else:
+        verb = "does not conform to" if result.answer is Answer.REJECTED else "is not decided for"
+        at = f"observation {result.rejection.number} of {checked.observations}"
+        yield f"the recording {verb} {name}: no possible state explains {at}"
+        if result.reason:
+            yield f"  {result.reason}"
+        yield from _rejected(report, result.rejection, name)
+    for note, times in checked.notes.items():
+        yield f"  not followed: {note} ({times})"
+
+
+def _rejected(report: ConformanceReport, rejection: Rejection[Partition], name: str) -> Iterator[str]:
+    observation = rejection.observation
+    yield ""
+    yield f"what was seen, {_when(observation)}:"
+    yield f"  {observation.label}"
+    yield ""
+    several = f" ({rejection.states} are possible; the reasons that differ)" if rejection.states > 1 else ""
+    yield f"why {name} does not allow it in the state before{several}:"
+    for candidate in rejection.candidates:
+        yield f"  - {candidate.why}"
+    yield ""
+    yield "the steps before:"
+    for step in rejection.candidates[0].path[-STEPS_BEFORE:] if rejection.candidates else ():
+        hidden = "  (not seen)" if step.observation is None else ""
+        frames = "" if step.observation is None else _frames_of(step.observation)
+        yield f"  {step.label}{frames}{hidden}"
+    yield ""
+    yield "the frames around:"
+    yield from frames_around(report, observation)
+
+
+def _when(observation: Observation[Partition]) -> str:
+    end = "" if observation.latest == float("inf") else f" to {observation.latest:.3f}"
+    return f"at {observation.earliest:.3f}{end} s{_frames_of(observation)}"
+
+
+def _frames_of(observation: Observation[Partition]) -> str:
+    numbers = observation.source if isinstance(observation.source, tuple) else ()
+    return f" [frame{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}]" if numbers else ""
+
+
+def frames_around(report: ConformanceReport, observation: Observation[Partition]) -> Iterator[str]:
+    """Yield a line for each frame that shows an observation, and for the frames before and after them."""
+    numbers = observation.source if isinstance(observation.source, tuple) else ()
+    frames = [frame for frame in report.read.frames if frame.api not in _UNINTERESTING]
+    places = [place for place, frame in enumerate(frames) if frame.number in numbers]
+    if not places:
+        places = [sum(frame.arrived < observation.latest for frame in frames) - 1]
+    shown = {near for place in places for near in range(place - FRAMES_AROUND, place + FRAMES_AROUND + 1)}
+    for place in sorted(shown):
+        if 0 <= place < len(frames):
+            mark = ">" if frames[place].number in numbers else " "
+            yield f" {mark}{_frame(frames[place])}"
+
+
+def _frame(frame: Seen) -> str:
+    kind = "request" if frame.request else "response"
+    passed = "never passed" if frame.passed is None else f"passed {frame.passed:.3f}"
+    return f"{frame.number:>6} {frame.arrived:9.3f} {frame.api} {kind}, {frame.source} to {frame.target}, {passed}"
+
+
+def rule_lines(rules: tuple[RuleShown, ...]) -> Iterator[str]:
+    """Yield lines that name the confirmed rules. A rule is confirmed if the recording conforms with no other value of
+    the rule.
+    """
+    confirmed = [rule for rule in rules if rule.confirmed]
+    yield f"rules that the recording confirms: {len(confirmed)} of {len(rules)}"
+    for rule in rules:
+        refuted = ", ".join(name for name, answer in rule.answers.items() if answer is Answer.REJECTED)
+        open_ = ", ".join(name for name, answer in rule.answers.items() if answer is not Answer.REJECTED)
+        state = "confirmed" if rule.confirmed else "not told apart from " + open_
+        yield f"  {rule.rule}={rule.value}: {state}" + (f"; refuted: {refuted}" if refuted else "")

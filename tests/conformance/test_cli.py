@@ -1,0 +1,106 @@
+"""`leadline conform`: what it prints and writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.conformance.test_recordings import RECORDINGS
+from tests.suite.command import call
+
+
+def recording(name: str) -> str:
+    return str(RECORDINGS / f"{name}.jsonl")
+
+
+def test_without_a_spec_all_releases_are_followed(tmp_path: Path) -> None:
+    run = call("conform", recording("KAFKA-13141-2.8.0"), "--json", "result.json", "--html", "p.html", folder=tmp_path)
+    assert (run.code, run.err) == (0, "")
+    assert "the recording conforms to kafka/2.8: 31 observations, " in run.out
+    rejected = "kafka/2.8.1     does not conform at observation 21: broker 1 proposes ISR 0 1"
+    assert rejected in [line.strip() for line in run.out.splitlines()]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert [spec["spec"] for spec in result["specs"] if spec["answer"] == "conforms"] == ["kafka/2.8"]
+    assert "broker 1 handles the fetch response" in (tmp_path / "p.html").read_text()
+
+
+def test_a_rejection_is_explained(tmp_path: Path) -> None:
+    path = recording("KAFKA-13141-2.8.0")
+    run = call(
+        "conform", path, "--spec", "kafka/2.8.1", "--junit", "report.xml", "--html", "page.html", folder=tmp_path
+    )
+    assert (run.code, run.err) == (1, "")
+    lines = [line.strip() for line in run.out.splitlines()]
+    assert "broker 1 proposes ISR 0 1" in lines
+    assert any(
+        line.startswith("- the leader has not counted broker 0 as caught up; broker 1 believes") for line in lines
+    )
+    assert any(line.startswith(">   543") and "AlterPartition request, 1 to 2" in line for line in lines)
+    (case,) = ElementTree.parse(tmp_path / "report.xml").iter("testcase")
+    (failure,) = case.iter("failure")
+    assert "broker 1 proposes ISR 0 1" in failure.attrib["message"]
+    assert "the logs diverge: epoch 0 ends at 0" in (tmp_path / "page.html").read_text()
+
+
+def test_rules_are_confirmed_if_every_other_value_is_rejected(tmp_path: Path) -> None:
+    run = call(
+        "conform", recording("KAFKA-14617-3.5.0"), "--spec", "kafka/3.5", "--rules", "--json", "-", folder=tmp_path
+    )
+    assert (run.code, run.err) == (0, "")
+    rules = {rule["rule"]: rule for rule in json.loads(run.out)["rules"]}
+    assert rules["isr_eligibility"]["confirmed"]
+    assert rules["shrink_epoch"]["confirmed"]
+    assert not rules["list_offsets"]["confirmed"]
+
+
+def test_a_limit_leaves_a_recording_undecided(tmp_path: Path) -> None:
+    path = recording("KAFKA-13141-2.8.0")
+    run = call("conform", path, "--spec", "kafka/2.8", "--max-states", "1", folder=tmp_path)
+    assert run.code == 3
+    assert "more than 1 states are possible at one observation" in run.out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('"FetchOffset": ', '"Offset": ', "a line is not as brokers/recording.md says: KeyError: 'FetchOffset'"),
+        ('"Isr": [0, 1]', '"Isr": [0, 7]', "an ISR names broker 7, which has no replica"),
+        ('"SessionId": 0', '"SessionId": 5', "followers use fetch sessions: set max.incremental.fetch.session"),
+        ('"event": "end"', '"event": "other"', "is not a complete recording"),
+    ],
+    ids=["field", "broker", "sessions", "cut"],
+)
+def test_what_cannot_be_followed_is_one_line(before: str, after: str, message: str, tmp_path: Path) -> None:
+    text = Path(recording("KAFKA-13141-2.8.0")).read_text()
+    assert before in text
+    (tmp_path / "changed.jsonl").write_text(text.replace(before, after))
+    run = call("conform", "changed.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.out) == (2, "")
+    assert message in run.err
+    assert len(run.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.jsonl"], "missing.jsonl cannot be read"),
+        (["other.jsonl"], "other.jsonl is not a recording"),
+        (
+            [recording("KAFKA-13141-2.8.0"), "--spec", "kafka/3.9"],
+            "the controllers differ: KRaft in kafka/3.9, ZooKeeper",
+        ),
+        ([recording("KAFKA-13141-2.8.0"), "--spec", "kafka/2.8.7"], "there is no release 'kafka/2.8.7' to follow"),
+        ([recording("KAFKA-13141-2.8.0"), "--spec", "rpc/kip-320"], "there is no release 'rpc/kip-320' to follow"),
+        ([recording("KAFKA-13141-2.8.0"), "--partition", "u-0"], "has no partition 'u-0': pass one of t-0"),
+    ],
+    ids=["missing", "other", "controller", "unknown", "design", "partition"],
+)
+def test_mistakes_are_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "other.jsonl").write_text('{"format": "other"}\n')
+    run = call("conform", *arguments, folder=tmp_path)
+    assert (run.code, run.out) == (2, "")
+    assert message in run.err
+    assert len(run.err.strip().splitlines()) == 1

@@ -1,0 +1,73 @@
+"""Trims a recording to what conformance reads of one partition: `python -m tests.conformance.trim FROM TO`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from leadline.brokers.conformance.partition import CONTROLLER, ZOOKEEPER, PartitionRecording, Seen, read_partition
+from leadline.brokers.recording import read_recording
+
+OF_THE_CONTROLLER = {"TopicRecord", "PartitionRecord", "PartitionChangeRecord", "BrokerRegistrationChangeRecord"}
+WITHOUT_THE_PARTITION = {"BrokerRegistration", "ControlledShutdown", "ElectLeaders"}
+LEFT_OUT = {"Listeners", "LiveLeaders", "Features", "NodeEndpoints", "ClusterId", "LogDirs"}
+
+
+def trim(source: Path, target: Path) -> None:
+    """Write a recording with the frames and events that are needed to follow its partition ``t-0``."""
+    recording = read_recording(source)
+    read = read_partition(recording, "t", 0)
+    needed = {frame.number for frame in read.frames if _needed(read, frame)}
+    needed |= {answer.number for number in needed if (answer := read.answer.get(number)) is not None}
+    lines = [line for line in recording.events() if "node" in line or line.get("number") in needed]
+    for line in lines:
+        if line.get("body"):
+            line["body"] = _without(line["body"], metadata=line["source"] == CONTROLLER)
+    first = {name: value for name, value in recording.about.items() if name != "bounds"}
+    last = {"event": "end", "time": read.end, "lines": len(lines) + 2, "interrupted_by": None}
+    text = "".join(json.dumps(line) + "\n" for line in (first, *lines, last))
+    target.write_text(text, encoding="utf-8")
+
+
+def _needed(read: PartitionRecording, frame: Seen) -> bool:
+    if frame.target == ZOOKEEPER:
+        paths = [each.get("path") or "" for each in frame.body.get("operations") or [frame.body]]
+        writes = frame.api in ("create", "setData", "multi")
+        return writes and any(path.startswith("/brokers/ids/") or path.endswith("partitions/0/state") for path in paths)
+    if frame.api == "LeaderAndIsr":
+        return frame.request and any(True for _ in read.states(frame))
+    if frame.source == CONTROLLER and frame.api == "Fetch":
+        return any(name in OF_THE_CONTROLLER for _, name, _ in read.metadata(frame))
+    if frame.api == "CreateTopics" or frame.api in WITHOUT_THE_PARTITION:
+        return frame.request
+    of_the_partition = frame.api in ("Fetch", "AlterPartition", "OffsetForLeaderEpoch", "Produce")
+    reads = frame.api == "Fetch" and frame.source == "client"
+    return of_the_partition and frame.request and not reads and read.part(frame.body) is not None
+
+
+def _without(value: Any, *, metadata: bool) -> Any:
+    """Return a body without what depends on the machine, and without other records of the metadata log."""
+    if isinstance(value, Mapping):
+        kept = {name: _without(each, metadata=metadata) for name, each in value.items() if name not in LEFT_OUT}
+        if metadata and "batches" in kept:
+            kept["batches"] = list(_batches(kept["batches"]))
+        return kept
+    return [_without(each, metadata=metadata) for each in value] if isinstance(value, list) else value
+
+
+def _batches(batches: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        records = [
+            record
+            for record in batch["records"] or ()
+            if isinstance(record["value"], Mapping) and record["value"].get("record") in OF_THE_CONTROLLER
+        ]
+        if records:
+            yield {**batch, "records": records}
+
+
+if __name__ == "__main__":
+    trim(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,202 @@
+"""Lassos in files, in replays and in reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from leadline.checker import SpecError, Stop, StopKind, Trace, TraceError, Verdict, explore, invariant
+from leadline.checker.engines import ENGINES, oracle
+from leadline.checker.engines.budget import StopSearch
+from leadline.checker.liveness import decide
+from leadline.checker.liveness.recheck import fault
+from leadline.checker.result import Limits
+from leadline.checker.settings import CompiledSettings
+from leadline.checker.stateful import state_machine
+from leadline.checker.traces.itf import decode_trace, encode_trace, read_trace, write_trace
+from leadline.checker.traces.replay import replay
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.html import chapter, page
+from leadline.reports.runs.json_report import story_object
+from leadline.reports.terminal.trace import plain_text
+from leadline.reports.traces.mermaid import mermaid
+from leadline.reports.traces.story import story_of
+from tests.liveness.graphs import Node
+from tests.liveness.test_traps import at, moves, searched
+from tests.suite.command import call
+
+
+@pytest.fixture
+def lasso() -> Trace[Any]:
+    """0, 1, and then 2 and 3 for ever, from both of which a step that nothing requires leads to the goal 4."""
+    actions = [
+        moves("go", {0: (1,), 1: (2,), 2: (3,), 3: (2,)}, fair="weak"),
+        moves("goal", {2: (4,)}),
+        moves("rescue", {2: (4,), 3: (4,)}),
+    ]
+    return searched(actions, at(4)).properties[0].traces[0]
+
+
+@pytest.fixture
+def still() -> Trace[Any]:
+    return searched([moves("go", {0: (1,)}, fair="weak"), moves("goal", {1: (4,)})], at(4)).properties[0].traces[0]
+
+
+def test_itf_names_the_state_with_which_the_loop_begins(lasso: Trace[Any], tmp_path: Path) -> None:
+    content = encode_trace(lasso)
+    assert content["loop"] == lasso.loop == 2
+    assert [state["at"] for state in content["states"]] == [{"#bigint": str(at)} for at in (0, 1, 2, 3, 2)]
+    write_trace(lasso, tmp_path / "lasso.itf.json")
+    again = replay(lasso.spec, read_trace(tmp_path / "lasso.itf.json"))
+    assert (again.states, again.instances, again.loop) == (lasso.states, lasso.instances, 2)
+
+
+@pytest.mark.parametrize("loop", [-1, 5, "2", True, 1.5])
+def test_itf_rejects_a_loop_that_is_not_a_state(lasso: Trace[Any], loop: object) -> None:
+    with pytest.raises(TraceError, match='"loop" must be the index of a state, from 0 to 4, not'):
+        decode_trace(encode_trace(lasso) | {"loop": loop})
+
+
+def test_replay_names_the_starved_action(lasso: Trace[Any]) -> None:
+    recorded = decode_trace(encode_trace(lasso))
+    for fairness, said in (
+        ({"rescue": "weak"}, "the loop is not fair: rescue is enabled in every state, but never taken"),
+        ({"goal": "strong"}, "the loop is not fair: goal is enabled again and again, but never taken"),
+        ({"goal": "strong each"}, r"not fair: goal\(instance=0\) is enabled again and again, but never taken"),
+    ):
+        with pytest.raises(TraceError, match=said):
+            replay(attrs.evolve(lasso.spec, fairness=fairness), recorded)
+    replay(attrs.evolve(lasso.spec, fairness={"goal": "weak"}), recorded)
+
+
+def test_replay_rejects_what_is_no_loop_and_no_violation(lasso: Trace[Any]) -> None:
+    content = encode_trace(lasso)
+    with pytest.raises(TraceError, match="the last state is not equal to state 1, with which the loop begins"):
+        replay(lasso.spec, decode_trace(content | {"loop": 1}))
+    without = decode_trace({name: value for name, value in content.items() if name != "loop"})
+    with pytest.raises(TraceError, match="again is about endless behaviours, but the trace has no loop"):
+        replay(lasso.spec, without)
+    goal = attrs.evolve(lasso.spec, properties=[at(2)])
+    with pytest.raises(TraceError, match="the behaviour does not violate again"):
+        replay(goal, decode_trace(content))
+    cut = attrs.evolve(lasso.spec, cut=lambda state: state.at == 3)
+    assert fault(Trace(cut, lasso.states, lasso.instances, lasso.about, 2)) == (
+        "a bound of the search blocks a step in the loop"
+    )
+
+
+def test_trace_checks_its_loop(lasso: Trace[Any]) -> None:
+    for loop in (-1, 5, 1):
+        with pytest.raises(ValueError, match=r"the loop cannot begin|is not equal to state 1"):
+            attrs.evolve(lasso, loop=loop)
+
+
+def test_terminal_tells_what_repeats_and_what_is_neglected(lasso: Trace[Any], still: Trace[Any]) -> None:
+    text = plain_text(lasso)
+    assert "steps 4 to 5 repeat for ever" in text
+    assert "rescue is enabled in every state, but never taken" in text
+    assert "goal is enabled again and again, but never taken" in text
+    assert "3/5  go(instance=0)  [loop]" in text
+    assert "after step 2, nothing happens any more, and fairness does not require that it does" in plain_text(still)
+    assert "goal is enabled, but never taken" in plain_text(still)
+
+
+def test_mermaid_has_a_loop_box(lasso: Trace[Any]) -> None:
+    lines = mermaid(story_of(lasso)).splitlines()
+    begins, ends = lines.index("    loop for ever"), lines.index("    end")
+    boxed = [line.partition(": ")[2] for line in lines[begins + 1 : ends]]
+    assert boxed == ["4. go(instance=0)", "5. go(instance=0) [violated]"]
+
+
+def test_page_draws_the_loop(lasso: Trace[Any], still: Trace[Any]) -> None:
+    drawn = page("lasso", [chapter(1, story_of(lasso))])
+    assert drawn.count('<path class="loop"') == 1
+    assert "these steps repeat for ever" in drawn
+    assert "nothing happens any more" in page("still", [chapter(1, story_of(still))])
+
+
+def test_json_has_the_number_of_the_state_with_which_the_loop_begins(lasso: Trace[Any]) -> None:
+    assert story_object(story_of(lasso))["loop"] == 3
+
+
+def test_engines_that_do_not_check_liveness_say_so(lasso: Trace[Any]) -> None:
+    said = "cannot check again, which is a property of kind 'always eventually': leave it out"
+    for engine in ("spark", "random"):
+        with pytest.raises(SpecError, match=said):
+            ENGINES[engine](lasso.spec)
+    with pytest.raises(SpecError, match=said):
+        state_machine(lasso.spec)
+
+
+def test_optional_property_is_checked_only_if_it_is_named(lasso: Trace[Any]) -> None:
+    spec = attrs.evolve(lasso.spec, properties=(), optional=lasso.spec.properties)
+    assert not oracle.explore(spec, Limits()).properties
+    assert [item.property.name for item in oracle.explore(spec.with_properties(["again"]), Limits()).properties] == [
+        "again"
+    ]
+
+
+def test_result_file_keeps_the_counts(lasso: Trace[Any]) -> None:
+    from leadline.reports.runs.json_report import read_run, result_object
+    from leadline.reports.runs.run_view import view_of_result
+
+    view = view_of_result(oracle.explore(lasso.spec, Limits()))
+    content = json.loads(json.dumps(result_object(view, {})))
+    assert content["liveness"]["components"] == 4
+    assert read_run(content).statistics.liveness == view.statistics.liveness
+
+
+def test_optional_property_is_found_in_a_replay() -> None:
+    """The left side of an optional property is no premise of the spec, so that no search evaluates it."""
+    spec = CATALOG["atomic/kip-320"].with_bounds({"log_size": 1, "records": 1, "max_epoch": 0})
+    assert not any(item.name == "someone_leads" for item in spec.premises)
+    unfair = attrs.evolve(spec, fairness={"leader_writes": ""})
+    (item,) = oracle.explore(unfair.with_properties(["all_written"]), Limits()).properties
+    assert replay(unfair, decode_trace(encode_trace(item.traces[0]))).loop == item.traces[0].loop
+    with pytest.raises(TraceError, match="the loop is not fair: leader_writes is enabled"):
+        replay(spec, decode_trace(encode_trace(item.traces[0])))
+
+
+def test_default_engine_checks_liveness_by_direct_calls(lasso: Trace[Any], tmp_path: Path) -> None:
+    result = explore(lasso.spec)
+    assert result.engine == "compiled"
+    assert result.of("again").traces[0].states == lasso.states
+    settings = CompiledSettings(checkpoint=tmp_path / "saved")
+    with pytest.raises(SpecError, match="a search with a checkpoint cannot check again"):
+        explore(lasso.spec, settings=settings)
+    assert not (tmp_path / "saved").exists()
+
+
+@pytest.mark.parametrize("kind", [StopKind.INTERRUPT, StopKind.TIME])
+def test_check_that_is_stopped_leaves_liveness_undecided(
+    lasso: Trace[Any], kind: StopKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The invariant is decided, because every state was searched, but the run is incomplete."""
+
+    @invariant("it ends")
+    def small(state: Node) -> bool:
+        return state.at < 9
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt if kind is StopKind.INTERRUPT else StopSearch(Stop(kind, "reached 1 seconds"))
+
+    monkeypatch.setattr(decide, "counterexample", stopped)
+    spec = attrs.evolve(lasso.spec, properties=[small, *lasso.spec.properties])
+    result = oracle.explore(spec, Limits())
+    assert result.stop is not None
+    assert result.stop.kind is kind
+    assert result.verdict is Verdict.INCOMPLETE
+    assert [item.verdict for item in result.properties] == [Verdict.HOLDS, Verdict.INCOMPLETE]
+    assert result.statistics.liveness is None
+
+
+def test_commands_that_do_not_check_liveness_say_so(tmp_path: Path) -> None:
+    common = ["atomic/kip-320", "-i", "all_written"]
+    for command in (["mutate", *common], ["diff", *common[:1], "atomic/kip-279", *common[1:]], ["fuzz", *common]):
+        found = call(*command, folder=tmp_path)
+        assert found.code == 2, command
+        assert "cannot check all_written, which is a property of kind 'leads to'" in found.err

@@ -1,0 +1,58 @@
+"""The oracle's algorithm against a second one that tries all sets of states, on random graphs."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from leadline.checker import Verdict
+from leadline.checker.engines import oracle
+from leadline.checker.errors import SpecError
+from leadline.checker.liveness.decide import counterexample
+from leadline.checker.liveness.graph import StateGraph
+from leadline.checker.liveness.recheck import fault
+from leadline.checker.result import Limits
+from leadline.checker.trace import Trace
+from tests.liveness.graphs import Node, drawn, expected, spec_of
+
+SEEDS = range(20_000 if os.environ.get("EVERY") else 1_000)
+
+
+def is_right(trace: Trace[Node]) -> bool:
+    steps = all(step.after in trace.spec.take(step.instance, step.before) for step in trace.steps)
+    return trace.states[0] in trace.spec.initials() and steps and fault(trace) is None
+
+
+def test_oracle_agrees_with_trying_all_sets_of_states() -> None:
+    seen = set()
+    for seed in SEEDS:
+        graph = drawn(seed)
+        spec = spec_of(graph)
+        search = oracle.OracleSearch(spec.with_properties([]), Limits())
+        search.run()
+        found = StateGraph.of(spec, search.arrivals)
+        for item in spec.properties:
+            right = expected(graph, item)
+            seen.add((item.name, right))
+            if right is None:
+                with pytest.raises(SpecError, match="says nothing"):
+                    counterexample(found, item)
+                continue
+            trace = counterexample(found, item)
+            assert (trace is None) == right, (seed, item.name)
+            assert trace is None or is_right(trace), (seed, item.name)
+    assert len(seen) == 22  # each property holds and is violated, and the left sides of two are never true
+
+
+def test_engine_reports_what_the_algorithm_found() -> None:
+    for seed in SEEDS[:100]:
+        graph = drawn(seed)
+        spec = spec_of(graph)
+        spec = spec.with_properties([item.name for item in spec.properties if expected(graph, item) is not None])
+        result = oracle.explore(spec, Limits())
+        assert result.exhausted
+        assert result.statistics.liveness is not None
+        for item in result.properties:
+            assert item.verdict is (Verdict.HOLDS if expected(graph, item.property) else Verdict.VIOLATED)
+            assert len(item.traces) == (item.verdict is Verdict.VIOLATED)

@@ -1,0 +1,391 @@
+"""KRaft in finer steps: late records, reassignment and log directories, each by a behaviour written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from leadline.checker import Spec
+from leadline.invariants.assignment import reassignment_as_asked
+from leadline.invariants.candidates import isr_within_replicas
+from leadline.invariants.catalog import find
+from leadline.invariants.promises import durable_as_promised
+from leadline.model.kafka.assignment import (
+    Assignment,
+    changed_to,
+    completed,
+    reverted,
+    when_all_are_in_sync,
+    when_the_added_are_in_sync,
+    when_the_added_are_in_sync_or_all,
+)
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.broker import ANSWERED, BEHIND, CURRENT, UNKNOWN_OFFSET, Replica
+from leadline.model.kafka.reassign import targets
+from leadline.model.kafka.state import Partition
+from leadline.model.quorum import Quorum
+from tests.model.kafka_states import OF_RELEASE
+
+SAFE: Mapping[str, Any] = {"records": 1, "acks": "all", "min_insync_replicas": 2, "isr_shrinks": 1}
+"""The settings with which Kafka promises that an acknowledged record survives."""
+
+REPLICATED = (
+    "produce(leader=0)",
+    "handle_fetch(leader=0, follower=1)",
+    "handle_fetch_response(follower=1)",
+    "handle_fetch(leader=0, follower=1)",
+)
+"""A record is written, fetched by broker 1, and acknowledged."""
+
+
+def release(name: str, **bounds: Any) -> Spec[Partition]:
+    spec = find(name)
+    assert spec is not None
+    return spec.with_bounds({**SAFE, **bounds})
+
+
+def after(spec: Spec[Partition], *steps: str, start: Partition | None = None) -> Partition:
+    """The state after steps. A step is the name of an action instance, and with ``/n`` its next state number n."""
+    named = {repr(instance): instance for instance in spec.instances}
+    (state,) = [start] if start is not None else spec.initials()
+    for step in steps:
+        name, _, number = step.partition("/")
+        found = list(named[name].successors(state))
+        assert found, f"{name} is not enabled"
+        assert number or len(found) == 1, f"{name} has {len(found)} next states"
+        state = found[int(number or 0)]
+    return state
+
+
+def enabled(spec: Spec[Partition], state: Partition, name: str) -> bool:
+    named = {repr(instance): instance for instance in spec.instances}
+    return bool(list(named[name].successors(state)))
+
+
+def loses(state: Partition) -> bool:
+    """Whether a leader lacks a record whose survival was promised."""
+    return bool(list(durable_as_promised.complaints(state)))
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["kafka/3.9-zk", "kafka/3.3", "kafka/4.3", "rpc/kip-320"])
+def test_by_default_there_are_no_finer_steps(name: str) -> None:
+    spec = release(name)
+    finer = (
+        "apply_record",
+        "reassign",
+        "cancel_reassignment",
+        "delete_replica",
+        "directory_fails",
+        "directory_removed",
+    )
+    assert not [instance for instance in spec.instances if instance.action.name in finer]
+    (state,) = spec.initials()
+    assert state.assignment == Assignment((0, 1))
+    assert all(replica.assigned is None for replica in state.replicas)
+
+
+def test_fewer_replicas_than_brokers() -> None:
+    (state,) = release("kafka/4.3", brokers=3, replicas=2).initials()
+    assert state.quorum == Quorum(0, 0, frozenset({0, 1}))
+    assert state.replicas[2] == Replica(), "it has no replica and no leader"
+    assert state.replicas[0].remote_leos == (UNKNOWN_OFFSET, 0, UNKNOWN_OFFSET)
+
+
+# --- late records -------------------------------------------------------------------------------------------------
+
+ANSWER_BEFORE_RECORD = (
+    "produce(leader=0)",
+    "shrink_isr(leader=0, member=2)",
+    "handle_alter_partition(leader=0)",
+    "hear_isr(leader=0)/1",
+    "handle_fetch(leader=0, follower=2)",
+)
+"""Broker 2 has left the ISR and is about to join it again; the leader has not applied the record of the first change.
+"""
+
+ACKNOWLEDGED_WITHOUT_2 = (
+    "handle_fetch(leader=0, follower=1)",
+    "handle_fetch_response(follower=1)",
+    "handle_fetch(leader=0, follower=1)",
+)
+
+
+def test_a_leader_forgets_what_it_has_proposed_when_an_older_record_comes() -> None:
+    spec = release("kafka/4.3", brokers=3, late_records=1)
+    waiting = after(spec, *ANSWER_BEFORE_RECORD)
+    assert waiting.replicas[0].metadata == ANSWERED
+    assert waiting.replicas[0].maximal_isr == {0, 1, 2}
+    forgot = after(spec, "apply_record(leader=0)", start=waiting)
+    assert (forgot.replicas[0].metadata, forgot.replicas[0].maximal_isr) == (CURRENT, {0, 1})
+    accepted = after(spec, "handle_alter_partition(leader=0)", start=forgot)
+    assert accepted.quorum.isr == {0, 1, 2}, "the request was still on its way"
+
+
+def test_a_record_is_lost_because_a_leader_has_forgotten_its_proposal() -> None:
+    spec = release("kafka/4.3", brokers=3, late_records=1)
+    steps = (*ANSWER_BEFORE_RECORD, "apply_record(leader=0)", "handle_alter_partition(leader=0)")
+    state = after(spec, *steps, *ACKNOWLEDGED_WITHOUT_2, "crash(broker=0)/0")
+    elections = [
+        after(
+            spec,
+            f"controller_notices_failure(broker=0)/{number}",
+            f"become_leader(broker={leader}, epoch=1)",
+            start=state,
+        )
+        for number, leader in enumerate((1, 2))
+    ]
+    assert [loses(each) for each in elections] == [False, True]
+
+
+def test_no_failure_is_needed_if_the_preferred_leader_has_left_and_joined() -> None:
+    spec = release("kafka/4.3", brokers=3, late_records=1, reassignments=1, crashes=0)
+    steps = (*ANSWER_BEFORE_RECORD, "apply_record(leader=0)", "handle_alter_partition(leader=0)")
+    state = after(spec, *steps, *ACKNOWLEDGED_WITHOUT_2, "reassign(target=(2, 0, 1))", "controller_elects(broker=2)")
+    assert loses(after(spec, "become_leader(broker=2, epoch=1)", start=state))
+
+
+def test_a_leader_that_keeps_its_proposal_waits_for_the_joining_broker() -> None:
+    spec = release("kafka/4.3+same_record=skipped", brokers=3, late_records=1)
+    fetched = (*ACKNOWLEDGED_WITHOUT_2[:2], "park_fetch(leader=0, follower=1)")
+    state = after(spec, *ANSWER_BEFORE_RECORD, "apply_record(leader=0)", *fetched)
+    assert state.replicas[0].maximal_isr == {0, 1, 2}
+    assert not state.acked
+
+
+# --- reassignment: the assignment --------------------------------------------------------------------------------
+
+
+def test_a_reassignment_adds_and_removes() -> None:
+    moved = changed_to(Assignment((0, 1)), (2, 1), replaces=False)
+    assert moved == Assignment((2, 1, 0), frozenset({2}), frozenset({0}), frozenset({1, 2}))
+    assert moved.final == {1, 2}
+    assert reverted(moved) == Assignment((1, 0))
+
+
+def test_an_override_keeps_the_sets_that_it_leaves_empty() -> None:
+    moved = changed_to(Assignment((0, 1)), (0, 2), replaces=False)
+    back = changed_to(moved, (0, 1), replaces=False)
+    assert (back.adding, back.removing) == ({2}, {2}), "broker 2 is added and removed at once"
+    more = changed_to(moved, (0, 1, 2), replaces=False)
+    assert (more.adding, more.removing, more.final) == ({2}, {1}, {0, 2}), "broker 1 is removed nevertheless"
+    replaced = changed_to(moved, (0, 1, 2), replaces=True)
+    assert (replaced.adding, replaced.removing) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    ("replicas", "target", "isr", "by_added", "by_all", "by_either"),
+    [
+        ((0, 1), (0, 2), (0, 1), False, False, False),
+        ((0, 1), (0, 2), (1, 2), True, False, True),
+        ((0, 1), (0, 2), (0, 2), True, True, True),
+        ((0, 1, 2), (0, 3), (1, 2, 3), True, False, False),  # KAFKA-15665
+        ((0, 1), (0, 1, 2), (0, 2), True, False, True),  # KAFKA-19975
+        ((0, 1), (0,), (0, 1), True, True, True),
+        ((0, 1), (0,), (1,), False, False, False),
+    ],
+)
+def test_when_a_reassignment_completes(
+    replicas: tuple[int, ...],
+    target: tuple[int, ...],
+    isr: tuple[int, ...],
+    by_added: bool,
+    by_all: bool,
+    by_either: bool,
+) -> None:
+    moved = changed_to(Assignment(replicas), target, replaces=False)
+    rules = {
+        when_the_added_are_in_sync: by_added,
+        when_all_are_in_sync: by_all,
+        when_the_added_are_in_sync_or_all: by_either,
+    }
+    for completes, expected in rules.items():
+        done, rest = completed(moved, frozenset(isr), completes)
+        assert done.in_progress != expected
+        assert rest == (frozenset(isr) - moved.removing if expected else frozenset(isr))
+
+
+def test_a_reassignment_waits_for_a_broker_that_is_added_and_removed_in_3_7_and_4_3_but_not_in_between() -> None:
+    back = changed_to(changed_to(Assignment((0, 1)), (0, 2), replaces=False), (0, 1), replaces=False)
+    for isr in (frozenset({0, 1}), frozenset({0, 1, 2})):
+        ends = {
+            name: completed(back, isr, OF_RELEASE[name].completes)[0]
+            for name in ("kafka/3.7", "kafka/4.1", "kafka/4.3")
+        }
+        assert [not each.in_progress for each in ends.values()] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("kafka/3.7", when_the_added_are_in_sync),
+        ("kafka/3.8", when_all_are_in_sync),
+        ("kafka/4.1", when_all_are_in_sync),
+        ("kafka/4.3", when_the_added_are_in_sync_or_all),
+    ],
+)
+def test_the_rule_of_a_release(name: str, rule: object) -> None:
+    assert OF_RELEASE[name].completes is rule
+
+
+def test_an_operator_asks_for_a_preferred_leader_and_a_set() -> None:
+    assert targets(Bounds(brokers=2)) == []
+    assert targets(Bounds(brokers=2, reassignments=1)) == [(0,), (0, 1), (1,), (1, 0)]
+
+
+# --- reassignment: brokers ------------------------------------------------------------------------------------------
+
+TWO_OF_THREE: Mapping[str, Any] = {
+    "brokers": 3,
+    "replicas": 2,
+    "reassignments": 2,
+    "cancellations": 1,
+    "max_epoch": 2,
+    "crashes": 2,
+}
+
+ADDED = (
+    "reassign(target=(0, 1, 2))",
+    "apply_record(leader=0)",
+    "become_follower(broker=2, epoch=0)",
+    "handle_fetch(leader=0, follower=2)",
+    "handle_fetch_response(follower=2)",
+    "park_fetch(leader=0, follower=2)",
+    "handle_alter_partition(leader=0)",
+)
+"""Broker 2 is added and joins the ISR."""
+
+
+def test_a_leader_that_does_not_know_of_a_reassignment_refuses_the_new_broker_and_is_refused() -> None:
+    spec = release("kafka/4.3", **TWO_OF_THREE)
+    state = after(spec, "produce(leader=0)", "reassign(target=(0, 1, 2))", "become_follower(broker=2, epoch=0)")
+    assert state.replicas[0].metadata == BEHIND
+    assert not enabled(spec, state, "handle_fetch(leader=0, follower=2)")
+    refused = after(spec, "shrink_isr(leader=0, member=1)", "handle_alter_partition(leader=0)", start=state)
+    assert refused.quorum.isr == {0, 1}
+    assert not enabled(spec, refused, "hear_isr(leader=0)"), "the request waits for the record"
+    told = after(spec, "apply_record(leader=0)", start=refused)
+    assert (told.replicas[0].proposal, told.replicas[0].assigned) == (None, {0, 1, 2})
+
+
+def test_an_addition_completes_without_a_leader_epoch_and_a_removal_begins_one() -> None:
+    spec = release("kafka/4.3", **TWO_OF_THREE)
+    grown = after(spec, *REPLICATED, *ADDED)
+    assert grown.assignment == Assignment((0, 1, 2))
+    assert (grown.quorum.epoch, grown.quorum.isr) == (0, {0, 1, 2})
+    shrunk = after(spec, "reassign(target=(0, 2))", start=grown)
+    assert shrunk.assignment == Assignment((0, 2))
+    assert (shrunk.quorum.epoch, shrunk.quorum.leader, shrunk.quorum.isr) == (1, 0, {0, 2})
+    deleted = after(spec, "delete_replica(broker=1, epoch=1)", start=shrunk)
+    assert deleted.replicas[1] == Replica()
+    assert not enabled(spec, shrunk, "become_follower(broker=1, epoch=1)")
+
+
+def test_a_removed_leader_hands_over() -> None:
+    spec = release("kafka/4.3", **TWO_OF_THREE)
+    state = after(spec, *REPLICATED, *ADDED, "reassign(target=(1, 2))/1")
+    assert (state.quorum.leader, state.quorum.isr, state.assignment.replicas) == (2, {1, 2}, (1, 2))
+
+
+def test_a_broker_that_hears_of_both_at_once_keeps_its_log() -> None:
+    spec = release("kafka/4.3", **{**TWO_OF_THREE, "reassignments": 3})
+    state = after(spec, *REPLICATED, *ADDED, "reassign(target=(0, 2))", "reassign(target=(0, 1, 2))")
+    kept = after(spec, "become_follower(broker=1, epoch=1)", start=state)
+    assert kept.replicas[1].log.end_offset == 1
+    deleted = after(spec, "delete_replica(broker=1, epoch=1)", "become_follower(broker=1, epoch=1)", start=state)
+    assert deleted.replicas[1].log.end_offset == 0
+
+
+ADDED_BROKER_CANCELLED = (
+    *REPLICATED,
+    "crash(broker=1)/0",
+    "controller_notices_failure(broker=1)",
+    *ADDED,
+    "cancel_reassignment(request=0)",
+)
+
+
+def test_a_cancelled_replica_stays_in_the_elr_and_is_elected_without_its_log() -> None:
+    spec = release("kafka/4.1", **TWO_OF_THREE)
+    cancelled = after(spec, *ADDED_BROKER_CANCELLED)
+    assert cancelled.assignment == Assignment((0, 1))
+    assert (cancelled.quorum.isr, cancelled.quorum.elr, cancelled.quorum.epoch) == ({0}, {2}, 1)
+    assert not isr_within_replicas.function(cancelled)
+    again = after(
+        spec, "delete_replica(broker=2, epoch=1)", "reassign(target=(0, 1, 2))", "crash(broker=0)/0", start=cancelled
+    )
+    state = after(spec, "controller_notices_failure(broker=0)", "become_leader(broker=2, epoch=2)", start=again)
+    assert loses(state)
+    assert state.spent.lossy_crashes == 0
+
+
+def test_the_loss_is_gone_if_only_replicas_stay_in_the_elr() -> None:
+    cancelled = after(release("kafka/4.1+elr_members=replicas", **TWO_OF_THREE), *ADDED_BROKER_CANCELLED)
+    assert cancelled.quorum.elr == set()
+    assert isr_within_replicas.function(cancelled)
+
+
+def test_a_reassignment_that_is_accepted_and_ignored() -> None:
+    spec = release("kafka/4.3", **TWO_OF_THREE)
+    asked = after(spec, "reassign(target=(0, 2))")
+    assert not list(reassignment_as_asked.complaints(asked))
+    ignored = after(spec, "reassign(target=(0, 1, 2))", start=asked)
+    assert list(reassignment_as_asked.complaints(ignored)) == [
+        "an operator asked for the replicas 0 1 2, but the reassignment leads to 0 2"
+    ]
+    endless = after(spec, "reassign(target=(0, 1))", start=asked)
+    assert list(reassignment_as_asked.complaints(endless)) == ["broker 2 is being added and removed at once"]
+    mended = release("kafka/4.3+override=replaced", **TWO_OF_THREE)
+    replaced = after(mended, "reassign(target=(0, 2))", "reassign(target=(0, 1, 2))")
+    assert not list(reassignment_as_asked.complaints(replaced))
+
+
+# --- log directories ------------------------------------------------------------------------------------------------
+
+DIRECTORY_GONE = (
+    *REPLICATED,
+    "begin_shutdown(broker=1)",
+    "stop(broker=1)",
+    "directory_removed(broker=1)",
+    "restart(broker=1)",
+)
+
+
+def test_a_broker_without_its_directory_counts_as_stopped_cleanly() -> None:
+    spec = release("kafka/4.3", lost_directories=1, shutdowns=1, crashes=1, max_epoch=1)
+    back = after(spec, *DIRECTORY_GONE)
+    assert (back.quorum.elr, back.replicas[1].log.end_offset) == ({1}, 0)
+    state = after(spec, "crash(broker=0)/0", "controller_notices_failure(broker=0)", start=back)
+    assert state.quorum.leader == 1
+    assert loses(after(spec, "become_leader(broker=1, epoch=1)", start=state))
+
+
+def test_a_broker_that_counts_as_stopped_uncleanly_leaves_the_elr() -> None:
+    spec = release("kafka/4.3+directories=any-lost", lost_directories=1, shutdowns=1)
+    assert after(spec, *DIRECTORY_GONE).quorum.elr == set()
+
+
+def test_a_failed_directory_takes_the_replica_but_not_the_broker() -> None:
+    spec = release("kafka/4.3", lost_directories=1)
+    state = after(spec, *REPLICATED, "directory_fails(broker=0)")
+    assert state.replicas[0] == Replica(offline=True)
+    told = after(spec, "controller_notices_failure(broker=0)", start=state)
+    assert (told.quorum.leader, told.quorum.isr, told.quorum.elr) == (1, {1}, {0})
+    assert not told.may_elect(0)
+    assert not enabled(spec, told, "become_follower(broker=0, epoch=1)"), "it has no replica until it restarts"
+    assert not loses(after(spec, "become_leader(broker=1, epoch=1)", start=told))
+
+
+def test_a_broker_with_one_directory_loses_it_as_a_whole() -> None:
+    spec = release("kafka/3.6", lost_directories=1)
+    assert not any(instance.action.name.startswith("directory") for instance in spec.instances)
+
+
+def test_elections_in_the_order_of_the_replicas() -> None:
+    ordered = release("kafka/4.3+election_order=replicas", brokers=3)
+    state = after(ordered, "crash(broker=0)", "controller_notices_failure(broker=0)")
+    assert state.quorum.leader == 1, "one next state: the first replica that is alive"

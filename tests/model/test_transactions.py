@@ -1,0 +1,160 @@
+"""Transactions: what each design allows, within the smallest bounds that show it. The figures are from our own runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leadline.checker import Limits, Verdict
+from leadline.checker.engines import ENGINES
+from leadline.invariants.catalog import CATALOG, TXN_PROPERTIES, find
+from leadline.model.txn.protocols import Protocol
+from leadline.model.txn.releases import COLUMNS, DESIGNS, RELEASES, column_of
+from leadline.model.txn.rules import RULES
+from leadline.reports.loading import load_spec
+from tests.suite.samples import sampled
+
+PROJECT = Path(__file__).parents[2]
+SAFETY = [item.name for item in TXN_PROPERTIES if not item.kind.is_witness]
+WITNESSES = [item.name for item in TXN_PROPERTIES if item.kind.is_witness]
+
+
+def violated(name: str, bounds: dict[str, int], engine: str = "oracle") -> tuple[dict[str, int], tuple[int, int, int]]:
+    """The lengths of the traces of the violated properties, and distinct states, generated states and depth."""
+    spec = load_spec(name).with_bounds(bounds).with_properties(SAFETY)
+    result = ENGINES[engine](spec, Limits(keep_going=True))
+    assert result.exhausted
+    counts = result.statistics
+    found = {item.property.name: len(item.traces[0]) for item in result.properties if item.traces}
+    return found, (counts.distinct, counts.generated, counts.depth)
+
+
+def test_kip_98_fails_in_all_four_ways_with_one_late_request_and_two_transactions() -> None:
+    assert violated("txn/kip-98", {}, "compiled") == (
+        {"no_aborted_read": 14, "no_lost_write": 19, "no_torn_transaction": 20, "no_hanging_transaction": 9},
+        (24_077, 33_107, 30),
+    )
+
+
+def test_without_late_requests_kip_98_holds() -> None:
+    assert violated("txn/kip-98", {"delayed": 0}) == ({}, (1_779, 2_113, 27))
+
+
+def test_kip_890_part_2_holds_with_a_late_request() -> None:
+    found, (states, generated, depth) = violated("txn/kip-890-2", {})
+    assert (found, states, generated, depth) == ({}, 3_631, 4_599, 25)
+
+
+@pytest.mark.parametrize("name", sampled(["txn/kip-890-1", "txn/kip-360", "txn/kip-98"], 3))
+def test_re_initialising_after_a_time_out_is_enough_with_kip_890_part_1_only(name: str) -> None:
+    found, counts = violated(f"{name}+time_out=re-initialise", {}, "compiled")
+    if name == "txn/kip-890-1":
+        assert (found, counts) == ({}, (37_740, 49_307, 38))
+    else:
+        assert found["no_hanging_transaction"] == 9
+        assert found["no_aborted_read"] == 17
+
+
+@pytest.mark.parametrize("design", ["txn/kip-98", "txn/kip-890-2"])
+def test_every_witness_is_reached(design: str) -> None:
+    result = ENGINES["oracle"](CATALOG[design].with_properties(WITNESSES).with_bounds({"transactions": 1}))
+    assert [item.verdict for item in result.properties] == [Verdict.HOLDS] * len(WITNESSES)
+
+
+# --- the table of rules -----------------------------------------------------------------------------------------
+
+
+def test_rules_set_the_fields_of_a_protocol_once() -> None:
+    fields = [field for rule in RULES for field in rule.values[0].sets]
+    assert len(fields) == len(set(fields))
+    assert all(len({frozenset(value.sets) for value in rule.values}) == 1 for rule in RULES)
+    assert set(fields) <= set(Protocol.__annotations__)
+
+
+def test_every_value_is_that_of_a_column_or_says_why_not() -> None:
+    unused = {
+        (rule.name, value.name)
+        for rule in RULES
+        for value in rule.values
+        if all(column.values[rule.name] != value.name for column in COLUMNS)
+    }
+    assert unused == {("time_out", "re-initialise"), ("last_epoch", "persisted")}
+
+
+def test_no_two_designs_are_the_same_and_an_old_client_leaves_2_5_as_it_was() -> None:
+    assert len({str(sorted(column.values.items())) for column in DESIGNS}) == len(DESIGNS)
+    by_name = {column.name: dict(column.values) for column in RELEASES}
+    assert by_name.pop("txn/2.5-client-0.11") == by_name["txn/1.0"]
+    assert len({str(sorted(values.items())) for values in by_name.values()}) == len(by_name)
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("txn/0.11.0.1", "txn/0.11"),
+        ("txn/0.11.0.2", "txn/1.0"),
+        ("txn/2.4", "txn/1.0"),
+        ("txn/3.5.2", "txn/2.6"),
+        ("txn/3.9-client-2.4", "txn/3.6-client-0.11"),
+        ("txn/4.1", "txn/4.0"),
+        ("txn/4.0-client-3.9", "txn/4.0-client-2.5"),
+        ("txn/2.4-client-4.0", "txn/1.0"),
+    ],
+)
+def test_a_release_of_brokers_and_of_a_client_has_a_column(name: str, same: str) -> None:
+    column, spec = column_of(name), find(name)
+    assert column is not None
+    assert spec is not None
+    assert column.same_as == same
+    assert spec.note.startswith(f"stands for {same}: no rule of the model differs in Kafka ")
+
+
+@pytest.mark.parametrize("name", ["txn/0.10.2", "txn/9.9", "txn/4.0-client-1.9", "txn/kip-1"])
+def test_other_names_are_unknown(name: str) -> None:
+    assert find(name) is None
+
+
+def test_an_old_client_on_4_0_has_only_part_1() -> None:
+    old, part_1 = column_of("txn/4.0-client-3.9"), column_of("txn/kip-890-1")
+    assert old is not None
+    assert part_1 is not None
+    assert dict(old.values) == {**part_1.values, "open_transaction": "same-epoch"}
+
+
+# --- tickets ------------------------------------------------------------------------------------------------------
+
+ONE = {"transactions": 1, "partitions": 1}
+EXPIRY = {"transactions": 1, "delayed": 0, "expiries": 1}
+
+TICKETS: list[tuple[str, str, dict[str, int], str, int]] = [
+    ("KAFKA-6119", "txn/0.11", EXPIRY, "no_lost_write", 12),
+    ("KAFKA-14053", "txn/2.6", {"transactions": 1}, "no_hanging_transaction", 9),
+    ("KAFKA-18575", "txn/4.0+open_transaction=any-epoch", {"partitions": 1, "delayed": 0}, "no_aborted_read", 9),
+    ("KAFKA-20357", "txn/2.5", {**ONE, "failovers": 1, "lost_responses": 1}, "epoch_bump_repeatable", 13),
+    ("KAFKA-20716", "txn/4.0", {**ONE, "delayed": 0, "unclean_elections": 1}, "no_hanging_transaction", 8),
+]
+
+
+@pytest.mark.parametrize(("ticket", "name", "bounds", "item", "states"), TICKETS, ids=[each[0] for each in TICKETS])
+def test_a_ticket_is_found(ticket: str, name: str, bounds: dict[str, int], item: str, states: int) -> None:
+    found, _ = violated(name, bounds)
+    assert found[item] == states
+    row = next(line for line in (PROJECT / "model" / "README.md").read_text().splitlines() if f"| {ticket} |" in line)
+    assert f"`{item}` in `{name}`, {states} states" in row
+
+
+def test_a_transaction_may_end_between_question_and_append_without_the_guard() -> None:
+    assert "no_hanging_transaction" in violated("txn/3.6+guard=none", ONE)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds"),
+    [("txn/1.0", EXPIRY), ("txn/3.6", ONE), ("txn/4.0", {"partitions": 1, "delayed": 0})],
+)
+def test_a_ticket_is_fixed(name: str, bounds: dict[str, int]) -> None:
+    assert violated(name, bounds)[0] == {}
+
+
+def test_no_request_has_a_higher_epoch_than_the_coordinator() -> None:
+    assert violated("txn/1.0", ONE)[1] == violated("txn/1.0+end_epoch=equal", ONE)[1]

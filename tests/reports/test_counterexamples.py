@@ -1,0 +1,47 @@
+"""The counterexamples that are kept for reproductions: each is executed in the model, and none is trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from leadline.checker.trace import complaint_at_end
+from leadline.reports.bugs import BugSearch, read_archive
+from leadline.reports.reality.counterexamples import FILE, executed, kept
+from leadline.reports.reality.schedules import bug_of
+
+ARCHIVE = read_archive()
+LINES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+
+
+def run_of(ticket: str, spec: str) -> BugSearch:
+    """The search for a bug in a spec."""
+    return next(run for run in ARCHIVE.runs(bug_of(ARCHIVE, ticket)) if run.spec.name == spec)
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line['ticket']} {line['spec']}")
+def test_each_violates_the_property_of_its_bug(line: dict[str, str]) -> None:
+    run = run_of(line["ticket"], line["spec"])
+    trace = kept(run)
+    assert trace is not None, "the model has changed: run python -m leadline.reports.reality.counterexamples"
+    assert [repr(instance) for instance in trace.instances] == line["steps"]
+    assert trace.about is not None
+    assert complaint_at_end(run.spec, trace.about, trace.states) is not None
+
+
+def test_steps_that_do_not_violate_the_property_are_not_taken() -> None:
+    line = next(line for line in LINES if line["ticket"] == "KIP-101")
+    run, steps = run_of(line["ticket"], line["spec"]), line["steps"]
+    assert executed(run.spec, steps) is not None
+    assert executed(run.spec, steps[:-1]) is None  # nothing is lost yet
+    assert executed(run.spec, steps[1:]) is None  # a step is not possible
+    assert executed(run.spec, ["unknown(broker=0)"]) is None
+    mended = next(run for run in ARCHIVE.runs(run.bug) if run.part == "fixed")
+    assert executed(mended.spec, steps) is None
+
+
+def test_without_a_line_a_counterexample_is_searched_for(tmp_path: Path) -> None:
+    line = next(line for line in LINES if line["ticket"] == "KIP-101")
+    assert kept(run_of(line["ticket"], line["spec"]), tmp_path / "missing.jsonl") is None
