@@ -13,6 +13,7 @@ import json
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,15 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import Archive, Bug, BugSearch, read_archive
 from leadline.reports.reality.counterexamples import kept
-from leadline.reports.reality.schedules import affected_release, mended_release, schedules_of
+from leadline.reports.reality.schedules import affected_release, bug_of, mended_release, schedules_of
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "reality.md"
 RESULTS = PAGE.with_suffix(".jsonl")
 TRY_SECONDS = 900.0
 MOST_COUNTED = 10
+
+FAILED = "failed"
+"""The judgement of a reproduction that ended without a report."""
 
 _GOOD = {Judgement.REPRODUCED.value, Judgement.ABSENT.value}
 
@@ -55,7 +59,7 @@ class Try:
     Attributes:
         ticket: the ticket.
         release: the release of the brokers.
-        judgement: the conclusion, which is the value of a `Judgement`.
+        judgement: the conclusion, which is the value of a `Judgement`, or `FAILED`.
         reason: the reason for the conclusion.
         seconds: the duration of the replay in seconds.
         date: the date of the replay in ISO 8601 format.
@@ -77,31 +81,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     archive = read_archive()
     unmade = dict(_unmade(archive))
-    chosen = given.tickets or [bug.ticket for bug in archive.bugs if bug.ticket not in unmade]
-    for ticket in [each for _ in range(given.tries) for each in chosen]:
+    if given.tickets:
+        chosen = [bug_of(archive, ticket) for ticket in given.tickets]
+    else:
+        chosen = [bug for bug in archive.bugs if bug.ticket not in unmade]
+    for bug in [each for _ in range(given.tries) for each in chosen]:
         with RESULTS.open("a", encoding="utf-8") as file:
-            for found in _tried(ticket):
+            for found in _tried(bug):
                 file.write(json.dumps(attrs.asdict(found)) + "\n")
                 print(f"{found.ticket} {found.release}: {found.judgement}, {found.seconds:.0f} s", flush=True)
-        PAGE.write_text(page(archive, unmade, read_tries()), encoding="utf-8")
-    PAGE.write_text(page(archive, unmade, read_tries()), encoding="utf-8")
+        PAGE.write_text(page(archive, unmade, read_tries(RESULTS)), encoding="utf-8")
+    PAGE.write_text(page(archive, unmade, read_tries(RESULTS)), encoding="utf-8")
 
 
-def _tried(ticket: str) -> Iterator[Try]:
-    """Reproduce a bug in a separate process, and yield the result of each replay."""
-    command = [sys.executable, "-m", "leadline", "reproduce", ticket, "--json", "-"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TRY_SECONDS, check=False)
+def _tried(bug: Bug) -> Iterator[Try]:
+    """Reproduce a bug in a separate process, and yield the result of each replay.
+
+    A reproduction without a report counts as a failed replay on the affected release.
+    """
+    command = [sys.executable, "-m", "leadline", "reproduce", bug.ticket, "--json", "-"]
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    started = time.monotonic()
     try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TRY_SECONDS, check=False)
         told: dict[str, Any] = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        reason = f"no report after {TRY_SECONDS:.0f} seconds"
     except ValueError:
-        print(done.stderr[-500:], file=sys.stderr)
+        reason = done.stderr.strip().rpartition("\n")[2] or f"no report, exit code {done.returncode}"
+    else:
+        for each in told["replays"]:
+            yield Try(told["ticket"], each["release"], each["judgement"], each["reason"], each["seconds"], date)
         return
-    for each in told["replays"]:
-        yield Try(told["ticket"], each["release"], each["judgement"], each["reason"], each["seconds"], date)
+    yield Try(bug.ticket, affected_release(bug, None).name, FAILED, reason, time.monotonic() - started, date)
 
 
-def read_tries(path: Path = RESULTS) -> list[Try]:
+def read_tries(path: Path) -> list[Try]:
     """Read the results of all replays so far from a file, oldest first. The file need not exist."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Try(**json.loads(line)) for line in lines]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import attrs
 import pytest
@@ -23,6 +25,7 @@ from leadline.brokers.reproduction import (
 from leadline.checker.errors import LeadlineError
 from leadline.reports.bugs import read_archive
 from leadline.reports.cli.reproduce import exit_code
+from leadline.reports.reality import successes
 from leadline.reports.reality.counterexamples import counterexample
 from leadline.reports.reality.live import evidence
 from leadline.reports.reality.objects import ReproductionReport, reproduction_object
@@ -171,3 +174,25 @@ def test_the_page_has_a_line_for_every_ticket() -> None:
     for ticket in [*(bug.ticket for bug in ARCHIVE.bugs), *(bug.ticket for bug in ARCHIVE.unreached)]:
         assert f"| {ticket} |" in text or f"| `leadline reproduce {ticket}` |" in text
     assert "0.10.2.2: reproduced 3 of 4 (else: no request came)" in text
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import sys; sys.exit('error: port 9092 is in use')", "error: port 9092 is in use"),
+        ("raise SystemExit(2)", "no report, exit code 2"),
+    ],
+)
+def test_a_reproduction_without_a_report_counts_as_failed(
+    program: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable = tmp_path / "python"
+    executable.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{program}"\n', encoding="utf-8")
+    executable.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(executable))
+    monkeypatch.setattr(successes, "RESULTS", tmp_path / "reality.jsonl")
+    monkeypatch.setattr(successes, "PAGE", tmp_path / "reality.md")
+    successes.main(["--tries", "1", "KIP-101"])
+    (found,) = successes.read_tries(tmp_path / "reality.jsonl")
+    assert (found.ticket, found.release, found.judgement, found.reason) == ("KIP-101", "0.10.2.2", "failed", reason)
+    assert "0.10.2.2: 0 of 1" in (tmp_path / "reality.md").read_text(encoding="utf-8")
