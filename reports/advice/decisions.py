@@ -137,7 +137,13 @@ class Decider:
     def _spec(
         self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Mapping[str, object]
     ) -> Spec[object]:
-        return self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed))
+        """Return the spec in which a bug is searched for with changed settings.
+
+        In the archive, an operator requests unclean elections where KRaft ignores ``unclean.leader.election.enable``
+        (KAFKA-12670). If the setting is false, no operator requests one.
+        """
+        refused = {} if changed.get("unclean_leader_election", True) else {"unclean_elections": 0}
+        return self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed) | refused)
 
     def _result(self, spec: Spec[object]) -> Result:
         """Search a spec, or return the result of an earlier search of the same spec."""

@@ -51,7 +51,7 @@ NAMES = {
     "explore atomic/kip-101 --rule elr=on": "atomic/kip-101 has no rules that can be changed",
     "explore stairs.py --rule elr=on": "stairs.py has no rules that can be changed",
     "explore stairs.py:spec --rule elr=on": "stairs.py:spec has no rules that can be changed",
-    "specs kafka/9.9": "unknown spec 'kafka/9.9': did you mean 'kafka/4.1'",
+    "specs kafka/9.9": "unknown spec 'kafka/9.9': did you mean 'kafka/3.9' or 'kafka/4.3' or 'kafka/4.1'? ",
     "bugs NOPE": "unknown bug 'NOPE' (`leadline bugs --list` lists all bugs)",
     "bugs KAFKA-1314": "unknown bug 'KAFKA-1314': did you mean 'KAFKA-13141'",
     "explore atomic/kip-101 -i strong_irs": "atomic/kip-101 has no property 'strong_irs': did you mean 'strong_isr'",

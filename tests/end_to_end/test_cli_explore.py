@@ -142,6 +142,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "spilled": 0,
         "activity": "",
         "diagnosis": None,
+        "liveness": None,
         "known_bugs_outside": [],
         "sought": [],
         "states_per_depth": [1, 1, 1],
@@ -537,7 +538,7 @@ def test_a_violation_is_by_design_only_if_its_trace_is_one_that_the_configuratio
         tmp_path, "kafka/4.1", "unclean_leader_election=true", "committed_never_lost"
     )
     both_needed = "min_insync_replicas=2,unclean_leader_election=true"
-    assert by_design not in _explained(tmp_path, "kafka/3.6", both_needed, "committed_never_lost")
+    assert by_design not in _explained(tmp_path, "kafka/3.6-zk", both_needed, "committed_never_lost")
     assert by_design not in _explained(tmp_path, "kafka/2.8", "acks=1", "committed_never_lost")
     survivable = "acks=all,lossy_crashes=1,min_insync_replicas=2"
     assert by_design not in _explained(tmp_path, "kafka/2.8", survivable, "acked_never_lost")

@@ -133,7 +133,7 @@ LONG = {
 OPTIONS = {
     "advise": ["--from", "2.8", "--to", "3.0", "--config", "broker.properties"],
     "audit": ["disk", "--workers", "1"],
-    "reproduce": ["KIP-101"],
+    "reproduce": ["KAFKA-6361", "--release", "1.1.1"],  # this counterexample is not kept
 }
 """The arguments of commands that take no spec."""
 

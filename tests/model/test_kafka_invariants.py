@@ -12,7 +12,7 @@ from leadline.checker.engines.compiled import explore
 from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from leadline.model.kafka.bounds import Spent
-from leadline.model.kafka.messages import EpochRequest, EpochResponse, Proposal
+from leadline.model.kafka.messages import EpochRequest, EpochResponse, OffsetOutOfRange, Proposal
 from leadline.model.kafka.state import Partition
 from tests.model.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
 
@@ -312,6 +312,18 @@ STEPS_ACCEPTED += [
         partition(leads(0, "m0@0 ┃"), down("┃"), isr=[0]),
         partition(leads(0, "m0@0 ┃"), down("┃"), isr=[0, 1]),
     ),
+    (
+        "who crashes",
+        followers.brokers_keep_running,
+        partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃ m1@0", in_flight=OffsetOutOfRange(1))),
+        partition(leads(0, "m0@0 ┃"), down("m0@0 ┃ m1@0"), spent=Spent(crashes=1)),
+    ),
+    (
+        "who truncates",
+        followers.brokers_keep_running,
+        partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃ m1@0", in_flight=OffsetOutOfRange(1))),
+        partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃")),
+    ),
 ]
 
 STEPS_REFUSED: list[tuple[str, Property, Partition, Partition, str]] = [
@@ -345,6 +357,13 @@ STEPS_REFUSED += [
         partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0]),
         partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0, 1]),
         "broker 1 joins the ISR and has no record at offset 0, where its leader has m0@0, below its high watermark",
+    ),
+    (
+        "who exits",
+        followers.brokers_keep_running,
+        partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃ m1@0", in_flight=OffsetOutOfRange(1))),
+        partition(leads(0, "m0@0 ┃"), down("m0@0 ┃ m1@0")),
+        "broker 1 exits: its log ends at 2, and that of its leader at 1",
     ),
 ]
 

@@ -38,6 +38,7 @@ NOT_ON_DISKS = {
     "follower_reads": "no broker writes down what consumers read",
     "leader_candidates_complete": "it compares the ISR with all that consumers ever read",
     "hw_monotonic": "it compares two states, and the disks show one",
+    "brokers_keep_running": "it compares two states, and the disks show one",
     "isr_joined_with_all": "it compares two states, and the disks show one",
     "leaders_elected_alive": "it compares two states, and the disks show one",
     "isr_members_active": "sessions and controlled shutdowns are in the controller's memory",
