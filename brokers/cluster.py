@@ -67,8 +67,8 @@ class Cluster:
         brokers: the number of brokers. Broker ids begin at 0.
         ports: the port of each process.
         settings: properties of all brokers and of the KRaft controller. They override the default configuration.
-        per_broker: further properties, by broker id.
-        features: the level of each feature for formatting a KRaft cluster of 4.0 or later, by name of the feature.
+        per_broker: further properties, keyed by broker id.
+        features: the level of each feature for formatting a KRaft cluster of 4.0 or later, keyed by name.
             All remaining features have the default level of the release.
 
     Raises:

@@ -113,7 +113,7 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
 
     Parameters:
         bounds: a frozen attrs value.
-        changes: the new values, by the name of the bound. A str is converted to the type of the bound.
+        changes: the new values, keyed by the name of the bound. A str is converted to the type of the bound.
 
     Raises:
         SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.

@@ -92,8 +92,8 @@ class CoverageCounts:
         instances: the coverage of each action instance, by its text.
         shown: for each property that is a witness or has a premise, the number of distinct states in which the witness
             or the premise is true. Step witnesses are not counted.
-        fields: the values of each field in the distinct states, by the path of the field. In a path, ``[]`` means every
-            element of a tuple. States for which `Spec.within` is false are not included.
+        fields: the values of each field in the distinct states, keyed by the path of the field. In a path, ``[]`` means
+            every element of a tuple. States for which `Spec.within` is false are not included.
         source: the functions that were called. Functions with lines that never ran come first.
         sampled: the size of the sample of states in which `shown` was counted, if a random search kept only a sample of
             its states. None if `shown` was counted in all distinct states. `fields` includes all states that were ever
@@ -158,7 +158,7 @@ class FieldValues:
 
     @property
     def fields(self) -> dict[str, FieldCoverage]:
-        """The values of each field, by the path of the field."""
+        """The values of each field, keyed by the path of the field."""
         return {path: self._field(path, values) for path, values in sorted(self._values.items())}
 
     def _field(self, path: str, values: set[object]) -> FieldCoverage:

@@ -188,8 +188,8 @@ class Learning:
     """Statistics of the compiled engine, which learns the results of calls. See `leadline.checker.engines.compiled`.
 
     Attributes:
-        actions: the number of calls that the engine learned from, by the name of the action.
-        properties: the number of calls that the engine learned from, by the name of the property.
+        actions: the number of calls that the engine learned from, keyed by the name of the action.
+        properties: the number of calls that the engine learned from, keyed by the name of the property.
         called: the number of calls that the engine did not learn from, because too few states would have used the
             result.
         by_oracle: the number of calls that the oracle engine would have made for the same states.
@@ -308,7 +308,7 @@ class Statistics:
         out_degree_max: the largest number of steps from an expanded state.
         deadlocks: the number of expanded states that have no step.
         seconds: the duration in seconds of wall-clock time.
-        actions: the counts of each action, by name, in the order of the spec.
+        actions: the counts of each action, keyed by name, in the order of the spec.
         level_done: the expanded fraction of the last level that was started, or None if the engine does not know it. A
             level is the set of states at the same depth.
         memory: the memory in bytes that the states occupy, or 0 if the engine does not know it.
@@ -422,7 +422,7 @@ class Result:
         stop: the reason why the run stopped early, or None if every reachable state was searched.
         statistics: the counts.
         properties: the result for each property checked, in the order of the spec.
-        settings: the settings of the engine in this run, by name.
+        settings: the settings of the engine in this run, keyed by name.
         note: an additional remark. It is usually empty.
         sought: the names of the most important properties, as in `Limits.sought`.
     """

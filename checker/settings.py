@@ -272,6 +272,6 @@ class RandomSettings:
 
     @property
     def shown(self) -> dict[str, int | bool]:
-        """The settings that determine which steps the search takes, by name. Reports show them."""
+        """The settings that determine which steps the search takes, keyed by name. Reports show them."""
         shown: dict[str, int | bool] = {"examples": self.examples, "steps": self.steps, "seed": self.seed}
         return shown | ({"uniform": True} if self.uniform else {})

@@ -60,8 +60,8 @@ class Spec(Generic[S]):
             changes the result of an exhaustive search.
         drawing: a description of how reports display the states. By default, they display components and fields.
         optional: further properties, which are checked only if they are named; see `with_properties`.
-        fairness: the fairness of actions, by name, where it differs from `Action.fair`. An empty string means that the
-            action is not fair.
+        fairness: the fairness of actions, keyed by name, where it differs from `Action.fair`. An empty string means
+            that the action is not fair.
         cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
             bound of the search, which the modelled system does not have. Such a state is open; see `is_open`.
 
@@ -232,7 +232,7 @@ class Spec(Generic[S]):
         """Return a copy of the spec with some bounds changed.
 
         Parameters:
-            changes: the new values, by the name of the bound.
+            changes: the new values, keyed by the name of the bound.
 
         Raises:
             SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.
@@ -379,7 +379,7 @@ class Spec(Generic[S]):
         )
 
     def rows(self, state: S) -> dict[str, Row]:
-        """Return the rows that display a state, by name. If the spec has no drawing, there are none.
+        """Return the rows that display a state, keyed by name. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.

@@ -1,4 +1,4 @@
-"""The catalog of shipped specs, by name. Each spec combines a model with its properties."""
+"""The catalog of shipped specs, keyed by name. Each spec combines a model with its properties."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ PRICES = {
     "min_insync_replicas": "producers with acks=all cannot write while the ISR has one member",
     "unclean_leader_election": "the partition has no leader while no member of the ISR is alive",
 }
-"""The disadvantage of each stricter setting, by the name of the setting."""
+"""The disadvantage of each stricter setting, keyed by the name of the setting."""
 
 MOST_BEHAVIOURS = 100
 """The maximum number of behaviours to examine that have the steps of one counterexample."""

@@ -61,7 +61,7 @@ class Matrix:
         configurations: the configurations in which each spec is searched.
         properties: the names of the properties, or None for all properties of each spec. If the list is empty, the
             searches only count states.
-        labels: texts that say what a violation of a property means, by the name of the property.
+        labels: texts that say what a violation of a property means, keyed by the name of the property.
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
         known_bugs: true if the cells also show the known bugs that can occur in the configuration.
@@ -262,7 +262,7 @@ class Column:
     Attributes:
         configuration: the configuration.
         spec: the name of the spec.
-        cells: the cells, by the names of their properties.
+        cells: the cells, keyed by the names of their properties.
         result: the result of the search.
         bugs: the bugs of the archive that affect the release.
     """

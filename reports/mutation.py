@@ -95,7 +95,7 @@ def read_explained(path: Path) -> dict[str, str]:
         path: a file with ``[[explained]]`` tables, which have the keys ``mutant`` and ``why``.
 
     Returns:
-        The explanations, by the names of the mutants.
+        The explanations, keyed by the name of the mutant.
 
     Raises:
         LeadlineError: if the file cannot be read or is invalid.
@@ -147,7 +147,7 @@ class Killer:
 
     Attributes:
         name: the name of the property.
-        kills: the number of states in a shortest counterexample, by the name of the mutant.
+        kills: the number of states in a shortest counterexample, keyed by the name of the mutant.
         alone: the names of the mutants that only this property kills and that were searched completely. None if the
             searches ended at the first violation.
         may_be_alone: true if the search of a mutant found only violations of this property before it reached a limit.
@@ -173,9 +173,9 @@ class Report:
         way: the settings with which the mutants are searched.
         originals: the results of searching the original spec, one for each set of bounds that mutants use.
         mutations: the mutations whose mutants are searched, in this order.
-        outcomes: the outcomes of the searched mutants, by the name of the mutant.
+        outcomes: the outcomes of the searched mutants, keyed by the name of the mutant.
         refused: the functions that could not be mutated, as pairs of a name and a reason.
-        explained: the explanations of why mutants survive, by the name of the mutant.
+        explained: the explanations of why mutants survive, keyed by the name of the mutant.
         stays: for each property that is not a witness, the reason why the suite keeps it even if no mutant needs it.
             Empty if the docstring of the property gives no reason.
         stopped: the reason why some mutants were not searched. Empty if all mutants were searched.
@@ -354,7 +354,7 @@ def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
 
     Parameters:
         outcome: the outcome of the mutant.
-        explained: the explanations of why mutants survive, by the name of the mutant.
+        explained: the explanations of why mutants survive, keyed by the name of the mutant.
     """
     parts = [
         f"{name} ({counted(states, 'state')})" if states else f"{name} (never shown)"
@@ -445,7 +445,7 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
         code: the digest of the current code of the spec.
 
     Returns:
-        The complete outcomes, by the names of the mutants. Empty if the file contains reports on several specs, but
+        The complete outcomes, keyed by the name of the mutant. Empty if the file contains reports on several specs, but
         none on this spec.
 
     Raises:

@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--leadline-diagnose",
         metavar="S",
         type=float,
-        help="After an unexpected violation, search up to S seconds for its cause, like leadline check --diagnose.",
+        help="After an unexpected violation, search for its cause for up to S seconds, like leadline check --diagnose.",
     )
 
 

@@ -17,7 +17,7 @@ from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.loading import load_spec, spec_of_protocol
 
 Values = Mapping[str, str]
-"""A value for each rule, by the names of the rules."""
+"""A value for each rule, keyed by the names of the rules."""
 
 
 @attrs.frozen

@@ -35,7 +35,7 @@ class Outcome:
         produced: the records that were sent to leaders, and the outcome of each.
         reads: the records that consumers could read after each step that made a record readable or elected a leader,
             and at the end.
-        replicas: the replicas at the end, after all brokers were restarted, by broker.
+        replicas: the replicas at the end, after all brokers were restarted, keyed by broker.
         quorum: the controller's decision at the end.
         leader: the leader at the end, or None.
     """

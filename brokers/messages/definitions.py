@@ -185,7 +185,7 @@ class Definitions:
     """The message definitions of a release.
 
     Attributes:
-        requests, responses: the definitions of requests and responses, by key.
+        requests, responses: the definitions of requests and responses, keyed by API key.
         records: the records of the metadata log by key. Empty for a release without KRaft.
         keys: the keys of requests by name without the suffix. For example, "Fetch" has the key 1.
     """

@@ -34,7 +34,7 @@ OPERATIONS = {
     -10: "createSession",
     -11: "close",
 }
-"""The types of requests, by number."""
+"""The types of requests, keyed by number."""
 
 NO_NODE, NODE_EXISTS = -101, -110
 """Errors of responses."""

@@ -155,4 +155,4 @@ ENGINES: dict[str, Engine[Any]] = {
 """All engines by name. The default engine is ``compiled``."""
 
 EXHAUSTIVE = {name: engine for name, engine in ENGINES.items() if engine.is_exhaustive}
-"""The engines that search every reachable state, by name."""
+"""The engines that search every reachable state, keyed by name."""

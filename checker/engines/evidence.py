@@ -68,8 +68,7 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Return the number of states that satisfy each witness or the premise of each property, by the name of the witness
-    or property.
+    """Return the number of states that satisfy each witness or the premise of each property, keyed by name.
 
     Parameters:
         spec: the spec.

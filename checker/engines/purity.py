@@ -89,7 +89,7 @@ class Purity(Generic[S]):
             self._compare(once, self._outcomes(state, state), LATER)
 
     def _outcomes(self, state: S, before: S) -> dict[str, object]:
-        """Return the results of all actions and properties for a state, by name.
+        """Return the results of all actions and properties for a state, keyed by name.
 
         Parameters:
             state: the state.

@@ -173,7 +173,7 @@ class _Check(Generic[S]):
         return (instance for action in self._spec.actions for instance in action.instances(self._spec.bounds))
 
     def _found(self, state: S, successors: Sequence[S]) -> dict[str, object]:
-        """Return the results of all actions and properties for a state, by name."""
+        """Return the results of all actions and properties for a state, keyed by name."""
         spec, found = self._spec, dict[str, object]()
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._holds(item, state)

@@ -308,4 +308,4 @@ CHECKS = {
     "__plain_tuple": plain_tuple,
     "__single": single,
 }
-"""The functions that check the values of a condition, by the names that `checked` uses."""
+"""The functions that check the values of a condition, keyed by the names that `checked` uses."""

@@ -99,7 +99,7 @@ class _Objects:
     not depend on the order in which the objects are found.
 
     Attributes:
-        modules: the modules of the spec that were found, by name.
+        modules: the modules of the spec that were found, keyed by name.
     """
 
     def __init__(self) -> None:

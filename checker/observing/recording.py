@@ -221,7 +221,7 @@ class Recorder:
         Parameters:
             node: the node of the instance.
             offset: 0 for the first state, or `SECOND` for the second state.
-            changed: the fields that `attrs.evolve` changed, by name, or None for an instance that is part of a state.
+            changed: the fields that `attrs.evolve` changed, keyed by name, or None if the instance is part of a state.
         """
         made: Any = _new(node.cls)
         for name, value in node.set_at_once:

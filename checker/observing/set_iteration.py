@@ -429,7 +429,7 @@ class _Hooks(ast.NodeTransformer):
         self.generic_visit(node)
         patterns = {pattern for target in node.targets if (pattern := _pattern(target)) is not None}
         if len(patterns) > 1:
-            raise NotUnderstood(f"{self._file} unpacks a value in two ways in line {node.lineno}")
+            raise NotUnderstood(f"{self._file} unpacks a value in two ways on line {node.lineno}")
         for pattern in patterns:
             node.value = _hook("unpacked", node.value, _constant(pattern))
         if any(isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) for target in node.targets):

@@ -100,7 +100,7 @@ class Cluster:
     """The nodes that belong to one cluster.
 
     Attributes:
-        nodes: the nodes, by id.
+        nodes: the nodes, keyed by id.
         metadata: the content of the metadata log, or None if there is no metadata log.
         why_not_one_moment: the reasons, as clauses, why the disks were not copied at the same moment. Empty if they
             were.
@@ -272,7 +272,7 @@ class Survey:
     Attributes:
         directory: the data directory.
         metadata: the metadata log in the directory, or None if it has none.
-        topics: the ids of the topics in the directory, by name.
+        topics: the ids of the topics in the directory, keyed by name.
     """
 
     directory: DataDirectory

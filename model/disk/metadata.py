@@ -138,7 +138,7 @@ class Metadata:
         ids: for each topic name, the ids of the topics with this name, oldest first.
         partitions: the states of each partition, by topic id and partition number. Each state has the offset of the
             record that began it.
-        registrations: the registrations of each broker, by broker id.
+        registrations: the registrations of each broker, keyed by broker id.
         compacted: the names of topics whose cleanup policy has ever included compaction.
         fenced_elections: the elections of fenced brokers, by topic id and partition number.
         minima: the values of ``min.insync.replicas`` by topic name. An empty name stands for the default of all topics.

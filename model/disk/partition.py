@@ -227,7 +227,7 @@ class DiskPartition:
     Attributes:
         topic, number: the topic name and the partition number.
         topic_id: the topic id, or None if it is unknown.
-        replicas: the replicas with this topic id, by broker.
+        replicas: the replicas with this topic id, keyed by broker.
         state: the state of the partition in the metadata log, or None if the metadata log does not have the partition.
         one_moment: whether the disks were copied at the same moment. If not, a missing record may have arrived after
             the copy.

@@ -54,7 +54,7 @@ class Partition(Leadership[Replica]):
 
     Attributes:
         next_value: the value of the next record that a producer writes.
-        exposed: the records that consumers could read so far, by offset.
+        exposed: the records that consumers could read so far, keyed by offset.
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
         spent: the number of times that each perturbation has happened.
         quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed its failure.

@@ -111,7 +111,7 @@ def complete(state: Transactions) -> Iterator[Transactions]:
 
 
 def _abandoned(state: Transactions) -> bool:
-    """Return whether the coordinator does not write the remaining markers, because it has failed over."""
+    """Return whether the coordinator has failed over and therefore does not write the remaining markers."""
     return not state.protocol.resumes and state.spent.failovers > 0
 
 

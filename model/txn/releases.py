@@ -26,7 +26,7 @@ class Column:
     Attributes:
         name: the name in the catalog, such as ``txn/2.6``.
         summary: a sentence that describes the column.
-        values: the name of the value of each rule, by the name of the rule.
+        values: the name of the value of each rule, keyed by the name of the rule.
         changed: the values that differ from those of the preceding column.
         versions: the published releases of the brokers with these rules, oldest first. Empty for a design.
         client_versions: the published releases of the client. Empty for a design.

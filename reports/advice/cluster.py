@@ -62,7 +62,7 @@ class Cluster:
 
     @property
     def rules(self) -> dict[str, str]:
-        """The rules that the settings change, by name. Only reads from followers can change."""
+        """The rules that the settings change, keyed by name. Only reads from followers can change."""
         reads = self.column.values["follower_reads"] == "yes" and not self.follower_reads
         return {"follower_reads": "no"} if reads else {}
 

@@ -29,7 +29,7 @@ from leadline.reports.differences import complaint
 from leadline.reports.loading import load_spec
 
 MOST_BROKERS = 3
-"""The most brokers with which a bug is searched for again, unless its own search has more."""
+"""The maximum number of brokers with which a bug is searched for again, unless its own search has more."""
 
 Values = dict[str, int | bool | str]
 ShowProgress = Callable[[str], AbstractContextManager[Progress]]

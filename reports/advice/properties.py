@@ -39,7 +39,7 @@ class Entry:
 
 
 def read_properties(path: Path) -> dict[str, Entry]:
-    """Return the settings in a file, by name. As in Java, the last line with a name overrides earlier lines.
+    """Return the settings in a file, keyed by name. As in Java, the last line with a name overrides earlier lines.
 
     Parameters:
         path: a file in the format of `java.util.Properties`: comments, continued lines, ``=``, ``:`` or white space

@@ -20,7 +20,7 @@ from leadline.reports.advice.properties import Entry, read_properties
 SHIPPED = Path(__file__).resolve().with_name("settings.toml")
 
 MOST = 9
-"""The most replicas, and the largest ``min.insync.replicas``, that the model has."""
+"""The maximum number of replicas, and the largest ``min.insync.replicas``, that the model has."""
 
 LIKENESS = 0.85
 """How like a known name an unknown name must be to be taken for a misspelling, from 0 to 1."""

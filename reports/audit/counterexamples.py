@@ -24,7 +24,7 @@ from leadline.reports.bugs import SHIPPED, Bug, read_archive
 from leadline.reports.loading import explore_command
 
 MOST_NAMED = 3
-"""The most bugs that are named for one finding."""
+"""The maximum number of bugs that are named for one finding."""
 
 
 @attrs.frozen(eq=False)

@@ -23,7 +23,7 @@ COMPLETE = "everything could be decided"
 """The name of the finding on an audit as a whole."""
 
 MOST_ROWS = 200
-"""The most findings in a Markdown table."""
+"""The maximum number of findings in a Markdown table."""
 
 
 @attrs.frozen(eq=False)

@@ -26,7 +26,7 @@ MOST_PARTITIONS = 20
 """The maximum number of partitions with errors, and of notes, that are shown."""
 
 MOST_FINDINGS = 6
-"""The most findings that are shown for one partition."""
+"""The maximum number of findings that are shown for one partition."""
 
 
 def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:

@@ -113,7 +113,7 @@ _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 MOST_CHARACTERS = 4_000
-"""The most characters in an error message, which may quote a long name or value from a file."""
+"""The maximum number of characters in an error message, which may quote a long name or value from a file."""
 
 
 IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}

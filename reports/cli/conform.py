@@ -25,14 +25,14 @@ from leadline.reports.lines import say
     type=click.IntRange(0),
     default=Limits().hidden_steps,
     show_default=True,
-    help="The most steps between two observations that leave no frame.",
+    help="The maximum number of steps without a frame between two observations.",
 )
 @click.option(
     "--max-states",
     type=click.IntRange(1),
     default=Limits().states,
     show_default=True,
-    help="The most states that are looked at for one observation.",
+    help="The maximum number of states to examine for one observation.",
 )
 @format_options(CONFORMANCE_FORMATS)
 def conform(

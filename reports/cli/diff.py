@@ -29,7 +29,7 @@ from leadline.reports.terminal.trace import side_by_side, turning_points
 from leadline.reports.traces.story import story_of
 
 MOST_STATES = 50_000
-"""The most states to search for a second difference, or for a difference that no counterexample shows."""
+"""The maximum number of states to search for a second difference, or for a difference that no counterexample shows."""
 
 
 @click.command()

@@ -86,9 +86,9 @@ diagnose_option = click.option(
     "--diagnose",
     type=click.FloatRange(0),
     metavar="S",
-    help="After an unexpected violation, search up to S seconds for a rule of a later release or protocol, or a "
-    "configuration, with which the property holds. In your own spec, search for a step without which the other steps "
-    "of the counterexample do not violate the property. "
+    help="After an unexpected violation, search for up to S seconds for a rule of a later release or protocol, or a "
+    "configuration, under which the property holds. For your own specs, search instead for a step that the "
+    "counterexample needs in order to violate the property. "
     f"The default is {SECONDS:g} for shipped specs, and 0 for your own.",
 )
 

@@ -69,8 +69,8 @@ class Files(Generic[T]):
         """Check that the files can be written.
 
         Parameters:
-            formats: the available formats, by name.
-            wanted: the value of each option, by the name of the format. The value is None if the format is not
+            formats: the available formats, keyed by name.
+            wanted: the value of each option, keyed by the name of the format. The value is None if the format is not
                 requested.
 
         Raises:
@@ -174,7 +174,7 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
         attempt: collects the errors.
 
     Returns:
-        The paths of the files that were written, by the name of the property, in the order of its traces.
+        The paths of the files that were written, keyed by the name of the property, in the order of its traces.
     """
     files: dict[str, list[Path]] = {}
     for item in result.properties:

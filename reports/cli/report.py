@@ -27,7 +27,7 @@ from leadline.reports.loading import is_shipped
 from leadline.reports.runs.json_report import read_run
 
 MOST_STATES = 3_000
-"""The most states of a trace on a page. The time to write a page grows with the square of their number."""
+"""The maximum number of states of a trace on a page. The time to write a page grows with the square of their number."""
 
 
 @click.command()

@@ -34,7 +34,7 @@ class RuleShown:
     Attributes:
         rule: the name of the rule.
         value: the name of the release's value.
-        answers: whether the recording conforms to the spec with each other value, by the name of the value.
+        answers: whether the recording conforms to the spec with each other value, keyed by the name of the value.
     """
 
     rule: str

@@ -21,7 +21,7 @@ class FinishedRun:
     Attributes:
         result: the result of the search.
         view: the content of the reports.
-        trace_files: the trace files that were written, by the name of the property.
+        trace_files: the trace files that were written, keyed by the name of the property.
     """
 
     result: Result

@@ -1,4 +1,4 @@
-"""Draw space-time diagrams, in which each row has a vertical lane, time runs downwards, and messages are arrows."""
+"""Draw space-time diagrams. Each process has a vertical lane, time runs downwards, and messages are arrows."""
 
 from __future__ import annotations
 

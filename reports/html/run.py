@@ -44,7 +44,7 @@ class RunWithTraces:
     Attributes:
         title: the title of the run.
         run: the view of the result.
-        stories: the traces of each property, by the name of the property. Each trace is paired with a note.
+        stories: the traces of each property, keyed by the name of the property. Each trace is paired with a note.
         failure: why the run is not as expected. Empty if the run is as expected.
     """
 
@@ -125,7 +125,7 @@ class RunSection:
         covered: the coverage, or None if it was not measured.
         instance_columns: the first two headings of the table of action instances.
         shown_kinds: "witness" or "premise" for each name, see `leadline.reports.runs.phrases.shown_kinds`.
-        fields: the values of each field, in words, by the name of the field.
+        fields: the values of each field, in words, keyed by the name of the field.
         sample_note: a note on the states in which a random search measured coverage. Empty for other searches.
         source: the functions with the coverage of their lines.
         legend: the meaning of the marks of source lines.
@@ -286,7 +286,7 @@ def _function(function: FunctionCoverage) -> FunctionView:
 
 
 def _fields(covered: CoverageCounts) -> dict[str, str]:
-    """Return a text about the values of each field, by the name of the field."""
+    """Return a text about the values of each field, keyed by the name of the field."""
     of_sample = covered.sampled is not None
     return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
 

@@ -49,7 +49,7 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
 
     Parameters:
         run: the run.
-        trace_files: the trace files that were written for each property, by the name of the property.
+        trace_files: the trace files that were written for each property, keyed by the name of the property.
 
     Returns:
         The object. States are counted as the model checker TLC counts them. ``trace_length`` is a number of states.

@@ -57,9 +57,9 @@ class RunView:
 
     Attributes:
         spec: the name of the spec.
-        bounds: the bounds of the spec, by name.
+        bounds: the bounds of the spec, keyed by name.
         engine: the name of the engine.
-        settings: the settings of the engine, by name.
+        settings: the settings of the engine, keyed by name.
         verdict: the verdict on the run as a whole.
         stop: the reason why the run stopped early, or None if it searched every reachable state.
         note: a further remark, which is usually empty.

@@ -63,7 +63,7 @@ def rows_of_file(values: dict[str, Json]) -> Rows:
     """Return the rows of a state from a trace file whose spec is not available. Each record is a row.
 
     Parameters:
-        values: the values of the state, by the names of their variables.
+        values: the values of the state, keyed by the names of their variables.
     """
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)

@@ -35,7 +35,7 @@ BLOCK = 16_384
 
 
 def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionCount]:
-    """Return the number of steps and of new states for each action, by name.
+    """Return the number of steps and of new states for each action, keyed by name.
 
     Parameters:
         spec: the spec.

@@ -88,7 +88,7 @@ class WalkerTables(Generic[S]):
         self._answers: dict[int, dict[tuple[int, int], list[Changes] | bool]] = {}
 
     def bits(self, predicates: Iterable[int]) -> NDArray[np.uint64]:
-        """Return a set of predicates as bits, 64 in a word.
+        """Return a set of predicates as bits, 64 per word.
 
         Parameters:
             predicates: the positions of the predicates in `checks`.

@@ -63,7 +63,7 @@ class FollowedRelease:
 
     @functools.cached_property
     def actions(self) -> dict[str, Action[Partition, ...]]:
-        """The actions of the release, by name."""
+        """The actions of the release, keyed by name."""
         return {action.name: action for action in actions_of(self.protocol)}
 
     def take(self, name: str, state: Partition, *values: object) -> list[Partition]:
