@@ -283,7 +283,7 @@ class Cluster:
             raise BrokerError(f"{self._name(node)} is already running")
         port = self.ports.real[node]
         if not is_free(port):
-            raise BrokerError(f"{self._name(node)} cannot use port {port} of {HOST}: it is in use by {user_of(port)}")
+            raise BrokerError(f"{self._name(node)} cannot use port {port} on {HOST}: it is in use by {user_of(port)}")
         self._starts[node] = self._starts.get(node, 0) + 1
         properties = self._folder(node) / "server.properties"
         properties.parent.mkdir(parents=True, exist_ok=True)

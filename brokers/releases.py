@@ -83,7 +83,7 @@ def broker_release(name: str) -> BrokerRelease:
     if column is None:
         similar = nearest(short, [each.name for each in releases()])
         raise BrokerError(
-            f"there is no release {name!r} of Kafka to be started{similar or ': expected such as 2.8.0 or 3.6.2-zk'}"
+            f"unknown Kafka release {name!r}{similar or ': expected a release such as 2.8.0 or 3.6.2-zk'}"
         )
     version = short.removesuffix("-zk").removesuffix("-kraft")
     return _release(column, version if version in PUBLISHED else known_like(version)[0])

@@ -204,7 +204,7 @@ def _parameters(name: str, function: Callable[..., object]) -> list[str]:
 def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain]) -> None:
     for parameter in parameters:
         if parameter in ("fair", "effect"):
-            raise SpecError(f"action {name}: a parameter cannot be called {parameter!r}, which @action uses itself")
+            raise SpecError(f"action {name}: a parameter cannot be named {parameter!r}, which @action uses itself")
         if parameter not in domains:
             raise SpecError(
                 f"action {name}: parameter {parameter!r} has no domain: declare one with @action({parameter}=...)"

@@ -137,7 +137,7 @@ def parse_bounds(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals and value):
-            raise SpecError(f"cannot read the bound {part!r}: write name=value, e.g. brokers=3,log_size=2")
+            raise SpecError(f"invalid bound {part!r}: write name=value, e.g. brokers=3,log_size=2")
         if name in changes:
             raise SpecError(f"bound {name} is given twice")
         changes[name] = value

@@ -104,7 +104,7 @@ class Spec(Generic[S]):
         ):
             for name in names:
                 if names.count(name) > 1:
-                    raise SpecError(f"spec {self.name}: two {kind} are called {name!r}")
+                    raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
         self._check_fairness()
         if not isinstance(self.drawing, Drawing | None):
             raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
@@ -116,7 +116,7 @@ class Spec(Generic[S]):
 
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
-            raise SpecError(f"spec {self.name}: fairness must map names of actions to {tuple(FAIRNESS)}")
+            raise SpecError(f"spec {self.name}: fairness must map names of actions to values from {tuple(FAIRNESS)}")
         effects = {action.name: action.effect for action in self.actions}
         for name, fair in self.fairness.items():
             if name not in effects:
@@ -423,7 +423,7 @@ class Spec(Generic[S]):
             _check_drawn("events", event, Event)
             if not 0 <= event.state <= len(steps):
                 raise SpecError(
-                    f"the drawing's events refer to state {event.state}, but the behaviour has only {len(steps)} steps"
+                    f"the drawing's events refer to state {event.state}, but the behaviour ends at state {len(steps)}"
                 )
         return sorted(events, key=lambda event: event.state)
 

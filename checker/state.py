@@ -139,13 +139,13 @@ def check_state_class(cls: type) -> None:
     if not attrs.inspect(cls).is_frozen:
         raise SpecError(f"a state must not change, but {cls.__name__} is not frozen: use @attrs.frozen")
     if cls.__eq__ is object.__eq__:
-        raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False: leave out eq=False")
+        raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False: remove eq=False")
     if not attrs.inspect(cls).added_eq:
-        raise SpecError(f"states are compared field by field, but {cls.__name__} defines __eq__: leave it out")
+        raise SpecError(f"states are compared field by field, but {cls.__name__} defines __eq__: remove it")
     for field in variables(cls):
         if getattr(field, "eq_key", None) is not None:
             raise SpecError(
-                f"states are compared by value, but {cls.__name__}.{field.name} passes a function as eq: leave out eq"
+                f"states are compared by value, but {cls.__name__}.{field.name} passes a function as eq: remove eq"
             )
         if not field.eq:
             raise SpecError(

@@ -45,9 +45,9 @@ class Trace(Generic[S]):
                 f"{len(self.states)} states require {len(self.states) - 1} steps, not {len(self.instances)}"
             )
         if self.loop is not None and not 0 <= self.loop < len(self.states):
-            raise ValueError(f"the loop cannot begin with state {self.loop}: there are {len(self.states)} states")
+            raise ValueError(f"the loop cannot begin at state {self.loop}: the trace has {len(self.states)} states")
         if self.loop is not None and self.states[self.loop] != self.states[-1]:
-            raise ValueError(f"the last state is not equal to state {self.loop}, with which the loop begins")
+            raise ValueError(f"the last state is not equal to state {self.loop}, at which the loop begins")
 
     def __len__(self) -> int:
         """Return the number of states, including the initial state, as TLC does."""

@@ -113,7 +113,9 @@ def shipped_spec(name: str) -> Spec[object]:
     if spec is None:
         name = name.partition("+")[0]
         if known := releases_like(name):
-            raise SpecError(f"unknown release {name!r}: the known releases of this version are {', '.join(known)}")
+            raise SpecError(
+                f"unknown release {name!r}: the known releases of this minor version are {', '.join(known)}"
+            )
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists all specs)")
     return spec
 

@@ -38,7 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--leadline-diagnose",
         metavar="S",
         type=float,
-        help="After an unexpected violation, search for its cause for up to S seconds, like leadline check --diagnose.",
+        help="After an unexpected violation, spend up to S seconds searching for its cause, as leadline check "
+        "--diagnose does.",
     )
 
 

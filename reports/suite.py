@@ -388,13 +388,13 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
         spec = load_spec(check.spec, path.parent).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         if check.violates and check.violates not in (wanted or []):
-            raise LeadlineError(f"violates = {check.violates!r} is not a property of this check")
+            raise LeadlineError(f"violates = {check.violates!r} does not name a property of this check")
         prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
                 raise LeadlineError(
-                    f"covers names {name!r}, which is not an action, a witness or a property with a premise of this "
-                    f"check{nearest(name, prepared.coverable)}"
+                    f"covers names {name!r}, but this check has no such action, witness or property with a premise"
+                    f"{nearest(name, prepared.coverable)}"
                 )
         return prepared
     except LeadlineError as error:

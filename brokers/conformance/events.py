@@ -105,7 +105,7 @@ class Events:
         self._fences: list[tuple[float, float, int, bool, int]] = []
         self._decisions, self._told = self._kraft() if read.kraft else self._zookeeper()
         if not self._told:
-            raise NotFollowed(f"no broker is told of {read.topic}-{read.partition} in the recording")
+            raise NotFollowed(f"in the recording, no broker learns of {read.topic}-{read.partition}")
         first = min(self._told, key=lambda told: told.epoch)
         read.number_epochs([e for e, leader in self._leaders() if leader >= 0])
         self.release = self._release(column)
@@ -311,7 +311,7 @@ class Events:
         read = self._read
         leader = read.replica(decision.leader) if decision.leader >= 0 else None
         if leader is None and decision.leader >= 0:
-            raise NotFollowed(f"frame {decision.frame} names broker {decision.leader} as leader, which has no replica")
+            raise NotFollowed(f"frame {decision.frame} names broker {decision.leader} as leader, but it has no replica")
         epoch = read.epoch(decision.epoch) if decision.leader >= 0 else None
         stopping = frozenset(
             broker
@@ -351,7 +351,7 @@ class Events:
                 continue
             broker, leader, epoch = read.replica(told.broker), read.replica(told.leader), read.epoch(told.epoch)
             if broker is None or leader is None or epoch is None:
-                raise NotFollowed(f"frame {told.frame} names broker {told.leader} as leader, which has no replica")
+                raise NotFollowed(f"frame {told.frame} names broker {told.leader} as leader, but it has no replica")
             dies = self._dies(broker, told.passed)
             latest = self._shows_epoch(told, dies) if read.kraft else told.answered
             sure = latest < dies

@@ -29,7 +29,7 @@ def expecting_the_format(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise NotFollowed(f"{path}: a line is not as brokers/recording.md says: {error_line(error)}") from error
+        raise NotFollowed(f"{path}: a line does not match brokers/recording.md: {error_line(error)}") from error
 
 
 @attrs.frozen
@@ -101,7 +101,9 @@ class PartitionRecording:
         """Return an ISR in the model's numbers of brokers. The argument is the broker ids."""
         for broker in ids:
             if broker not in self.assignment:
-                raise NotFollowed(f"an ISR names broker {broker}, which has no replica: reassignments are not followed")
+                raise NotFollowed(
+                    f"an ISR names broker {broker}, which has no replica: reassignments cannot be followed"
+                )
         return frozenset(self.assignment.index(broker) for broker in ids)
 
     def number_epochs(self, epochs: list[int]) -> None:
@@ -124,7 +126,9 @@ class PartitionRecording:
         if not batches:
             return ()
         if "batches" not in batches:
-            raise NotFollowed(f"record batches that were not decoded: {batches.get('undecoded', 'no batches')}")
+            raise NotFollowed(
+                f"the recording contains record batches that were not decoded: {batches.get('undecoded', 'no batches')}"
+            )
         found: list[tuple[int | None, int | None]] = []
         for batch in batches["batches"]:
             epoch = self.epoch(batch["leader_epoch"])

@@ -144,7 +144,7 @@ class Stage:
         self.known = dict.fromkeys(self.replicas, 0)
         self._hold_everything()
         for follower in self.replicas[1:]:
-            self._until(f"broker {follower} fetches", partial(self._fetches, follower))
+            self._until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
 
     def _fetches(self, follower: int) -> bool:
         """Return whether a follower's fetch request is held. The response to an earlier request is released."""
@@ -178,7 +178,7 @@ class Stage:
             session = self.proxy.session(following - 1)
             if session is not None:
                 zookeeper.close_session(port, session)
-            self._until(f"broker {following} is the controller", lambda: self._controller_is(following))
+            self._until(f"broker {following} is not the controller", lambda: self._controller_is(following))
         finally:
             for hold in deaf:
                 hold.end()
@@ -203,7 +203,7 @@ class Stage:
         end = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > end:
-                raise BrokerError(f"not within {seconds:.0f} s: {what}")
+                raise BrokerError(f"{what} after {seconds:.0f} seconds")
             time.sleep(0.05)
 
     def _all_brokers_are_known(self) -> bool:

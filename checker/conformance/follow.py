@@ -235,7 +235,7 @@ class _Search(Generic[S]):
             while following is not None and (not deadlines or following.earliest <= deadlines[0][0]):
                 if following.earliest < last:
                     raise RecordingError(
-                        f"the observation {following.label!r} is out of order: it begins before the last"
+                        f"the observation {following.label!r} is out of order: it begins before the previous one"
                     )
                 last = following.earliest
                 self._open[number] = following

@@ -71,5 +71,5 @@ def own_folder(name: str) -> Path:
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise LeadlineError(f"{folder} must be a folder that only you can access: remove it")
+        raise LeadlineError(f"{folder} is not a folder that only you can access: remove it")
     return folder

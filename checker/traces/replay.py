@@ -41,7 +41,7 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     if recorded.loop is not None and states[recorded.loop] != states[-1]:
         raise TraceError(
             f"every step is as recorded, but the last state is not equal to state {recorded.loop}, "
-            "with which the loop begins"
+            "at which the loop begins"
         )
     followed = Trace(spec, states, instances, about, recorded.loop)
     if about is not None and about.kind.is_liveness:

@@ -73,7 +73,7 @@ def find_data_directories(files: Files, path: str) -> list[str]:
         here, depth = waiting.pop(0)
         looked_at += 1
         if looked_at > MOST_DIRECTORIES:
-            raise Unreadable(f"{path} has more than {MOST_DIRECTORIES:,} directories below it")
+            raise Unreadable(f"{path} contains more than {MOST_DIRECTORIES:,} directories")
         try:
             entries = files.listed(here)
         except Unreadable:

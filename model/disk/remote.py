@@ -99,7 +99,7 @@ def _opened(path: str) -> Iterator[_RemoteSource]:
 def _system(path: str) -> tuple[Any, str]:
     """Return the pyarrow file system of a URI, and the path in that file system."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise Unreadable(f"{path} needs pyarrow: run pip install 'leadline[spark]'")
+        raise Unreadable(f"reading {path} requires pyarrow: run pip install 'leadline[spark]'")
     scheme, _, rest = path.partition("://")
     host, slash, inside = rest.partition("/")
     host, mark, options = host.partition("?")
@@ -115,7 +115,7 @@ def _system_of(root: str) -> tuple[Any, str]:
     try:
         system, inside = fs.FileSystem.from_uri(root)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise Unreadable(f"{root} is not a file system that can be read: {_line(error)}") from error
+        raise Unreadable(f"cannot access the file system {root}: {_line(error)}") from error
     return system, str(inside)
 
 

@@ -482,7 +482,7 @@ def column_of(reference: str) -> Column | None:
     for change in changes:
         rule, equals, value = change.partition("=")
         if not equals:
-            raise SpecError(f"cannot read the rule {change!r}: write rule=value, as in elr=on")
+            raise SpecError(f"invalid rule {change!r}: write rule=value, as in elr=on")
         if rule in parsed:
             raise SpecError(f"rule {rule} is given twice")
         parsed[rule] = value

@@ -213,7 +213,7 @@ def column_of(reference: str) -> Column | None:
     for change in changes:
         rule, equals, value = change.partition("=")
         if not equals:
-            raise SpecError(f"cannot read the rule {change!r}: write rule=value, as in guard=none")
+            raise SpecError(f"invalid rule {change!r}: write rule=value, as in guard=none")
         if rule in parsed:
             raise SpecError(f"rule {rule} is given twice")
         parsed[rule] = value

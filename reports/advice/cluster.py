@@ -127,7 +127,7 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
         return fitting[0]
     why = "names both ZooKeeper and KRaft" if fitting else "has neither zookeeper.connect nor process.roles"
     names = " or ".join(f"{option} {column.name.removeprefix('kafka/')} ({column.controller})" for column in columns)
-    raise LeadlineError(f"the file of --config {why}: write {names}")
+    raise LeadlineError(f"the --config file {why}: write {names}")
 
 
 def _number(text: str) -> tuple[int, ...]:

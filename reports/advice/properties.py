@@ -57,7 +57,7 @@ def read_properties(path: Path) -> dict[str, Entry]:
                 if _STATEMENT.match(element.source):
                     statement = element.source.strip().splitlines()[0]
                     raise LeadlineError(
-                        f"{place}: {statement[:60]!r} is a statement of a template, not a setting: fill in the "
+                        f"{place}: {statement[:60]!r} is a template statement, not a setting: fill in the "
                         "template, and pass the result"
                     )
                 entries[element.key] = Entry(element.key, element.value.strip(), place)
@@ -69,5 +69,5 @@ def read_properties(path: Path) -> dict[str, Entry]:
             f"{path.name}:{number}: invalid escape {error.escape}: write \\u and four digits"
         ) from error
     except UnicodeDecodeError as error:
-        raise LeadlineError(f"{path} is not a file of properties: it is not UTF-8 text") from error
+        raise LeadlineError(f"{path} is not a properties file: it is not UTF-8 text") from error
     return entries

@@ -17,15 +17,17 @@ from leadline.reports.lines import say
 
 @click.command()
 @click.argument("recording", type=click.Path(path_type=Path))
-@click.option("--spec", metavar="SPEC", help="The release whose rules are followed. By default, all releases.")
-@click.option("--partition", metavar="TOPIC-NUMBER", help="The partition, if the recording has several.")
-@click.option("--rules", is_flag=True, help="Find out which rules the recording confirms: all other values fail.")
+@click.option("--spec", metavar="SPEC", help="The release to check the recording against. By default, all releases.")
+@click.option("--partition", metavar="TOPIC-NUMBER", help="The partition to check, if the recording contains several.")
+@click.option(
+    "--rules", is_flag=True, help="Show which rules the recording confirms: those for which every other value fails."
+)
 @click.option(
     "--max-hidden-steps",
     type=click.IntRange(0),
     default=Limits().hidden_steps,
     show_default=True,
-    help="The maximum number of steps without a frame between two observations.",
+    help="The maximum number of hidden steps (steps without a frame) between two observations.",
 )
 @click.option(
     "--max-states",

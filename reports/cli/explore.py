@@ -57,7 +57,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Use N workers. By default, there is one worker for each core. Requires --engine compiled.",
+    help="Use N workers. The default is one worker per core. Requires --engine compiled.",
 )
 @click.option(
     "--verify",
@@ -93,7 +93,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--shards",
     type=click.IntRange(1, 65_535),
     metavar="N",
-    help="Divide the states into N shards. By default, there is one shard for each core. Requires --engine spark.",
+    help="Divide the states into N shards. The default is one shard per core. Requires --engine spark.",
 )
 @click.option(
     "--work-dir",
@@ -193,10 +193,10 @@ def explore(
     if work_dir is not None and resume is not None:
         raise click.UsageError("--work-dir cannot be used with --resume, which uses the resumed folder")
     if coverage and engine == "spark":
-        raise click.UsageError("--coverage does not work with --engine spark: use compiled or oracle")
+        raise click.UsageError("--coverage cannot be used with --engine spark: use compiled or oracle")
     if coverage and resume is not None:
         raise click.UsageError(
-            "--coverage does not work with --resume, because it requires a search from the beginning"
+            "--coverage cannot be used with --resume, because it requires a search from the beginning"
         )
     files = Files(RUN_FORMATS, wanted)
     with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():

@@ -76,7 +76,7 @@ SAVE_SECONDS = 5.0
 @click.option(
     "--all-properties",
     is_flag=True,
-    help="Continue after the first violation of a mutant, and show which mutants are killed by only one property.",
+    help="Continue after the first violation in a mutant, and show which mutants are killed by only one property.",
 )
 @click.option(
     "--explained",
@@ -103,7 +103,7 @@ SAVE_SECONDS = 5.0
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Search N mutants in parallel. By default, there is one search for each core.",
+    help="Search N mutants in parallel. The default is one search per core.",
 )
 @click.option(
     "--resume",

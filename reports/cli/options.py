@@ -86,8 +86,8 @@ diagnose_option = click.option(
     "--diagnose",
     type=click.FloatRange(0),
     metavar="S",
-    help="After an unexpected violation, search for up to S seconds for a rule of a later release or protocol, or a "
-    "configuration, under which the property holds. For your own specs, search instead for a step that the "
+    help="After an unexpected violation, spend up to S seconds searching for a rule of a later release or protocol, "
+    "or a configuration, under which the property holds. For your own specs, search instead for a step that the "
     "counterexample needs in order to violate the property. "
     f"The default is {SECONDS:g} for shipped specs, and 0 for your own.",
 )
@@ -159,6 +159,6 @@ max_memory_option = click.option(
     "--max-memory",
     type=MemorySize(),
     metavar="SIZE",
-    help="Stop when the search uses more than SIZE of memory, e.g. 800M or 12G. By default, SIZE is most of the free "
-    "memory. The limits of a container and of ulimit also apply.",
+    help="Stop if the search uses more memory than SIZE, e.g. 800M or 12G. By default, SIZE is most of the free "
+    "memory. Limits that a container or ulimit sets also apply.",
 )

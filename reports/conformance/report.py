@@ -127,7 +127,7 @@ def conformance_report(
             own = checked[-1]
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:
-        raise LeadlineError("the recording does not name a release of Kafka: pass --spec with --rules")
+        raise LeadlineError("--rules requires a release, but the recording does not name a known one: pass --spec")
     if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
         shown = tuple(_rules(read, own.column, limits, progress))
     return ConformanceReport(
@@ -153,9 +153,7 @@ def _column(spec: str) -> Column:
     column = column_of(spec)
     names = [each.name for each in RELEASES]
     if column is None or not column.controller:
-        raise LeadlineError(
-            f"there is no release {spec!r} to follow{nearest(spec, names)}: pass one of {', '.join(names)}"
-        )
+        raise LeadlineError(f"{spec!r} is not a known release{nearest(spec, names)}: pass one of {', '.join(names)}")
     return column
 
 
@@ -173,7 +171,7 @@ def _release_of(read: PartitionRecording) -> Column | None:
 def _partition(path: Path, found: Sequence[tuple[str, int]], wanted: str | None) -> tuple[str, int]:
     names = {f"{topic}-{number}": (topic, number) for topic, number in found}
     if not names:
-        raise NotFollowed(f"{path} does not have the creation of a topic: begin the recording before it")
+        raise NotFollowed(f"{path} does not include the creation of a topic: start recording before that")
     if wanted is None and len(names) == 1:
         return next(iter(names.values()))
     listed = ", ".join(sorted(names))

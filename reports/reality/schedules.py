@@ -124,8 +124,8 @@ def schedules_of(
     plan = plan_of(found, controller_of(affected), spec)
     if plan.refused is not None or not _violates(plan.trace, found):
         needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == affected.spec)
-        brokers = f"the brokers are started as {spec.name}, and the counterexample is one of {needed}"
-        raise LeadlineError(f"{brokers}: it does not violate {bug.property} there")
+        brokers = f"the brokers are started as {spec.name}"
+        raise LeadlineError(f"{brokers}, where the counterexample for {needed} does not violate {bug.property}")
     if mended is None:
         left_out, control = without_the_event(plan.trace, found)
         return Schedules(bug, affected, plan, affected, plan_of(control, controller_of(affected)), left_out)
@@ -171,7 +171,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
     )
     kept = [(sentence, each) for sentence, each in tried if not _violates(each, found)]
     if not kept:
-        raise LeadlineError("there is no control, because the bug occurs without any single event of the trace")
+        raise LeadlineError("there is no control, because the bug still occurs when any one event is left out")
     return max(kept, key=lambda pair: len(pair[1]))
 
 

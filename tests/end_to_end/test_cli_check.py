@@ -318,7 +318,7 @@ MISTAKES = {
     ),
     "a violation of what is not checked": (
         f'{VIOLATED}properties = ["on_stairs"]',
-        ": violates = 'third_step_free' is not a property of this check",
+        ": violates = 'third_step_free' does not name a property of this check",
     ),
     "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ': expect = "holds" requires engine = "explore", '),
     "an impossible limit": (

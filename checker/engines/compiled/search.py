@@ -117,7 +117,7 @@ class CompiledSearch(Generic[S]):
         if no_room or store.count > store.room:
             reason = no_room or self.expander.no_room()
             raise LeadlineError(
-                f"{self.checkpoint.folder} contains {store.count:,} states, which do not fit here: {reason}"
+                f"{self.checkpoint.folder} contains {store.count:,} states, which do not fit in memory: {reason}"
             )
         self.checkpoint.read(saved, store.states, store.parents, store.arrivals)
         store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))

@@ -68,7 +68,7 @@ class Storage:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise LeadlineError(f"{place} cannot be used as a work directory: {_line(error)}") from error
         if not self.root.strip("/"):
-            raise LeadlineError(f"{place} cannot be used as a work directory: name a directory below the root")
+            raise LeadlineError(f"{place} cannot be used as a work directory: use a directory below the root")
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:

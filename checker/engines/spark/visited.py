@@ -87,7 +87,7 @@ class ShardStates:
 
     def _grow(self, coming: int) -> None:
         if self.count + coming > MOST_STATES:
-            raise LeadlineError(f"a shard has more than {MOST_STATES:,} states: use a larger number of --shards")
+            raise LeadlineError(f"a shard has more than {MOST_STATES:,} states: increase --shards")
         if self.count + coming > len(self.states):
             room = max(self.count + coming, GROWTH * len(self.states))
             self.states = self._mapped("states", room * self.words).reshape(-1, self.words)
