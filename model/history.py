@@ -114,8 +114,8 @@ class Answer:
     """A step in which a leader tells a broker where to truncate.
 
     Attributes:
-        broker: the broker that gets the answer.
-        how: a sentence on the answer.
+        broker: the broker that receives the answer.
+        how: a sentence about the answer.
     """
 
     broker: int
@@ -402,7 +402,7 @@ def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterato
 
 
 def _overwritten(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the steps in which a broker gets a different record at the offset of a committed record."""
+    """Yield the steps after which a broker has a different record at the offset of a committed record."""
     is_written = False
     for state, step in enumerate(steps, start=1):
         before, after = _log(step.before, broker), _log(step.after, broker)

@@ -180,8 +180,8 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
     """Find the batches that are completely in a buffer.
 
     Returns:
-        Three lists with the start of each batch, its size, and whether its checksum is correct. Then the position of
-        the first bytes that are not a batch, or None if there are no such bytes.
+        Three lists, which contain the start of each batch, its size, and whether its checksum is correct; and the
+        position of the first bytes that are not a batch, or None if there are no such bytes.
     """
     starts: list[int] = []
     sizes: list[int] = []

@@ -244,10 +244,10 @@ class Cluster:
         return Belief(leader, state.leader_epoch, state.partition_epoch, state.electable)
 
     def _stand_in(self, partition: Partition, state: PartitionState) -> int:
-        """Return the broker to treat as the leader of a partition that has no leader, for example
-        after all brokers have stopped.
+        """Return the broker to treat as the leader of a partition that has no leader, for example after all brokers
+        have stopped.
 
-            This is the broker with the largest high watermark among the brokers that can be elected.
+        This is the broker with the largest high watermark among the brokers that can be elected.
         """
         known = {
             node.id: directory.checkpoint(text.HIGH_WATERMARKS, partition) or 0

@@ -197,8 +197,8 @@ class Metadata:
             since, until: the first offset, and the offset after the last one.
 
         Returns:
-            The value, or None if the metadata log does not have a value at all of these offsets. The configuration
-            files of the brokers then give the value.
+            The value, or None if the metadata log has no value for at least one of these offsets. The value is then in
+            the configuration files of the brokers.
         """
         own, default = self.minima.get(topic, ()), self.minima.get("", ())
         changes = {since, *(offset for offset, _ in (*own, *default) if since < offset < until)}
@@ -223,7 +223,7 @@ class Metadata:
 
 
 def _value_at(changes: Sequence[tuple[int, int | None]], at: int) -> int | None:
-    """Return the value at an offset of the metadata log, from changes in the order of their offsets."""
+    """Return the value at an offset of the metadata log, given the changes in the order of their offsets."""
     return next((value for offset, value in reversed(changes) if offset <= at), None)
 
 

@@ -33,7 +33,7 @@ def canonical(path: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text from which the user names, passwords and options of URIs have been removed."""
+    """Return the text with the user names, passwords and options of URIs removed."""
     return re.sub(r"(://)[^/@\s]+@", r"\1...@", re.sub(r"(://[^/?\s]*)\?[^/\s]*", r"\1", text))
 
 

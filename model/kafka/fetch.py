@@ -35,7 +35,7 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     waiting.
 
     If a late response has truncated the follower's log after it sent the request, the response to this request does not
-    fit: the follower stops fetching until the next leader epoch.
+    match the log, and the follower stops fetching until the next leader epoch.
     """
     request = _fetch_of(state, leader, follower)
     if request is None:
@@ -195,7 +195,8 @@ def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | 
 def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | None:
     """Return a follower's fetch request if the leader accepts it.
 
-    A leader refuses a broker that is not a replica as far as it knows (UNKNOWN_LEADER_EPOCH).
+    A leader rejects a request from a broker if, as far as the leader knows, the broker is not a replica
+    (UNKNOWN_LEADER_EPOCH).
     """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None or not state.bounds.moves:

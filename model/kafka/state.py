@@ -54,10 +54,11 @@ class Partition(Leadership[Replica]):
 
     Attributes:
         next_value: the value of the next record that a producer writes.
-        exposed: the records that consumers could read so far, keyed by offset.
+        exposed: the records that consumers have been able to read so far, keyed by offset.
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
         spent: the number of times that each perturbation has happened.
-        quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed its failure.
+        quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed that the
+            leader failed.
         assignment: the replicas of the partition. They change only if the bounds allow reassignments.
         requests: the controller's announcement of each leader epoch, or None if the epoch has not begun. With
             ZooKeeper, this is a `LeaderAndIsr` request, and with KRaft a record of the metadata log. Announcements are

@@ -32,7 +32,7 @@ Handlers return None if nothing changes and the producer repeats the request (CO
 
 
 def initialised(state: Transactions, request: InitProducerId) -> Handled | None:
-    """Handle `InitProducerId`. It aborts an ongoing transaction with a higher epoch, which no producer receives."""
+    """Handle `InitProducerId`. An ongoing transaction is aborted with a higher epoch, which no producer receives."""
     own = state.coordinator
     if own.is_prepared:
         return None
@@ -62,7 +62,9 @@ def added(state: Transactions, request: AddPartitions | Produce) -> Handled | No
 
 
 def verified(state: Transactions, request: Produce) -> Handled | None:
-    """Handle a request from a partition's leader, which asks whether the transaction has the partition (KIP-890)."""
+    """Handle a request from a partition's leader, which asks whether the partition is part of the transaction
+    (KIP-890).
+    """
     own = state.coordinator
     if state.protocol.bumps:
         return added(state, request)

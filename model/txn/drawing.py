@@ -94,7 +94,7 @@ def _message(request: Request, producer: int) -> Message:
 
 
 def _sender(state: Transactions, request: Request) -> int:
-    """Return the producer that sent a request. Only `InitProducerId` requests and epochs tell."""
+    """Return the producer that sent a request. Only an `InitProducerId` request or the epoch identifies it."""
     number: int = getattr(request, "producer", 0)
     epoch = getattr(request, "epoch", None)
     having = [number for number, each in enumerate(state.producers) if each.epoch == epoch]

@@ -106,7 +106,7 @@ def _of_late(step: Step[Transactions], late: Request) -> Iterator[tuple[str, str
 
 
 def _of_records(before: Transactions, after: Transactions) -> Iterator[tuple[str, str, bool]]:
-    """Yield what a marker that was written in a step does to the records before it."""
+    """Yield the effects of a marker that was written in a step on the records before it."""
     for number, (was, now) in enumerate(zip(before.partitions, after.partitions, strict=True)):
         if len(now.log) <= len(was.log) or not isinstance(now.log[-1], Marker):
             continue

@@ -88,7 +88,7 @@ class EndTxn:
 
 @attrs.frozen(cache_hash=True)
 class WriteMarker:
-    """A `WriteTxnMarkers` request of a transaction coordinator that has failed over since.
+    """A `WriteTxnMarkers` request from a transaction coordinator that has since failed over.
 
     Attributes:
         partition: the partition.

@@ -31,8 +31,8 @@ class Response:
     """A response to a request of a producer.
 
     Attributes:
-        outcome: `OK`; `FENCED`; `FAILED` for an error after which the producer cannot go on; or `REFUSED` for an error
-            after which it can only abort its transaction.
+        outcome: `OK`; `FENCED`; `FAILED` for an error after which the producer cannot continue; or `REFUSED` for an
+            error after which it can only abort its transaction.
         epoch: the producer epoch in the response, or `NO_EPOCH`.
     """
 
@@ -89,7 +89,7 @@ def end(state: Transactions, producer: int, result: str) -> Iterator[Transaction
 
 @action("a request of producer {producer} times out and is sent again; the first one is late", producer=producers)
 def retry(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """A producer sends its request again, with the same sequence number or result. The first one stays in flight."""
+    """A producer sends its request again with the same sequence number or result. The first request stays in flight."""
     own = state.producers[producer]
     if own.request is not None and state.may("delayed"):
         delayed = attrs.evolve(state.having("delayed"), late=state.late.add(own.request))

@@ -39,7 +39,7 @@ class Protocol:
         fences_coordinators: whether leaders refuse markers of an earlier coordinator epoch.
         resumes: whether a coordinator writes the remaining markers after a failover.
         checks_sequences: whether leaders compare the sequence number of a record with the expected one.
-        waits_for_markers: whether a new transaction begins only after all markers of the last one are written.
+        waits_for_markers: whether a new transaction begins only after all markers of the previous one are written.
         compares_results: whether the coordinator refuses a repeated `EndTxn` request with the other result.
         replicated_markers_only: whether a transaction is unstable until its marker is below the high watermark.
     """

@@ -153,7 +153,7 @@ _BROKERS = [name for name, _, _ in BROKERS]
 
 
 def _own_client(broker: str) -> str:
-    """Return the newest client whose rules apply with certain brokers."""
+    """Return the newest client whose rules the given brokers support."""
     known = [name for name, _, first, _ in CLIENTS if _BROKERS.index(first) <= _BROKERS.index(broker)]
     return known[-1]
 

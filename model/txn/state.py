@@ -62,7 +62,7 @@ class Coordinator:
 
     @property
     def unclosed(self) -> frozenset[int]:
-        """The partitions on which the coordinator will still end a transaction."""
+        """The partitions on which the coordinator still has to end a transaction."""
         return self.pending if self.is_prepared else self.partitions
 
 
@@ -99,7 +99,7 @@ class Producer:
 
 @attrs.frozen(cache_hash=True)
 class Promise:
-    """The outcome that a producer requested for a transaction, and whether it was told of success.
+    """The outcome that a producer requested for a transaction, and whether it was told that the request succeeded.
 
     States record this only for the properties.
 

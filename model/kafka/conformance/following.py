@@ -1,7 +1,8 @@
 """A release without bounds, for following recordings: the initial state of a recording, and the hidden steps.
 
-Searches need bounds and history; recordings have neither. Perturbations have no limit here, except those that can be
-seen: a late fetch request is seen as its frames, and an operator's request for an unclean election as well.
+Searches need bounds and history, but recordings have neither. Perturbations have no limit here, except those that a
+recording shows: it contains the frames of a late fetch request, and those of an operator's request for an unclean
+election.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def followed_release(column: Column, brokers: int, **configuration: Any) -> Foll
         column: the release.
         brokers: the number of replicas of the partition.
         configuration: the configuration of the topic, as bounds: ``acks``, ``min_insync_replicas`` and
-            ``unclean_leader_election``; and limits that differ, such as ``unclean_elections``.
+            ``unclean_leader_election``; and bounds that are not unlimited, such as ``unclean_elections``.
     """
     with attrs.validators.disabled():  # bounds are limited for searches only
         bounds = attrs.evolve(column.bounds, brokers=brokers, **{**_NO_LIMITS, **configuration})
@@ -132,6 +133,6 @@ def followed_release(column: Column, brokers: int, **configuration: Any) -> Foll
 
 
 def forget(state: Partition) -> Partition:
-    """Return a state without history and without the counter of records, whose values recordings give."""
+    """Return a state without history and without the counter of records, because recordings contain their values."""
     state = without_history(state)
     return attrs.evolve(state, next_value=0) if state.next_value else state
