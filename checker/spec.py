@@ -235,7 +235,7 @@ class Spec(Generic[S]):
             changes: the new values, keyed by the name of the bound.
 
         Raises:
-            SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.
+            SpecError: if a name in `changes` is not the name of a bound, or if a value is not allowed.
         """
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 

@@ -112,8 +112,8 @@ def changed_parts(before: object, after: object) -> set[str]:
         after: the state after the step.
 
     Returns:
-        The names of the changed components, such as ``broker 0``. The set contains an empty name if a field that is not
-        a component has changed, or if the step changes nothing.
+        The names of the changed components, such as ``broker 0``. The set contains an empty string if a field that is
+        not a component has changed, or if the step changes nothing.
     """
     changed = set()
     for field in variables(before):

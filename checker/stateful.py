@@ -183,7 +183,7 @@ class SpecMachine(RuleBasedStateMachine):
                 self._look()
 
     def _look(self) -> None:
-        """Check the properties of the last state and step of the behaviour, unless they were checked before."""
+        """Check the properties of the last state and step of the behaviour, unless they have already been checked."""
         self.arrived()
         state, step = self.states[-1], tuple(self.states[-2:])
         if self.spec.distance is not None:
@@ -223,7 +223,7 @@ class SpecMachine(RuleBasedStateMachine):
 
 
 def _refusal(spec: Spec[S]) -> str:
-    """Return a text that says how a spec depends on the order of a set, or an empty string if the spec does not."""
+    """Return a message that says how a spec depends on the order of a set, or an empty string if it does not."""
     try:
         check_order(spec)
     except SpecError as error:

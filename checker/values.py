@@ -101,7 +101,7 @@ class Values:
         self._within: dict[str | int, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Check that no earlier value is equal to a value, or to one of its parts, but distinguishable from it.
+        """Reject a value if it, or one of its parts, is equal to an earlier value but distinguishable from it.
 
         Parameters:
             value: a state or a part of a state.

@@ -217,8 +217,8 @@ def mutations(reference: str) -> list[Mutation]:
 
     Returns:
         The mutations. The list is empty unless the spec is a release or design of the `kafka` family,
-        ``atomic/kip-320``, or a spec of transactions with transaction version 2. The others violate properties
-        without any mutation.
+        ``atomic/kip-320``, or a spec of transactions with transaction version 2. Other specs violate properties even
+        without a mutation.
     """
     transactional = txn_releases.column_of(reference)
     if transactional is not None:

@@ -22,12 +22,12 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than one in which consumers could read a record."""
+    """Return whether consumers could read a record and a broker leads in a later epoch."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than one in which a record was acknowledged."""
+    """Return whether a record was acknowledged and a broker leads in a later epoch."""
     return _led_after(state, state.acked)
 
 
@@ -37,8 +37,8 @@ def something_exposed(state: Partition) -> bool:
 
 
 def led_after_durable(state: Partition) -> bool:
-    """Return whether KIP-966 protects acknowledged records, and a broker leads in a later epoch than one in which a
-    record was acknowledged.
+    """Return whether KIP-966 protects acknowledged records, a record was acknowledged, and a broker leads in a later
+    epoch.
     """
     return _promises_durability(state) and led_after_acked(state)
 
@@ -174,8 +174,8 @@ def promised(spec: Spec[Any]) -> tuple[str, ...]:
 
 
 def by_design(item: PropertyResult) -> str:
-    """Return why the configuration does not promise a property in any counterexample to it, or "" if it does in one of
-    them.
+    """Return the reason why a violation is by design, or an empty string if the configuration promises the property in
+    at least one of its counterexamples.
     """
     violated = item.traces if item.verdict is Verdict.VIOLATED else ()
     reasons = [why_not_promised(item.property.name, trace) for trace in violated]

@@ -65,7 +65,7 @@ class FolderLock:
     def release(self) -> None:
         """Release the lock and delete the lock file.
 
-        This has no effect if the lock was released before, or in a forked child process.
+        This has no effect if the lock has already been released, or in a forked child process.
         """
         if self in _held:
             with suppress(OSError):

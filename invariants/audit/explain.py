@@ -179,7 +179,7 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
 
 
 def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
-    """Return whether a replica has every batch below the largest high watermark, and none of its batches is damaged.
+    """Return whether a replica has every batch below the largest high watermark and has no damaged batch.
 
     Parameters:
         partition: the partition.
