@@ -82,7 +82,7 @@ def is_cached(release: BrokerRelease) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the cache, which has a folder for each downloaded release (XDG Base Directory Specification)."""
+    """Return the cache folder, which has a folder for each downloaded release (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return home / "leadline" / "brokers"
@@ -157,7 +157,7 @@ def _with_dependencies(context: MavenContext, coordinates: str) -> list[Artifact
 
 
 def _check(jar: Path) -> None:
-    """Read a jar completely, and compare its checksums.
+    """Read an entire jar, and verify its checksums.
 
     Raises:
         BrokerError: if the jar is damaged.
@@ -173,7 +173,7 @@ def _check(jar: Path) -> None:
 
 @contextmanager
 def _as_broker_errors(what: str) -> Iterator[None]:
-    """Convert exceptions of jgo to errors of one line."""
+    """Convert exceptions from jgo to one-line errors."""
     import requests
 
     silenced = logging.getLogger("jgo")

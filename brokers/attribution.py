@@ -18,7 +18,7 @@ def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
     """Return the process that opened a connection from a port to a proxy, both on this machine.
 
     Parameters:
-        port: the port from which the connection comes.
+        port: the source port of the connection.
         proxy_port: the port of the proxy.
         pids: the processes of the cluster by pid.
 

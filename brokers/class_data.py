@@ -30,10 +30,10 @@ def can_archive(java: Java) -> bool:
 
 
 def reading(archive: Path) -> list[str]:
-    """Return the Java options to use an archive, or no options if it does not exist."""
+    """Return the Java options for using an archive, or no options if the archive does not exist."""
     return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
 
 
 def writing(archive: Path) -> list[str]:
-    """Return the Java options to write an archive when the process exits normally."""
+    """Return the Java options for writing an archive when the process exits normally."""
     return [f"-XX:ArchiveClassesAtExit={archive}"]

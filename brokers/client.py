@@ -1,4 +1,4 @@
-"""A simple Kafka client. It opens a new connection for each request, and does not repeat a failed request.
+"""A simple Kafka client. It opens a new connection for each request, and does not retry failed requests.
 
 The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. A replay that
 holds individual frames must know every frame that is sent.
@@ -72,7 +72,7 @@ class Fetched:
     Attributes:
         error: the error code, or 0 if there is no error.
         high_watermark: the high watermark of the leader.
-        records: the records, without the records of control batches.
+        records: the records, except those in control batches.
     """
 
     error: int
@@ -87,7 +87,7 @@ class Client:
 
     Parameters:
         definitions: the messages of the release.
-        ports: the port of each broker and of the KRaft controller: the port of the proxy or of the process.
+        ports: the port of each broker and of the KRaft controller, which is the port of its proxy or its own.
         timeout: the default timeout of a request, in seconds.
     """
 
@@ -197,7 +197,7 @@ class Client:
             raise Refused("CreateTopics", created["ErrorCode"], created.get("ErrorMessage"))
 
     def metadata(self, broker: int, *, timeout: float | None = None) -> dict[str, Any]:
-        """Return a broker's metadata of the cluster and of all topics.
+        """Return a broker's metadata about the cluster and all topics.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -235,7 +235,7 @@ class Client:
             broker: the broker to send it to.
             topic, partition: the partition.
             value: the value of the record.
-            acks: -1 (all) or 1. 0 is not supported, because brokers do not respond to it.
+            acks: -1 (all) or 1. 0 is not supported, because brokers then send no response.
             timeout_ms: the time that the broker waits for the ISR, in milliseconds.
 
         Raises:
@@ -256,7 +256,8 @@ class Client:
     def produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout: float | None = None
     ) -> int:
-        """Send a record, wait until it is acknowledged, and return its offset. Parameters are as for `send_produce`.
+        """Send a record, wait until it is acknowledged, and return its offset. The parameters are the same as for
+        `send_produce`.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -283,7 +284,7 @@ class Client:
             topic, partition: the partition.
             offset: the first offset.
             max_wait_ms: how long the broker waits for a record, in milliseconds.
-            epoch: the leader epoch in which the broker must lead, or None. Not sent to brokers before 2.1 (KIP-320).
+            epoch: the expected leader epoch of the broker, or None. Not sent to brokers before 2.1 (KIP-320).
 
         Raises:
             Unanswered: if there is no valid response in time.

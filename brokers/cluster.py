@@ -67,9 +67,9 @@ class Cluster:
         brokers: the number of brokers. Broker ids begin at 0.
         ports: the port of each process.
         settings: properties of all brokers and of the KRaft controller. They override the default configuration.
-        per_broker: further properties, keyed by broker id.
-        features: the level of each feature for formatting a KRaft cluster of 4.0 or later, keyed by name.
-            All remaining features have the default level of the release.
+        per_broker: additional properties for individual brokers, keyed by broker id.
+        features: the level of each feature for formatting a KRaft cluster of 4.0 or later, keyed by name. All other
+            features have the default level of the release.
 
     Raises:
         BrokerError: if the system is not Linux, or Java does not accept the name of the folder.
@@ -172,13 +172,13 @@ class Cluster:
         """Shut down a process with SIGTERM. For a broker, this is a controlled shutdown.
 
         Raises:
-            BrokerError: if the process still runs after the given number of seconds.
+            BrokerError: if the process is still running after the given number of seconds.
         """
         if not self._process(node).stop(seconds):
             raise BrokerError(f"{self._name(node)} did not shut down within {seconds:.0f} seconds")
 
     def archive_classes(self, broker: int) -> None:
-        """Write the class-data archive of the release, with which processes start faster.
+        """Write the class-data archive of the release, which makes processes start faster.
 
         The broker must be running. It is shut down, started again, and shut down again.
 
@@ -235,7 +235,7 @@ class Cluster:
         return process.pid if process is not None and process.is_running else None
 
     def pids(self) -> dict[int, Node]:
-        """Return the nodes that are running, by process id."""
+        """Return the running nodes, keyed by process id."""
         found = {node: self.pid(node) for node in self.nodes}
         return {pid: node for node, pid in found.items() if pid is not None}
 
@@ -322,7 +322,7 @@ class Cluster:
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
-        """Format the data directory of a KRaft node. A broker needs only one file, which a JVM would write slowly."""
+        """Format the data directory of a KRaft node. A broker needs only one file, so no JVM is started for it."""
         data = self.data_directory(node)
         if isinstance(node, int):
             data.mkdir()

@@ -88,7 +88,7 @@ def with_controller(port: int) -> dict[str, str]:
 
 
 def controller_properties(release: BrokerRelease, data: Path, port: int, advertised: int) -> dict[str, str]:
-    """Return the properties of a KRaft controller. The parameters are as for `broker_properties`."""
+    """Return the properties of a KRaft controller. The parameters are the same as for `broker_properties`."""
     properties = _BROKER | with_controller(advertised)
     properties |= {
         "process.roles": "controller",
@@ -102,7 +102,7 @@ def controller_properties(release: BrokerRelease, data: Path, port: int, adverti
 
 
 def zookeeper_properties(data: Path, port: int) -> dict[str, str]:
-    """Return the properties of a ZooKeeper server. Sessions may last up to 20 ticks."""
+    """Return the properties of a ZooKeeper server. The session timeout can be at most 20 ticks."""
     return {
         "tickTime": "3000",
         "dataDir": str(data),

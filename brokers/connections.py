@@ -86,7 +86,7 @@ class Connection:
             task.cancel()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bool) -> None:
-        """Forward the bytes of one direction until its sender closes it.
+        """Forward the bytes in one direction until the sender closes it.
 
         Raises:
             ConnectionError: if an end has closed the connection, or a frame was dropped.

@@ -23,8 +23,8 @@ class _Failure:
 def reason(log: str) -> str:
     """Return the line of a log that most likely gives the reason for a failure.
 
-    It is the first existing line of the following kinds: a fatal error with a stack trace, an error with a stack trace,
-    an error, an exception that is not logged as an error, the last line.
+    The kinds of lines, in order of preference, are: a fatal error with a stack trace, an error with a stack trace, an
+    error, an exception that is not logged as an error, and the last line.
 
     Parameters:
         log: the log, in the format of `leadline.brokers.configuration.logging_options`, with the output of Java.

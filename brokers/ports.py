@@ -29,7 +29,8 @@ class Ports:
 
     Attributes:
         real: the port on which each process listens.
-        advertised: the port to which clients and brokers connect: the proxy's port, or the real port without a proxy.
+        advertised: the port that clients and brokers connect to: the port of the proxy, or the real port if there is no
+            proxy.
         zookeeper_for: the port on which each broker connects to ZooKeeper. Empty with a KRaft controller.
     """
 

@@ -33,7 +33,8 @@ class Proxy:
     """Forwards connections to the processes of a cluster, holds the frames that rules select, and records all frames.
 
     Bytes are forwarded unchanged, even if they cannot be decoded. The proxy has its own thread for connections. All
-    methods can be called by any other thread. As a context manager, the proxy is closed at the end of the block.
+    methods can be called by any other thread. If the proxy is used as a context manager, it is closed at the end of the
+    block.
 
     Parameters:
         definitions: the message definitions of the release.
@@ -187,7 +188,7 @@ class Proxy:
             writer.transport.abort()
 
     async def _serve(self, node: Node, real_port: int, client: int | None, near: Streams) -> None:
-        """Serve a connection. If the process behind the proxy does not listen, it is closed at once."""
+        """Serve a connection. Close it immediately if the process behind the proxy is not listening."""
         source = await self._source(near.writer) if client is None else client
         try:
             far = Streams(*await asyncio.open_connection(HOST, real_port))

@@ -41,12 +41,13 @@ class RecordingError(LeadlineError):
 class RecordingWriter:
     """Writes a recording to a file, line by line.
 
-    The file has a temporary name until `close`, so a file with the given name is complete. As a context manager, the
-    writer is closed at the end of the block. If the block raises an exception, the last line contains it.
+    The file has a temporary name until `close`, so a file with the given name is always complete. If the writer is used
+    as a context manager, it is closed at the end of the block. If the block raises an exception, the last line contains
+    it.
 
     Parameters:
         path: the path of the complete recording. An existing file is replaced by `close`.
-        about: further fields of the first line, for example the release.
+        about: additional fields of the first line, for example the release.
 
     Raises:
         RecordingError: if the file cannot be created.
@@ -86,7 +87,7 @@ class RecordingWriter:
 
         Parameters:
             frame: the frame.
-            definitions: the definitions for decoding records of the metadata log in responses of the controller.
+            definitions: the definitions for decoding records of the metadata log in responses from the controller.
         """
         try:
             self.write("frame", **frame_event(frame, definitions))
@@ -171,7 +172,7 @@ def frame_event(frame: Frame, definitions: Definitions) -> dict[str, Any]:
 
     Parameters:
         frame: the frame.
-        definitions: the definitions for decoding records of the metadata log in responses of the controller.
+        definitions: the definitions for decoding records of the metadata log in responses from the controller.
     """
     left_out = {"raw", "state", "body"}
     event = {name: getattr(frame, name) for name in attrs.fields_dict(Frame) if name not in left_out}

@@ -48,7 +48,7 @@ class BrokerRelease:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The Maven coordinates of further artifacts, which are downloaded without their dependencies.
+        """The Maven coordinates of additional artifacts, which are downloaded without their dependencies.
 
         They replace other versions of the same artifacts.
 

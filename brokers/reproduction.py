@@ -45,7 +45,7 @@ class Reproduction:
         affected: the replay on the affected release.
         control: the replay of the same schedule on a release in which the bug is fixed, or without the event that
             causes the bug.
-        left_out: the event that is removed from the control, or an empty string.
+        left_out: the event that the control omits, or an empty string.
     """
 
     ticket: str

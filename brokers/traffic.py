@@ -158,7 +158,7 @@ class Traffic:
                 self.changed.wait(min(left, _NOTICE_SECONDS))
 
     def wait(self, rule: Rule, after: int, timeout: float, *, passed: bool) -> Frame:
-        """Wait for the first matching frame after number `after`. The parameters are as for `Proxy.wait`."""
+        """Wait for the first matching frame after number `after`. The parameters are the same as for `Proxy.wait`."""
         matching: list[Frame] = []
         looked_at = after
 
@@ -215,7 +215,7 @@ class Hold:
             timeout: the timeout in seconds.
 
         Raises:
-            TimeoutError: if there are fewer frames at the timeout.
+            TimeoutError: if there are fewer frames when the timeout expires.
         """
 
         def ready() -> Frame | None:

@@ -1,4 +1,4 @@
-"""A simple ZooKeeper client. It opens a new connection for each call, and does not repeat a failed call.
+"""A simple ZooKeeper client. It opens a new connection for each call, and does not retry failed calls.
 
 It closes sessions of brokers, so that a replay does not have to wait until they expire. A client that knows the id and
 the password of a session can take it over. When it closes the session, ZooKeeper removes the ephemeral nodes of the

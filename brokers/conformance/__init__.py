@@ -2,5 +2,5 @@
 
 - `partition` selects the frames and events of one partition, and converts brokers, epochs and records to the model's.
 - `events` turns frames and events into observations.
-- `check` follows the observations through the specs of releases.
+- `check` checks the observations against the specs of releases.
 """

@@ -16,11 +16,11 @@ from leadline.model.kafka.state import Partition
 
 @attrs.frozen(eq=False)
 class Checked:
-    """The result of following a recording through the spec of a release.
+    """The result of checking a recording against the spec of a release.
 
     Attributes:
         column: the release.
-        conformance: the result of following the observations.
+        conformance: the result of checking the observations.
         observations: the number of observations in the recording.
         notes: the count of each kind of frame or event that was not followed.
     """

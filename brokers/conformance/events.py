@@ -246,7 +246,7 @@ class Events:
     def _read_at_start(
         self, states: dict[int, tuple[int, int, tuple[int, ...]]], arrivals: list[tuple[int, float, int, int]]
     ) -> Iterator[Told]:
-        """Yield the states of the partition that brokers read at a start in their own copies of the metadata log."""
+        """Yield the states of the partition that brokers read from their own copies of the metadata log at startup."""
         for event in self._read.events:
             if event["event"] == "started":
                 node, at = event["node"], event["time"]
@@ -297,7 +297,7 @@ class Events:
         yield from self._isr_writes()
 
     def _may_propose_since(self, frame: Seen) -> float:
-        """Return the earliest time at which a leader may have decided on a proposal: the end of its last one."""
+        """Return the earliest time at which a leader may have decided on a proposal: the end of its previous one."""
         answered = [
             answer.passed
             for request in self._read.frames
@@ -328,7 +328,7 @@ class Events:
         return frame.request and (frame.api == "ControlledShutdown" or heartbeat)
 
     def _isr_writes(self) -> Iterator[Observation[Partition]]:
-        """Yield the changes of the ISR that leaders write to ZooKeeper, up to 2.6."""
+        """Yield the changes to the ISR that leaders write to ZooKeeper, up to 2.6."""
         if self._read.kraft or any(frame.api == "AlterPartition" for frame in self._read.frames):
             return
         decided = {(decision.epoch, frozenset(decision.isr)) for decision in self._decisions}
@@ -579,12 +579,12 @@ class Events:
         return lives
 
     def _last_frame_before(self, node: object, at: float) -> float:
-        """Return the arrival time of the last frame of a process before it was killed, when it was still alive."""
+        """Return the arrival time of the last frame that a process sent before it was killed."""
         arrived = [frame.arrived for frame in self._read.frames if frame.source == node and frame.arrived <= at]
         return max(arrived, default=0.0)
 
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
-        """Return the window in which a broker registered after a start: from the request to the response."""
+        """Return the window in which a broker registered at startup: from the request to the response."""
         for frame in self._read.frames:
             if frame.source != node or not frame.request or frame.passed is None or frame.arrived < before.ended:
                 continue
@@ -598,7 +598,7 @@ class Events:
         return before.ended, at
 
     def _dies(self, broker: int, at: float) -> float:
-        """Return the time at which a broker's process that is running at a given time ends."""
+        """Return the time when the broker process that is running at a given time ends."""
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _living(self) -> Iterator[Observation[Partition]]:

@@ -25,7 +25,7 @@ class NotFollowed(LeadlineError):
 
 @contextmanager
 def expecting_the_format(path: Path) -> Iterator[None]:
-    """Raise NotFollowed if a line of a recording lacks a field, or has a field of a wrong type."""
+    """Raise NotFollowed if a line of a recording lacks a field, or has a field of the wrong type."""
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -98,7 +98,7 @@ class PartitionRecording:
         return self.assignment.index(node) if node in self.assignment else None
 
     def isr(self, ids: list[int]) -> frozenset[int]:
-        """Return an ISR in the model's numbers of brokers. The argument is the broker ids."""
+        """Convert an ISR from broker ids to the model's numbers of brokers."""
         for broker in ids:
             if broker not in self.assignment:
                 raise NotFollowed(
@@ -122,7 +122,7 @@ class PartitionRecording:
         return self._values.setdefault(text, len(self._values))
 
     def records(self, batches: Body | None) -> tuple[tuple[int | None, int | None], ...]:
-        """Return the records in batches: pairs of a value and an epoch, each of which is None if it is not recorded."""
+        """Return the records in batches: pairs of a value and an epoch, each None if it is not recorded."""
         if not batches:
             return ()
         if "batches" not in batches:
@@ -141,7 +141,8 @@ class PartitionRecording:
     def records_from(
         self, batches: Body | None, offset: int
     ) -> tuple[int | None, tuple[tuple[int | None, int | None], ...]]:
-        """Return the records from an offset on, after the offset of the first of them, which is None without records.
+        """Return the offset of the first record at or after `offset`, or None if there is none, and the records from
+        there on.
 
         A response contains whole batches, so it can begin with records before the offset.
         """
@@ -185,7 +186,7 @@ class PartitionRecording:
                 yield state
 
     def metadata(self, frame: Seen) -> Iterator[tuple[int, str, Body]]:
-        """Yield the records of KRaft's metadata log in a response of the controller: offset, name and body."""
+        """Yield the records of KRaft's metadata log in a response from the controller: offset, name and body."""
         for topic in frame.body.get("Responses") or ():
             for partition in topic.get("Partitions") or ():
                 for batch in (partition.get("Records") or {}).get("batches") or ():

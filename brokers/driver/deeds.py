@@ -95,7 +95,7 @@ class Deeds:
         self.observer.down.discard(broker)
 
     def await_acknowledgements(self) -> None:
-        """Wait a short time for the acknowledgements that have not arrived yet."""
+        """Wait briefly for the acknowledgements that have not arrived yet."""
         end = time.monotonic() + 1.0
         while time.monotonic() < end and any(record.outcome == "waiting" for record in self.produced):
             time.sleep(POLL_SECONDS)
@@ -117,7 +117,7 @@ class Deeds:
             record.outcome = f"not acknowledged: {error}"
 
     def _wait_for_lag(self, step: PlannedStep, limit: float) -> None:
-        """Wait until the leader removes a follower from the ISR. Other followers fetch in the meantime, without news.
+        """Wait until the leader removes a follower from the ISR. Meanwhile, other followers fetch, but get no new data.
 
         Up to 2.0, a leader also removes a follower that has every record but does not fetch.
         """
@@ -146,7 +146,7 @@ class Deeds:
         )
 
     def _asks_again(self, leader: int, follower: int) -> bool:
-        """Return whether a follower's request is held. If a response is held, drop it, because it has news by now."""
+        """Return whether a follower's request is held. If a response is held, drop it: it now contains new data."""
         answer = self.stage.held("Fetch", False, leader, follower)
         if answer is not None:
             self.stage.drop(answer)
@@ -183,7 +183,7 @@ class Deeds:
         self._did.append(f"cut the log of broker {broker} to offset {offset}")
 
     def _set_checkpoint(self, step: PlannedStep, limit: float) -> None:
-        """Set the checkpoint of a killed broker to the high watermark of the model, which may be an earlier one."""
+        """Set the checkpoint of a killed broker to the high watermark of the model, which may be lower."""
         broker, wanted = step.broker, step.after.replicas[step.broker].high_watermark
         found = self.observer.high_watermark(broker)
         if found == wanted:
@@ -214,7 +214,7 @@ class Deeds:
     def _fail_over(self, unseen: Hold) -> None:
         """Release ZooKeeper's notification to the controller that a broker has restarted, and then kill the controller.
 
-        Controllers of 2.2 and later would miss a restart too if they failed over before they compare broker epochs.
+        Controllers of 2.2 and later would also miss a restart if they failed over before they compared broker epochs.
         """
         before = self.observer.decision()
         unseen.end()

@@ -47,7 +47,7 @@ class Driver:
         return self.deeds.produced
 
     def begin(self) -> list[str]:
-        """Return the differences of the stage from the first state of the plan, one sentence for each."""
+        """Return the differences between the stage and the first state of the plan, one sentence for each."""
         self.observer.numbers.append(self.observer.decision().epoch)
         return self._awaited_differences(sight_of(self.plan.start), STEP_SECONDS * self.stage.pace)[1]
 

@@ -46,8 +46,8 @@ class Decision:
 class Observer:
     """Observes the brokers of a stage.
 
-    The numbers of leader epochs differ on brokers and in the model, because the model does not number epochs without
-    a leader.
+    Leader epochs have different numbers on the brokers and in the model, because the model does not number epochs
+    without a leader.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -85,7 +85,7 @@ class Observer:
         return {offset: state.leader_epoch for offset, state in history}
 
     def quorum(self) -> SeenQuorum:
-        """Return the last decision with the model's number of its epoch. A new epoch has the next number."""
+        """Return the last decision with the model's number of its epoch. A new epoch gets the next number."""
         decision = self.decision()
         return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
 

@@ -102,7 +102,7 @@ class Plan:
         start: the first state.
         controller: the kind of controller.
         refused: the step after the last one, if the model does not allow it. The driver attempts it, and it must fail.
-        replicas: the brokers with a replica in the order of the assignment, which decides who is elected.
+        replicas: the brokers with a replica in the order of the assignment, which decides which broker is elected.
         lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds
             on an idle machine.
         departs: the number of the first step after which the states differ from the states of the planned trace,
@@ -185,13 +185,13 @@ def _wire(instance: ActionInstance[Partition], controller: str, state: Partition
 
 
 def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ...]:
-    """Return an order of the replicas in which the controller elects the leaders of the trace.
+    """Return an order of the replicas with which the controller elects the leaders of the trace.
 
     A controller elects the first live replica of the assignment that may be elected (KafkaController's
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: if there is no such order. The message names the first election that most orders do not give.
+        Unmakeable: if there is no such order. The message names the election at which the best order fails.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
     worst: PlannedStep | None = None
@@ -224,7 +224,8 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
 def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
     """Return the lag time in seconds (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR.
 
-    The leader must not remove the follower before the step, so this time is longer than the steps in which it lags.
+    The leader must not remove the follower before the step, so this time exceeds the total duration of the steps in
+    which the follower lags.
     """
     lags: dict[int, float] = {}
     for step in steps:
@@ -236,7 +237,7 @@ def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
 
 
 def _lagging(steps: Sequence[PlannedStep], number: int, leader: int, member: int) -> Sequence[PlannedStep]:
-    """Return the steps before a shrink in which the leader already considers the follower as lagging."""
+    """Return the steps before a shrink in which the leader already considers the follower to be lagging."""
     for at in range(number - 1, 0, -1):
         before = steps[at - 1].before
         replica = before.replicas[leader]
@@ -279,7 +280,7 @@ def _end_text(broker: int | None) -> str:
 
 
 def is_awaited(step: PlannedStep, kind: FrameKind) -> bool:
-    """Return whether a frame in flight after a step can reach the proxy because both its brokers are running."""
+    """Return whether a frame in flight after a step can reach the proxy: both its brokers must be running."""
     ends = [step.end(role) for role in (kind.source, kind.target)]
     replicas: list[Replica] = [step.after.replicas[broker] for broker in ends if broker is not None]
     return all(replica.up for replica in replicas)

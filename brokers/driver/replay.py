@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """The records that were acknowledged or read by a consumer, and that the leader does not have at the end.
+        """The records that were acknowledged or read by a consumer, but that the leader does not have at the end.
 
         The leader's log decides, not the records that a consumer can read, because the high watermark of a leader does
         not advance if its ISR is too small.
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def taken_back(self) -> tuple[Read, Read] | None:
-        """Two reads of which the later one returned a smaller end offset than the earlier one, or None."""
+        """Two reads, the later of which returned a smaller end offset, or None."""
         for at, later in enumerate(self.reads):
             for earlier in self.reads[:at]:
                 if later.step is not None and later.end is not None and later.end < len(earlier.values):
@@ -84,7 +84,7 @@ class Replay:
     Attributes:
         release: the release of the brokers.
         plan: the plan.
-        start_differences: the differences of the brokers from the first state of the plan.
+        start_differences: the differences between the brokers and the first state of the plan.
         steps: the reports of the steps, up to the first step that failed or that differs from the model.
         attempt: the attempt at the step that the model does not allow, or None if it was not attempted.
         outcome: the records, replicas and leader at the end, or None if the replay ended early.
@@ -215,7 +215,8 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
 def _last_before(plan: Plan) -> PlannedStep | None:
     """Return the step after which the disks are copied, so that an audit can find records that are lost later.
 
-    It is the last step before the final step that makes a record readable, or else the step before the final step.
+    It is the last step before the final step that makes a record readable. If there is none, it is the step before the
+    final step.
     """
     earlier = plan.steps[:-1]
     readable = [step for step in earlier if step.after.exposed != step.before.exposed]

@@ -171,10 +171,10 @@ def is_seen_as(model: Message, real: Message | None) -> bool:
 
 
 def _can_be_last_epoch(model: int | None, real: int | None) -> bool:
-    """Return whether a fetch request with a last epoch can be one of the model.
+    """Return whether the last epoch in a real fetch request can correspond to the one in the model.
 
-    The epoch cache of a broker that has led also has epochs in which it wrote nothing, which the model derives from
-    records and so leaves out (KAFKA-10706). The logs are compared with their epochs anyway.
+    The epoch cache of a broker that has led also contains epochs in which it wrote nothing. The model derives epochs
+    from records, so it does not have these epochs (KAFKA-10706). The logs are compared with their epochs anyway.
     """
     return real is None or real >= (-1 if model is None else model)
 

@@ -257,7 +257,9 @@ class Stage:
         return lambda body: any(epoch > self.known[broker] for epoch in epochs_of_request(body))
 
     def _announces(self, broker: int) -> Where:
-        """Return whether a part of the metadata log contains news about the partition for a broker."""
+        """Return a predicate that is true for parts of the metadata log that tell a broker something new about the
+        partition.
+        """
 
         def is_news(body: Mapping[str, Any]) -> bool:
             caught_up_at = self.catching_up.get(broker)
@@ -296,7 +298,7 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Return whether a response is about no epoch. If it is, release it.
+        """Return whether a response answers a request for an undefined epoch. If so, release it.
 
         Up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it fetches.
         """
@@ -329,7 +331,7 @@ class Stage:
         return next(hold for hold in self._holds.values() if frame in hold.held)
 
     def hold_session(self, broker: int) -> None:
-        """Hold the frames with which a broker renews its session."""
+        """Hold the frames that renew a broker's session."""
         if self.release.kraft:
             key = ("BrokerHeartbeat", True, broker, self.controller)
             rule = Rule(broker, "controller", "BrokerHeartbeat", True)
@@ -339,7 +341,7 @@ class Stage:
         self._holds[key] = self.proxy.hold(rule)
 
     def resume_session(self, broker: int) -> None:
-        """Release the frames with which a broker renews its session."""
+        """Release the frames that renew a broker's session."""
         for api in ("BrokerHeartbeat", "session"):
             for target in ("controller", "zookeeper"):
                 hold = self._holds.pop((api, True, broker, target), None)
@@ -371,7 +373,7 @@ def partition_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def epochs_of_request(body: Mapping[str, Any]) -> list[int]:
     """Return the leader epochs of the partition in a LeaderAndIsr request, except epochs without a leader.
 
-    An epoch in which the partition has no leader changes nothing at a broker, and has no number in the model.
+    An epoch in which the partition has no leader changes nothing on a broker, and has no number in the model.
     """
     states = list(body.get("UngroupedPartitionStates") or ())
     for topic in body.get("TopicStates") or ():

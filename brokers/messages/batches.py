@@ -100,7 +100,7 @@ def read_batches(data: bytes, *, records: bool = True) -> list[Batch]:
         records: whether to read records as well as headers.
 
     Raises:
-        Malformed: if the data do not consist of batches.
+        Malformed: if the data does not consist of batches.
     """
     return list(_batches(data, records))
 

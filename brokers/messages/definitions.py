@@ -7,10 +7,10 @@ releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x needs its own de
 
 No Python library decodes these messages. kio has classes that are generated from one release: kio 0.6.5 supports 4.1,
 so it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the
-metadata log. It fails on unknown tagged fields and error codes. kafka-python can interpret definitions, not through a
-documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
+metadata log. It fails on unknown tagged fields and error codes. kafka-python can interpret definitions, but not through
+a documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
 not decode tagged fields whose tag is written as a string (the log directories in a broker's registration and
-heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All remaining Python
+heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All other Python
 clients contain only the messages of clients.
 """
 
@@ -112,7 +112,7 @@ class Message:
     Attributes:
         name: the name, for example "FetchRequest" or "PartitionChangeRecord".
         kind: "request", "response", "metadata", or a kind that is not used here.
-        key: the API key of a request or response, or the type of a record; None for all remaining kinds.
+        key: the API key of a request or response, or the type of a record; None for all other kinds.
         versions: the versions that the definition describes.
         flexible: the versions with compact lengths and tagged fields (KIP-482).
         fields: the fields.
@@ -150,7 +150,7 @@ class Message:
 
 
 class _Structs:
-    """Builds fields. A struct is defined where it is used first, or among the shared ones of its message."""
+    """Builds fields. A struct is defined where it is first used, or among the common structs of its message."""
 
     def __init__(self, shared: Mapping[str, list[dict[str, Any]]]) -> None:
         self.known = dict(shared)
