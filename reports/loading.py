@@ -55,7 +55,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     Parameters:
         reference: a name in the catalog, optionally with changed rules, as in ``kafka/3.7+elr=on``;
             ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
-        folder: the folder to which relative paths refer. By default, the working directory.
+        folder: the folder that relative paths start from. By default, the working directory.
         loaded: the modules of the files that are already loaded. These files are not loaded again, so that two specs in
             the same file use the same state class. Newly loaded files are added.
 

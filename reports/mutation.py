@@ -343,14 +343,14 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """Return a text with the changed line or the changed bounds of a mutant. Empty if the mutant changes neither."""
+    """Return the changed line or the changed bounds of a mutant, as text. Empty if the mutant changes neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
 
 
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
-    """Return a text that says which properties kill a mutant, or why it survives.
+    """Return text that says which properties kill a mutant, or why it survives.
 
     Parameters:
         outcome: the outcome of the mutant.

@@ -69,7 +69,7 @@ class Check:
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
         marks: the names of the pytest markers of the check, see `leadline.reports.pytest_plugin`.
-        note: a text about the check, for the page that `leadline answers` writes.
+        note: text about the check, for the page that `leadline answers` writes.
     """
 
     spec: str
@@ -213,7 +213,7 @@ class Outcome:
 
     @property
     def failure(self) -> str:
-        """A text that says why the result is not as expected. Empty if the result is as expected."""
+        """Text that says why the result is not as expected. Empty if the result is as expected."""
         missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
 
@@ -224,7 +224,7 @@ class Outcome:
 
     @property
     def _unexpected(self) -> str:
-        """A text that says why the result, without its coverage, is not as expected. Empty if it is as expected."""
+        """Text that says why the result, without its coverage, is not as expected. Empty if it is as expected."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -249,7 +249,7 @@ class Outcome:
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """A text about each required action or property that is not covered, by its name."""
+        """A phrase about each required action or property that is not covered, keyed by its name."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
@@ -268,7 +268,7 @@ class Outcome:
 
     @property
     def saying_nothing(self) -> list[str]:
-        """The names of the properties that hold only because their premise is never true. Omits those in `failure`."""
+        """The names of the properties that hold only because their premise is never true, except those in `failure`."""
         named = [] if self._unexpected else self._expected_to_cover
         names = [item.property.name for item in self.result.properties if item.says_nothing]
         return [name for name in names if name not in named]

@@ -39,7 +39,7 @@ class Finding:
     Attributes:
         bug: the bug.
         group: the effect of the upgrade on the bug.
-        before, after: the decisions whether the bug can occur before and after the upgrade.
+        before, after: the decisions on whether the bug can occur before and after the upgrade.
         harm: the consequence of a violation of the bug's property.
         feature: the feature that fixes the bug after the upgrade if it is enabled, or an empty string.
     """

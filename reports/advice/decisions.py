@@ -88,7 +88,7 @@ class Decider:
         archive: the archive of bugs.
         max_seconds: the time limit of each search, in seconds.
         show: shows the progress of a search.
-        interrupted: true if the user has interrupted a search. No further searches are then made.
+        interrupted: true if the user has interrupted a search. No further searches are then run.
     """
 
     archive: Archive
@@ -118,7 +118,7 @@ class Decider:
     def _searched(
         self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Values, brokers: int
     ) -> Decision:
-        """Search with the settings of the cluster, and decide by the results. Raise _InterruptedError if a search is
+        """Search with the settings of the cluster, and decide from the results. Raise _InterruptedError if a search is
         interrupted.
         """
         sizes = _sizes(brokers, cluster, {} if rules else changed)
@@ -169,8 +169,8 @@ class Decider:
         return Decision(Status.NOT_PROMISED, by_design, explore(spec))
 
     def _takes_the_same_steps(self, bug: Bug, usual: Spec[object], spec: Spec[object]) -> bool:
-        """Return whether the trace from the archive's own search is also a violation with these settings, and not by
-        design.
+        """Return whether the trace from the archive's own search is also a violation with these settings, and the
+        violation is not by design.
 
         With more permissive settings, a shortest trace may be by design and therefore hide the bug.
         """
@@ -221,7 +221,7 @@ def _changed(spec: Spec[object], cluster: Cluster) -> Values:
 
 
 def _sizes(brokers: int, cluster: Cluster, changed: Mapping[str, object]) -> list[int]:
-    """Return the cluster sizes, in brokers, with which to search for a bug.
+    """Return the numbers of brokers to use when searching for a bug.
 
     A larger ``min.insync.replicas`` needs more replicas, because otherwise no broker can fail.
     """

@@ -105,7 +105,7 @@ class Settings:
     Attributes:
         given: the values of ``acks``, ``min.insync.replicas``, ``unclean.leader.election.enable``,
             ``replica.selector.class``, ``inter.broker.protocol.version``, ``log.flush.interval.messages`` and
-            ``replication.factor``, by name.
+            ``replication.factor``, keyed by name.
         controllers: the kinds of controllers that the broker settings name, each with its place in the files.
         remarks: a remark on each setting in the files.
     """

@@ -1,4 +1,4 @@
-"""The command `leadline conform`, which says whether a recording of real brokers is a behaviour of the model."""
+"""The command `leadline conform`, which checks whether a recording of real brokers is a behaviour of the model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def conform(
 ) -> int:
     """Say whether what brokers did is a behaviour of the model.
 
-    RECORDING is a file as brokers/recording.md describes it, for example one that leadline reproduce --keep wrote. It
+    RECORDING is a file in the format of brokers/recording.md, for example one that leadline reproduce --keep wrote. It
     must include the creation of the topic. Each frame is an observation, and the model is followed through all states
     that are possible after it. Without --spec, the recording is followed through the specs of all releases with its
     kind of controller, and the exit code is that of its own release.
@@ -57,8 +57,8 @@ def conform(
     leadline conform DIR/2.8.0-affected/recording.jsonl
     leadline conform recording.jsonl --spec kafka/3.9 --html page.html
 
-    Exit code 0: the recording conforms; 1: it does not; 2: usage error, or something that cannot be followed; 3: a
-    limit was reached.
+    Exit code 0: the recording conforms; 1: it does not; 2: usage error, or an event that cannot be followed; 3: a limit
+    was reached.
     """
     files = Files(CONFORMANCE_FORMATS, wanted)
     limits = Limits(hidden_steps=max_hidden_steps, states=max_states)

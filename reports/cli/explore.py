@@ -210,7 +210,7 @@ def explore(
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
-    """Return Spark properties by name. Raise UsageError if a text is not of the form NAME=VALUE."""
+    """Return Spark properties, keyed by name. Raise UsageError if a string is not of the form NAME=VALUE."""
     for text in given:
         if "=" not in text:
             raise click.UsageError(f"invalid --conf {text}: write NAME=VALUE, as in --conf spark.executor.memory=2g")

@@ -208,8 +208,8 @@ def mutate(
 
 
 def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
-    """Return the user's explanations of mutants, by the mutant's name. Raise LeadlineError if the file names an unknown
-    mutant.
+    """Return the user's explanations of mutants, keyed by the name of the mutant. Raise LeadlineError if the file names
+    an unknown mutant.
     """
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]

@@ -68,8 +68,9 @@ def reproduce(
     leadline reproduce KIP-101
     leadline reproduce KAFKA-15495 --release 4.0.0 --against 4.1.1 --html page.html
 
-    Exit code 0: the bug occurs on the affected release and is absent on the release with the fix; 1: it does not, or
-    is not absent; 2: usage error, or the brokers cannot be started; 3: the brokers did not execute a step.
+    Exit code 0: the bug occurs on the affected release and is absent on the release with the fix; 1: the bug is absent
+    on the affected release, or occurs on the other release; 2: usage error, or the brokers cannot be started; 3: the
+    brokers did not execute a step.
     """
     archive, files = read_archive(), Files(REPRODUCTION_FORMATS, wanted)
     bug = bug_of(archive, ticket)

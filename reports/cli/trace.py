@@ -140,8 +140,8 @@ def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> i
     Each recorded state must be reached, and the last state must still violate the property. With --on, the brokers'
     logs, high watermarks, leader, ISR and messages in flight are compared with the model after each step.
 
-    Exit code 0: the model allows the trace, and the brokers behave as the model; 1: the trace is stale, or the brokers
-    behave differently, and the first difference is reported; 3: the brokers did not execute a step.
+    Exit code 0: the model allows the trace, and the brokers behave like the model; 1: the trace is stale, or the
+    brokers behave differently, and the first difference is reported; 3: the brokers did not execute a step.
     """
     if keep is not None and on is None:
         raise click.UsageError("--keep requires --on")

@@ -1,9 +1,10 @@
 """The counterexamples of known bugs that earlier searches found, so that a reproduction does not have to search.
 
-`counterexamples.jsonl` has the steps of each, without states. They are executed in the model before they are used, so a
-counterexample that the model no longer has is not taken from the file, but searched for.
+`counterexamples.jsonl` contains the steps of each counterexample, without states. The steps are executed in the model
+before they are used. If the model no longer allows a counterexample, a search finds another one.
 
-``python -m leadline.reports.reality.counterexamples [TICKET...]`` searches for those that the file lacks.
+``python -m leadline.reports.reality.counterexamples [TICKET...]`` searches for the counterexamples that are missing
+from the file.
 """
 
 from __future__ import annotations

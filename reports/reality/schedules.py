@@ -159,7 +159,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
         found: the counterexample, which names the property.
 
     Returns:
-        The sentence of the event, and the trace without it. The event is one that leaves the most steps.
+        The sentence of the event, and the trace without it. The event is one whose removal leaves the most steps.
 
     Raises:
         LeadlineError: if the property is violated without any single event.
@@ -179,7 +179,7 @@ _EVENTS = ("crash_losing_tail", "crash", "crash_after_append", "session_expires"
 
 
 def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
-    """Return the trace without one step, and without the later steps that are then not possible."""
+    """Return the trace without one step, and without the later steps that are then no longer possible."""
     states, taken = [trace.states[0]], []
     for at, instance in enumerate(trace.instances):
         successors = trace.spec.take(instance, states[-1]) if at != left_out else []

@@ -132,7 +132,7 @@ def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
 
     Parameters:
         archive: the archive of known bugs.
-        unmade: the reasons why bugs cannot be reproduced on real brokers, by ticket.
+        unmade: the reasons why bugs cannot be reproduced on real brokers, keyed by ticket.
         tries: the results of the replays, oldest first.
     """
     lines = [

@@ -93,7 +93,7 @@ class RunView:
 
     @property
     def reason(self) -> str | None:
-        """A text that says why the run stopped early, or None if it searched every reachable state."""
+        """Text that says why the run stopped early, or None if it searched every reachable state."""
         return None if self.stop is None else self.stop.text
 
     @property
