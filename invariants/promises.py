@@ -192,9 +192,9 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     """Return why the configuration does not promise a property in the behaviour of a counterexample.
 
     An unclean election can lose records, as Kafka's documentation of ``unclean.leader.election.enable`` says, unless
-    all brokers must have them. If ``min.insync.replicas`` brokers have lost the end of their log, records can be lost
-    (KIP-966). With ``acks=0`` and ``acks=1``, a record can be lost before followers fetch it, as the documentation of
-    ``acks`` says. However, if consumers could read the record, every member of the ISR had it.
+    ``min.insync.replicas`` equals the number of brokers. If ``min.insync.replicas`` brokers have lost the end of their
+    log, records can be lost (KIP-966). With ``acks=0`` and ``acks=1``, a record can be lost before followers fetch it,
+    as the documentation of ``acks`` says. However, if consumers could read the record, every member of the ISR had it.
 
     Parameters:
         name: the name of the violated property.

@@ -143,7 +143,7 @@ def compare(
 
     Parameters:
         before, after: the paths of the directories in the earlier and in the later copy. See `audit` for the remaining
-        parameters.
+            parameters.
 
     Raises:
         LeadlineError: if a path contains no data directory, or cannot be read, or a copy contains several clusters.

@@ -105,7 +105,7 @@ class PartitionTask:
         topic, number: the topic name and the partition number.
         places: the locations of the replicas.
         topic_id, state: the topic id and the state of the partition in the metadata log, or None if the metadata log
-        does not have them.
+            does not have them.
         history: the states of the partition. Each state is preceded by the offset in the metadata log at which it
             began.
         cleaned_below: the offset below which compaction may have changed the logs.

@@ -77,7 +77,7 @@ class AuditResult:
         checks: the properties that were checked.
         open: the names of the properties that could not be decided on every partition.
         brokers, partitions: the number of brokers and the number of partitions. Nodes that are only controllers and the
-        metadata log are not counted.
+            metadata log are not counted.
         batches, size: the number of batches that were read, and the size of the segments in bytes.
         seconds: the duration of the audit in seconds.
         tables: tables of the logs of partitions with errors, by topic and partition number.

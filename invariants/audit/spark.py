@@ -191,7 +191,7 @@ def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, .
     """Return the names of the machines that have a replica.
 
     Parameters:
-        where: the data directories, by their paths, which begin with the name of a machine.
+        where: the data directories, keyed by their paths, which begin with the name of a machine.
         place: the location of the replica.
     """
     return next(each.machines for path, each in where.items() if place.path.startswith(f"{path}/"))

@@ -36,7 +36,7 @@ class DataDirectory:
         path: the path of the data directory.
         node: the id of the broker or controller, or None if `meta.properties` does not contain it.
         cluster, directory: the ids of the cluster and of the directory, or empty strings if `meta.properties` does not
-        contain them.
+            contain them.
         clean: whether the broker was stopped cleanly.
         checkpoints: the offsets in each checkpoint file, by file name. Files that do not exist have no entry.
         partitions: the path of the directory of each partition.

@@ -145,7 +145,7 @@ class Alignment:
         mine, theirs: the batches of the first and of the second log, as arrays of type `BATCH`.
         offsets: the offsets that are compared.
         left, right: for each offset, the index of its batch in `mine` and in `theirs`, or -1 if the log has no batch
-        there.
+            there.
         same: for each offset, whether both logs have the same batch.
     """
 

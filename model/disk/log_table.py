@@ -55,7 +55,7 @@ class LogRow:
         cells: the cell of each column.
         start, high_watermark, end: the log start offset, high watermark and log end offset.
         high_watermark_at, end_at: the index of the first column at or after the high watermark, and of the first column
-        at or after the log end offset. If there is no such column, the number of columns.
+            at or after the log end offset. If there is no such column, the number of columns.
     """
 
     broker: int

@@ -54,7 +54,7 @@ class ReplicaPlace:
         path: the path of the partition directory.
         clean: whether the broker was stopped cleanly.
         high_watermark, recovery_point, log_start, cleaned_to: the offsets of the partition in the broker's checkpoint
-        files. An offset is None if the file does not exist or does not contain the partition.
+            files. An offset is None if the file does not exist or does not contain the partition.
         belief: the state of the partition according to the broker.
         missing: whether the broker should have this directory but does not have it.
     """

@@ -31,8 +31,8 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
 
 @action("broker {follower} learns where to truncate", follower=brokers)
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
-    """A follower truncates its log by the rule of its protocol, and then either fetches or asks about an earlier
-    epoch.
+    """A follower truncates its log according to the rule of its protocol, and then either fetches or asks about an
+    earlier epoch.
     """
     replica, protocol = state.replicas[follower], state.protocol
     if isinstance(replica.in_flight, EpochResponse):
