@@ -67,7 +67,7 @@ class Engine(Generic[Settings]):
 
         Returns:
             The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
-            incomplete and contains everything that was found before.
+            incomplete and contains everything that was found up to that point.
 
         Raises:
             SpecError: if an action or a property raised an exception or is not a pure function, or `settings` is not an

@@ -90,7 +90,7 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """The reason for the first interrupt that the spec caught, so that the search did not catch it. None if there
+        """The reason for the first interrupt that the spec caught, so that it did not reach the search. None if there
         is none.
         """
         return _stop(self._not_caught[0]) if self._not_caught else None

@@ -2,7 +2,7 @@
 
 This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). A step affects a later step if it
 writes a value that the later step reads. The reads are recorded as in the compiled engine. They include every value
-that affects the result, and possibly further values.
+that affects the result, and possibly others.
 """
 
 from __future__ import annotations

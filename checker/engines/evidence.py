@@ -57,7 +57,7 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
 
 
 def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> bool | None:
-    """Return whether the premise of a property was true in some state, or None if the property has no premise.
+    """Return whether the premise of a property was true in any state, or None if the property has no premise.
 
     Parameters:
         spec, item: the spec and the property.

@@ -97,7 +97,7 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Return the phrase `Ceiling.reached` of a limit that `more` further bytes would exceed, or None if there is
+        """Return the phrase `Ceiling.reached` of a limit that `more` additional bytes would exceed, or None if there is
         none.
         """
         try:
@@ -107,7 +107,7 @@ class Memory:
 
     @property
     def scarcest(self) -> Ceiling:
-        """The limit under which the least memory is free."""
+        """The limit that leaves the least memory free."""
         try:
             return min(self.ceilings, key=lambda ceiling: ceiling.free)
         except MemoryError:
@@ -222,7 +222,7 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """Return the memory of the machine in bytes. A control group (version 1) with a larger number has no limit."""
+    """Return the memory of the machine in bytes. A larger limit of a control group (version 1) means no limit."""
     return int(psutil.virtual_memory().total)
 
 

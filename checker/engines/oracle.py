@@ -216,7 +216,7 @@ class OracleSearch(Generic[S]):
             self._shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
-        """Return whether a state or step violates a property, or is the first that satisfies a witness or a premise."""
+        """Return whether a state or step violates a property, or is the first to satisfy a witness or a premise."""
         if item.kind.is_witness:
             return not self.sightings[item] and self.spec.complaint(item, *states) is None
         return self.spec.complaint(item, *states) is not None
@@ -260,7 +260,7 @@ def explore(
 
     Returns:
         The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
-        incomplete and contains everything that was found before.
+        incomplete and contains everything that was found up to that point.
 
     Raises:
         SpecError: if an action or a property raised an exception or is not a pure function, or a state is not hashable.

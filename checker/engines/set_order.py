@@ -13,7 +13,7 @@ not support the code of the spec, the states are expanded by separate processes 
 
 Limits: a difference is found only if it occurs in these states. A spec is not checked if its code cannot create a set
 (see `makes_sets`). The specs that are part of leadline are not checked either, because leadline's tests search them
-under several hash seeds.
+with several hash seeds.
 """
 
 from __future__ import annotations

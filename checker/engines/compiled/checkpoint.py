@@ -285,9 +285,7 @@ def _pieces(array: Array) -> Iterator[memoryview]:
 
 
 def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write all bytes of a piece to a file. Raise OSError if they cannot be written, for example because the disk is
-    full.
-    """
+    """Write an entire buffer to a file. Raise OSError if it cannot be written, for example because the disk is full."""
     while piece:
         piece = piece[file.write(piece) :]
 

@@ -50,8 +50,8 @@ def explore(
     """Search a spec's states breadth-first, with learned transition tables if they are expected to save time.
 
     A search with a checkpoint always uses transition tables, and so does a search with `Tuning.in_order`, because
-    direct calls do not sort the next states. A search with liveness properties uses direct calls, whatever its size,
-    because these properties are not checked on packed states.
+    direct calls do not sort the next states. A search with liveness properties uses direct calls, regardless of its
+    size, because these properties are not checked on packed states.
 
     Parameters:
         spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.

@@ -73,7 +73,7 @@ def sightings(
     dead: Sequence[P],
     target: Callable[[P], S],
 ) -> dict[Property, list[Sighting[S]]]:
-    """Return a dict from each property to the states and steps that violate it or, for a witness, satisfy it.
+    """Return a dict that maps each property to the states and steps that violate it or, for a witness, satisfy it.
 
     Parameters:
         tables, seen, steps_seen: see `violated`.

@@ -417,7 +417,7 @@ def explore(
             is used.
         progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
-        forecast: stops the search if direct calls are faster. None if the search continues in any case.
+        forecast: stops the search if direct calls are faster. None means that the search always continues.
         spent: the number of seconds before this call that count towards the time limit.
 
     Returns:

@@ -36,7 +36,7 @@ class Snapshot:
             contains the states.
         initials: the number of initial states.
         counters: the counters of `kernel.append`.
-        outside: for each state, a bit that is 1 if the state does not satisfy `Spec.within`.
+        outside: for each state, a bit that is 1 if the state violates `Spec.within`.
         progression: the position of the search.
         log: the recorded calls from which the search has learned.
     """
@@ -111,8 +111,8 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Return the snapshot from which `as_json` made the given object. The snapshot has no values, no members and no
-        log.
+        """Return the snapshot that `as_json` converted to the given object. The snapshot has no values, no members and
+        no log.
 
         Raises:
             ValueError, TypeError, KeyError: if the object was not returned by `as_json`.

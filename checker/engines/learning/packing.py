@@ -50,7 +50,7 @@ class Packing:
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
-        """Return the packing whose attributes were saved.
+        """Return the packing with the given saved attributes.
 
         Parameters:
             sizes, words, places: the attributes with these names.

@@ -207,8 +207,7 @@ class TransitionTables(Generic[S]):
         )
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
-        """Return the code of the spec that the analysis does not support. Because of this code, too many slots count as
-        read.
+        """Return the code of the spec that the analysis does not support, which causes too many slots to count as read.
 
         Returns:
             The code, sorted by descending number of calls.
@@ -477,7 +476,7 @@ class TransitionTables(Generic[S]):
         return True
 
     def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
-        """Delete all paths of some trees, and clear the outcomes that contain removed values.
+        """Delete all paths of the given trees, and clear the outcomes that contain removed values.
 
         Parameters:
             trees: the trees that may contain removed values in edges or outcomes.

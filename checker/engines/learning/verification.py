@@ -1,4 +1,4 @@
-"""Compares a random sample of the learned results that a search uses with calls on real states.
+"""Compares a random sample of the learned results that a search uses with the results of calls on real states.
 
 An application is the use of a path in a decision tree for one state. An application provides the steps of an action
 instance, or the result of a property for a state or step. A search expands its states in blocks. In each block,
@@ -165,7 +165,7 @@ class Verification(Generic[S]):
             self._verify(packed, packing, np.arange(len(packed)), range(self._tables.first_step), None)
 
     def _has_time(self) -> bool:
-        """Return whether there is time for further checks of this block, in addition to the mandatory checks."""
+        """Return whether there is time for more checks of this block, in addition to the mandatory checks."""
         if self._share is not None:
             return self._share > 0
         return self._left() >= LEAST_SECONDS

@@ -134,7 +134,7 @@ class Answers(NamedTuple):
     """The results of calls that are stored for a single walker instead of in the decision trees.
 
     Attributes:
-        begins: for each walker, the index of its first answer; followed by the number of all answers.
+        begins: for each walker, the index of its first answer; followed by the total number of answers.
         trees: for each answer, the index of the called function's decision tree.
         contents: for each answer, the hash of the state on which the function was called. For a call on a step, this is
             the hash of the state after the step.

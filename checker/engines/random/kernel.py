@@ -94,7 +94,7 @@ def _lowest(bits):
 
 @njit(inline="always")
 def _code(pool, tree, before, after):
-    """Return the code of the leaf to which a state or step leads in a decision tree, or 0 if the path is not known.
+    """Return the code of the leaf that a state or step reaches in a decision tree, or 0 if the path is not known.
 
     Parameters:
         pool: see `Forest`.
@@ -111,7 +111,7 @@ def _code(pool, tree, before, after):
 
 @njit(nogil=True)
 def leaves(rows, tree, pool, codes):
-    """Find the leaf of a decision tree to which each of some states leads.
+    """Find the leaf of a decision tree that each of the given states reaches.
 
     Parameters:
         rows: for each state, the index of the value in each slot.

@@ -43,7 +43,7 @@ def fuzz(
     """Run a random search of a spec, and shorten the counterexamples that it finds.
 
     The search ends when all random walks have ended, or when every property that is not a witness is violated. A random
-    search cannot violate a witness.
+    search cannot show that a witness is violated.
 
     Parameters:
         spec: the spec to search.

@@ -1,10 +1,10 @@
 """Shortens the counterexamples that a random search found, within the remaining time.
 
 First, unnecessary steps are left out. Then an exhaustive search from the initial states looks for shorter
-counterexamples. If the state space is too large to be searched to the depth of a counterexample, further searches begin
-at the states along this counterexample. The table shows the number of states in counterexamples to the invariant
+counterexamples. If the state space is too large to be searched to the depth of a counterexample, additional searches
+begin at the states along this counterexample. The table shows the number of states in counterexamples to the invariant
 weak_isr with four brokers, logs of up to three records, three records and three epochs. Each number is the result for
-one seed with which a random search found a counterexample.
+one seed for which a random search found a counterexample.
 
 ====================  ==============================  ==============================
 spec                  after leaving out steps         after searches along it

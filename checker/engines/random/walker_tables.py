@@ -270,7 +270,7 @@ class WalkerTables(Generic[S]):
         self._answers[walker][asked] = given
 
     def compare(self, rows: Iterable[Row]) -> None:
-        """Compare the recorded results for some states with the results of new calls.
+        """Compare the recorded results for the given states with the results of new calls.
 
         Parameters:
             rows: the states, each as the index of the value in each slot.
@@ -283,7 +283,7 @@ class WalkerTables(Generic[S]):
             self.learner.compare(packed, 0, len(packed))
 
     def verify(self, rows: NDArray[np.int64]) -> None:
-        """Check a random sample of the recorded results for some states; see `Verification.rows`.
+        """Check a random sample of the recorded results for the given states; see `Verification.rows`.
 
         Parameters:
             rows: the states, each as the index of the value in each slot.
@@ -308,7 +308,7 @@ class WalkerTables(Generic[S]):
         return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the result of `Spec.distance` for each of some states. Call the function only for states whose
+        """Return the result of `Spec.distance` for each of the given states. Call the function only for states whose
         distance is not recorded.
 
         Parameters:

@@ -49,8 +49,8 @@ class Level:
 
     @functools.cached_property
     def starts(self) -> list[int]:
-        """For each part of the previous level, the index of the first state found from it; followed by the number of
-        all states.
+        """For each part of the previous level, the index of the first state found from it; followed by the total number
+        of states.
         """
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)
         return list(itertools.accumulate(rows, initial=0))

@@ -58,7 +58,7 @@ class Session:
     call Java while that response is incomplete.
 
     Parameters:
-        master: the URL of the master. None means the master given to `spark-submit`, or else this machine.
+        master: the URL of the master. None means the master given to `spark-submit`, or this machine if there is none.
         conf: configuration properties of Spark.
         verbose: whether to show the log and the progress bar of Spark.
 
@@ -245,7 +245,7 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
 
 
 def _python(conf: Mapping[str, str]) -> str:
-    """Return the path of the Python executable with which Spark starts workers."""
+    """Return the path of the Python executable that Spark uses to start workers."""
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 

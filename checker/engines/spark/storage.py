@@ -58,7 +58,7 @@ class Storage:
         is_local: whether the directory is on a local file system.
 
     Raises:
-        LeadlineError: if the file system does not exist, or the path is not that of a folder.
+        LeadlineError: if the file system does not exist, or the path is not a folder.
     """
 
     def __init__(self, place: str) -> None:

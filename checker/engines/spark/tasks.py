@@ -289,12 +289,12 @@ def keep(task: KeepTask) -> KeepDone:
 
 @answering
 def back(task: BackTask) -> BackDone:
-    """Run a `BackTask` with this process's worker: find the steps that lead to some states."""
+    """Run a `BackTask` with this process's worker: find the steps that lead to the target states."""
     return back_with(worker_of(task.run), task)
 
 
 def back_with(worker: Worker[S], task: BackTask) -> BackDone:
-    """Run a `BackTask` with the given worker: find the steps that lead to some states."""
+    """Run a `BackTask` with the given worker: find the steps that lead to the target states."""
     packing = worker.agree(task.revision)
     level = read_parts(worker.storage, task.parts, packing)
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)

@@ -206,7 +206,7 @@ class Worker(Generic[S]):
         )
 
     def shown(self, states: NDArray[np.uint64], wanted: list[int]) -> NDArray[np.bool_]:
-        """Evaluate the predicates on some states.
+        """Evaluate the predicates on the given states.
 
         Parameters:
             states: the packed states.
