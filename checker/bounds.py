@@ -116,7 +116,7 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
         changes: the new values, keyed by the name of the bound. A str is converted to the type of the bound.
 
     Raises:
-        SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.
+        SpecError: if a name in `changes` is not the name of a bound, or if a value is not allowed.
     """
     names = [name for name, *_ in describe_bounds(bounds)]
     for name in changes:
@@ -128,7 +128,7 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
 
 
 def parse_bounds(text: str) -> dict[str, str]:
-    """Parse text such as ``brokers=3,log_size=2`` into a dict from names to values. All values are strings.
+    """Parse text such as ``brokers=3,log_size=2`` into a dict that maps names to values. All values are strings.
 
     Raises:
         SpecError: if a part of the text is not ``name=value``, or if a name occurs twice.

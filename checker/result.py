@@ -250,8 +250,8 @@ class WalkCounts:
         waiting: the number of states that were found by expanding another state and were not expanded.
         is_exact: whether the numbers of distinct states are exact. Otherwise, they are estimates.
         lengths: the number of behaviours with 0, 1, 2 ... steps.
-        depths: the number of distinct states that behaviours first reached after 0, 1, 2 ... steps. A state counts for
-            the smallest number of steps.
+        depths: the number of distinct states that behaviours first reached after 0, 1, 2 ... steps. Each state is
+            counted once, for the smallest number of steps.
         dead_ends: the number of behaviours that ended in a state from which no step leads to a different state.
         outside: the number of behaviours that ended in a state for which `Spec.within` is false.
         enabled: for each action, the number of times that it was enabled in a visited state, whether or not its step

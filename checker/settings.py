@@ -27,10 +27,9 @@ class Tuning:
         alone: if there are fewer states than this number to process, the engine uses only one thread.
         asked: the number of unknown paths in a chunk that are learned before the compiled loop of the chunk continues.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
-        pays: the number of states in a block that must need a path for the engine to learn the path in any case.
-        always: for each action instance and property, the number of first calls from which the engine learns in any
-            case.
-        many_values: the number of values from which a part of the state is split into smaller parts if possible.
+        pays: if at least this number of states in a block need a path, the engine always learns the path.
+        always: for each action instance and property, the number of first calls that the engine always learns from.
+        many_values: the number of values at which a part of the state is split into smaller parts if possible.
         searched_again: the number of expanded states above which a search does not restart in order to split a part.
         compared_calls: of the calls to predicates from which the engine learns, one in this number is compared with a
             direct call. 0 means that no calls are compared.
@@ -53,7 +52,7 @@ class Tuning:
         first_look: the number of seconds for which a search learns before it may return to direct calls.
         behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
             would expand in the same time.
-        level_seconds: the time in seconds that the compiled loops take for a level, however small the level is.
+        level_seconds: the time in seconds that the compiled loops take for a level, no matter how small it is.
         narrow_levels: the number of levels after which the engine decides whether levels are small. The first levels of
             every state space are small.
         known_states: the number of expanded states after which the engine estimates the fraction of calls that are new,
@@ -230,7 +229,7 @@ class RandomSettings:
         examples: the number of behaviours, at most `MOST_EXAMPLES`.
         steps: the maximum number of steps in a behaviour, at most `MOST_STEPS`. States that are reached only after more
             steps are not expanded.
-        seed: the seed of the random choices. Runs with the same seed take the same steps, whatever the number of
+        seed: the seed of the random choices. Runs with the same seed take the same steps, regardless of the number of
             threads.
         uniform: whether all behaviours are random walks from initial states, with checks only of the steps taken. By
             default, the search instead mostly expands states in random order; see

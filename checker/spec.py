@@ -59,7 +59,7 @@ class Spec(Generic[S]):
             that is at least 0. It guides `leadline.checker.stateful.state_machine` and random searches. It never
             changes the result of an exhaustive search.
         drawing: a description of how reports display the states. By default, they display components and fields.
-        optional: further properties, which are checked only if they are named; see `with_properties`.
+        optional: additional properties, which are checked only if they are named; see `with_properties`.
         fairness: the fairness of actions, keyed by name, where it differs from `Action.fair`. An empty string means
             that the action is not fair.
         cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
@@ -163,7 +163,7 @@ class Spec(Generic[S]):
         return Property(name=name, kind=Kind.CUT, sentence="", function=self.cut, source="")
 
     def is_open(self, state: S) -> bool:
-        """Return whether the search may not know all steps from a state, because `within` is false or `cut` is true.
+        """Return whether the search may miss steps from a state, because `within` is false or `cut` is true.
 
         An open state is never used as evidence that a liveness property is violated: it is not part of the loop of a
         counterexample, and a state from which it can be reached counts as recoverable.

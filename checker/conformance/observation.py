@@ -29,7 +29,7 @@ class Observation(Generic[S]):
     Attributes:
         earliest, latest: the time window of the step, in any unit. Both ends are included. `latest` is infinite if
             nothing shows that the step was taken.
-        label: a sentence that describes it in reports.
+        label: a sentence for reports.
         apply: a function that takes a state, and returns the possible states after the observation. It returns no state
             if the observation is not possible in the given state. It returns the same state if nothing changes.
         why: a function that explains why the observation is not possible in a state, and what is possible instead.
@@ -60,7 +60,7 @@ class HiddenStep(Generic[S]):
     """A step that is not recorded.
 
     Attributes:
-        label: a sentence that describes it in reports.
+        label: a sentence for reports.
         action: the name of the action.
         after: the state after the step.
         touches: the names of the components that the step reads or writes, or None if it may read or write any

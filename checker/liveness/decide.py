@@ -2,14 +2,15 @@
 
 A property of behaviours is violated if some fair behaviour violates it. In a finite graph, every behaviour eventually
 stays in the set of states that it visits infinitely often. This set is strongly connected, because the behaviour
-reaches each of its states from each other state again and again. A single state is also such a set, because a behaviour
-may stop there. Conversely, in every strongly connected set, some behaviour visits all states and takes all steps
-infinitely often. Therefore a property is violated if there is a strongly connected set of states that
+reaches each of its states from every other state again and again. A single state is also such a set, because a
+behaviour may stop there. Conversely, in every strongly connected set, some behaviour visits all states and takes all
+steps infinitely often. Therefore a property is violated if there is a strongly connected set of states that
 
 - lies in the *region*, the states in which the violation continues (for ``always_eventually(P)``, states without P),
-- contains a state in which the violation recurs, if this is required (for ``eventually_always(P)``, one without P),
+- contains a state in which the violation recurs, if this is required (for ``eventually_always(P)``, a state without P),
 - satisfies each fairness condition, and
-- can be reached from an initial state so that the violation begins (for ``leads_to``, after the left side was true).
+- can be reached from an initial state on a path on which the violation begins (for ``leads_to``, after the left side
+  was true).
 
 Without strong fairness, only the maximal sets have to be checked. If a strong condition is enabled in some states of a
 set but no step in the set takes it, a subset that contains one of these states is not fair either, but a subset without
@@ -223,9 +224,9 @@ def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
     """Find the shortest paths to the states in which a violation continues.
 
     Returns:
-        Two values. The first is a dict from each state on a shortest path to its predecessor. Each state is paired with
-        False if the violation has not begun yet, and with True if it has. The second is a list of the states in which
-        the violation continues, sorted by the length of the shortest path.
+        Two values. The first is a dict that maps each state on a shortest path to its predecessor. Each state is paired
+        with False if the violation has not begun yet, and with True if it has. The second is a list of the states in
+        which the violation continues, sorted by the length of the shortest path.
     """
     before: Ways = {(index, False): None for index in graph.initials}
     waiting, order = deque(before), []

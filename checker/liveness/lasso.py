@@ -1,4 +1,4 @@
-"""Builds lassos. A lasso is a behaviour with a stem, followed by a loop that is repeated for ever.
+"""Builds lassos. A lasso is a behaviour with a stem, followed by a loop that is repeated forever.
 
 The loop of a lasso lies in a strongly connected set of states that satisfies every fairness condition, so the set
 contains a loop that satisfies them too. The loop goes from its first state to the nearest state or step that satisfies
@@ -78,14 +78,14 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
 
 
 def _starts(each: FairSet) -> Iterator[int]:
-    """Yield the states where to try to begin a loop: the first `TRIED`, and one where a loop without steps suffices."""
+    """Yield the states at which a loop is tried: the first `TRIED`, and one where a loop without steps suffices."""
     yield from itertools.islice(each.first, TRIED)
     rest = (index for index in each.first if all(index in need.states for need in each.needs))
     yield from itertools.islice(rest, 1)
 
 
 def loop_from(start: int, each: FairSet) -> list[int]:
-    """Return the states of a loop that begins and ends with the given state, and satisfies all conditions."""
+    """Return the states of a loop that begins and ends at the given state, and satisfies all conditions."""
     loop = [start]
     missing = [need for need in each.needs if start not in need.states]
     while missing:

@@ -59,8 +59,8 @@ class Mutation:
         file: the file that `change` changes, or None.
         change: the change of the file, or None.
         replace: a function that takes the original spec and returns the mutated spec, or None.
-        bounds: the bounds with which the mutated spec is searched, if they differ from those of the spec: a dict from
-            names to values.
+        bounds: the bounds with which the mutated spec is searched, if they differ from those of the spec: a dict that
+            maps names to values.
         harmless: the reason why no property has to detect the mutation, or an empty string if one should detect it.
     """
 

@@ -70,8 +70,7 @@ class Outcome:
         fate: the verdict on the mutant.
         violated: the properties that the mutant violates, each with the number of states in a shortest counterexample.
             The number is 0 for a witness that no state satisfies.
-        is_partial: whether the mutant may violate further properties, because a limit ended a search for all
-            violations.
+        is_partial: whether the mutant may violate other properties, because a limit ended a search for all violations.
         text: an explanation of the verdict, or an empty string if the other attributes are sufficient.
         bounds: the bounds of the search, as text.
         distinct: the number of distinct states.
@@ -178,7 +177,7 @@ class Way:
 
     Attributes:
         engine: the name of the engine.
-        max_seconds: the time limit in seconds of each search.
+        max_seconds: the time limit of each search in seconds.
         max_states: the maximum number of distinct states of each search. None means no limit for the original spec, and
             a limit relative to the original for a mutant; see `TIMES`.
         all_properties: whether to continue after a violation in order to find every property that a mutant violates.
@@ -221,7 +220,7 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
         way: the settings of the searches.
 
     Returns:
-        A dict from the text of the bounds to the result of the search.
+        A dict that maps the text of the bounds to the result of the search.
 
     Raises:
         SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. (Mutants are not
@@ -355,7 +354,7 @@ def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate
 
 
 def _steps(spec: Spec[S]) -> dict[bytes, str]:
-    """Return a dict from a digest of each reachable step to the name of its action.
+    """Return a dict that maps a digest of each reachable step to the name of its action.
 
     The digest is computed from the action instance and the states before and after the step. An initial state counts as
     a step of an action whose name is empty.

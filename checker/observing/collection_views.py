@@ -206,7 +206,7 @@ class _Members:
         return True
 
     def _note(self, number: int) -> None:
-        """Record an unsupported condition, because of which the loop reads more members than necessary.
+        """Record an unsupported condition, which makes the loop read more members than necessary.
 
         Parameters:
             number: the index of the condition in `Filter.asked`.

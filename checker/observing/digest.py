@@ -121,7 +121,7 @@ class _Objects:
         return found.digest()
 
     def _of(self, value: object, by_name: bool = True) -> bytes:
-        """Return the digest of one value. The method is not recursive, because data can be nested deeply."""
+        """Return the digest of one value. The method is not recursive, because data can be deeply nested."""
         under_way: list[tuple[int, Generator[object, bytes, bytes]]] = [(id(value), self._parts(value, by_name))]
         answer: bytes | None = None
         while under_way:
@@ -262,9 +262,7 @@ _DEEPEST = 5
 
 
 def _of_object(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the content of an instance: its items, its fields, and further objects that the garbage collector
-    reports.
-    """
+    """Yield the content of an instance: its items, its fields, and other objects that the garbage collector reports."""
     if is_a(value, *_BUFFERS):
         yield "content", bytes(memoryview(cast(bytearray, value)).cast("B"))
     elif is_a(value, collections.deque):

@@ -15,7 +15,7 @@ from leadline.checker.values import refusal
 
 
 class NewKind(Exception):
-    """Raised when a slot takes a value because of which a copy of the slot must count as a read.
+    """Raised when a slot takes a value that requires copies of the slot to count as reads.
 
     An earlier call copied the slot without reading it. The code of that call may compare values of certain types with
     ``is``, and the new value is the slot's first value of such a type.
@@ -177,7 +177,7 @@ class Domain:
             told_apart: the types whose values the code of the call may compare with ``is``.
 
         Raises:
-            NewKind: if the slot has meanwhile taken a value of such a type, because of which the copy counts as a read.
+            NewKind: if the slot has meanwhile taken a value of such a type, so that the copy counts as a read.
         """
         if not self.can_be_copied(told_apart):
             raise NewKind(self.slot)

@@ -12,9 +12,9 @@ Filters are read from the source code of the running function, provided that the
 that are running.
 
 A filter is evaluated before the loop starts. It must therefore be supported by `conditions`, and its result must not
-change while the loop runs: the loop must not assign to the names in it, and a generator expression must be consumed at
-once. The variable of a ``for`` loop must not be read after the loop, because it then contains the last member. If the
-analysis cannot prove that these requirements are met, the loop reads all members.
+change while the loop runs: the loop must not assign to the names in it, and a generator expression must be consumed
+immediately. The variable of a ``for`` loop must not be read after the loop, because it then contains the last member.
+If the analysis cannot prove that these requirements are met, the loop reads all members.
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     """Return the filters of all loops in a file.
 
     Returns:
-        A dict from the code of each function to its filters. The filters are a dict whose keys are the positions at
-        which the loops start.
+        A dict that maps the code of each function to its filters. The filters are a dict whose keys are the positions
+        at which the loops start.
     """
     source = "".join(linecache.getlines(filename))
     try:
@@ -298,7 +298,7 @@ def _of_comprehension(
 
 
 def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
-    """Return the name of the built-in function that consumes a generator expression at once, or an empty string."""
+    """Return the name of the built-in function that consumes a generator expression immediately, or an empty string."""
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.args == [generator]:
         return parent.func.id if parent.func.id in _CONSUMERS else ""
     return ""

@@ -47,9 +47,9 @@ class Layout:
     Parameters:
         state: an initial state.
         whole: the paths of parts that must not be split, because their structure differs between states.
-        apart: further parts that are split, given as the patterns of their paths; see `pattern`.
+        apart: additional parts to split, given as the patterns of their paths; see `pattern`.
         read_when_copied: the slots that count as read even when code only copies them.
-        many_values: the number of values from which a leaf counts as crowded.
+        many_values: the minimum number of values of a crowded leaf.
 
     Attributes:
         root: the root of the tree.

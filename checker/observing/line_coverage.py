@@ -8,8 +8,8 @@ Two features are turned off, so a search with coverage takes longer. Loops do no
 lines that run only for skipped members would not be counted. Helper processes are not used, because calls in these
 processes are not measured.
 
-A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after the
-requested number of counterexamples was found. Lines that would run only later are reported as never run.
+A step witness is not evaluated again after it has been satisfied, and a step invariant is not evaluated again after the
+requested number of counterexamples has been found. Lines that would run only later are reported as never run.
 """
 
 from __future__ import annotations

@@ -341,9 +341,9 @@ def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | Non
 
 
 def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> bool:
-    """Return whether the result of some instructions cannot be a str or a tuple.
+    """Return whether the result of some instructions can be neither a str nor a tuple.
 
-    A str and a tuple do not support ``-`` and most other operators. They support ``+``, but not with a number.
+    Strings and tuples do not support ``-`` or most other operators. They support ``+``, but not with a number.
 
     Parameters:
         operand: the instructions.

@@ -15,7 +15,7 @@ class Reader(Protocol):
     Attributes:
         enumerated: the collections whose members the call read completely, including members that are not known yet.
         looked_at: whether the code used the value of an element that it was only expected to copy.
-        escaped: whether the code may have read a value without a record of the read.
+        escaped: whether the code may have read a value without the read being recorded.
         constructs: the code in loops over collections that the analysis does not support.
     """
 

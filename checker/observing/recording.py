@@ -76,7 +76,7 @@ class Recorder:
         enumerated: the collections whose members the call read completely, including members that are not known yet.
         copied: the slots that were copied without being read.
         looked_at: whether the code used the value of an element that it was only expected to copy.
-        escaped: whether the code may have read a value without a record of the read.
+        escaped: whether the code may have read a value without the read being recorded.
         constructs: the code in loops over collections that the analysis does not support.
     """
 
@@ -249,7 +249,7 @@ class Recorder:
         return self.layout.part(node, row)
 
     def copied_element(self, node: Node, offset: int) -> Any:
-        """Return the object that represents an element of a tuple over which the code iterates. If the element need not
+        """Return the object that represents an element of a tuple that the code iterates over. If the element need not
         be read, this is an `Unread` object, which the code can only copy.
         """
         if (

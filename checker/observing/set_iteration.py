@@ -172,7 +172,7 @@ class Reordering:
         vars(builtins).pop(_HOOK, None)
 
     def each(self, value: object) -> object:
-        """Return a replacement for a value over which the code iterates."""
+        """Return a replacement for a value that the code iterates over."""
         return self._ordered(value) if _is_set(value) else value
 
     def unpacked(self, value: object, pattern: Pattern) -> object:
@@ -348,7 +348,7 @@ def _holds_set(value: object) -> bool:
 
 
 def _with_hooks(file: str) -> dict[CodeType, CodeType]:
-    """Return a dict from the original code of each function in a file to its code with hooks.
+    """Return a dict that maps the original code of each function in a file to its code with hooks.
 
     Raises:
         NotUnderstood: if the file cannot be read, or if it uses a name that is not supported.
