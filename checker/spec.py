@@ -46,7 +46,7 @@ class Spec(Generic[S]):
     Attributes:
         name: the name of the spec on the command line: a name from `leadline specs`, or ``path/to/file.py:name``.
         summary: a sentence that says what the spec models.
-        note: an explanation of the name, which reports show below the name. Empty for most specs.
+        note: an explanation of the name. Reports show it below the name. Empty for most specs.
         initial_states: a function of the bounds that returns the initial states.
         actions: the actions. Their names must be unique.
         properties: the properties to check. Their names must be unique.
@@ -190,7 +190,7 @@ class Spec(Generic[S]):
         return self.constraint is None or self.complaint(self.constraint, state) is None
 
     def distance_of(self, state: S) -> float:
-        """Return the result of `distance` for a state. The spec must have this function.
+        """Return the result of `distance` for a state. The spec must define this function.
 
         Raises:
             SpecError: if `distance` raised an exception, or returned something other than a finite number that is at
@@ -302,7 +302,7 @@ class Spec(Generic[S]):
         return tuple(map(canonical, dict.fromkeys(states)))
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
-        """Return the next states of a state for one action instance, in canonical form (see `canonical`).
+        """Return the next states to which one action instance leads from a state, in canonical form (see `canonical`).
 
         Parameters:
             instance: the action instance.

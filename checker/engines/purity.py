@@ -35,11 +35,11 @@ KEPT = 16
 
 
 class Purity(Generic[S]):
-    """Checks that the functions of a spec are pure, on a sample of the states of a search.
+    """Checks, on a sample of the states of a search, that the functions of a spec are pure.
 
     Parameters:
         spec: the spec.
-        tuning: defines the sample; see `Tuning.pure_states`.
+        tuning: the settings that define the sample; see `Tuning.pure_states`.
         with_distance: whether to check `Spec.distance` too.
     """
 
@@ -93,7 +93,8 @@ class Purity(Generic[S]):
 
         Parameters:
             state: the state.
-            before: a copy of the state. An error is raised if a function changes the state.
+            before: a copy of the state, which is compared with the state after the calls. If they differ, an error is
+                raised.
         """
         outcomes: dict[str, object] = {}
         steps: list[S] = []

@@ -1,8 +1,8 @@
 """Checks whether a spec depends on the order of a set, by calling its functions again with reordered sets.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-that contain them. For example, ``next(iter({"a", "b"} - taken))`` can be either member. A search finds only the states
-that follow from one of the members, and may wrongly report that a property holds.
+that contain them. For example, ``next(iter({"a", "b"} - taken))`` can return either member. A search finds only the
+states that follow from one of the members, and may wrongly report that a property holds.
 
 After a search, some states are expanded again, alternately from a breadth-first search and a random walk. In each
 state, every action and property is called twice: normally, and with every set iterated in a different order; see
@@ -132,7 +132,7 @@ class _Check(Generic[S]):
 
     Parameters:
         spec: the spec.
-        reordering: changes the order in which the functions of the spec iterate over sets.
+        reordering: the object that changes the order in which the functions of the spec iterate over sets.
     """
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:

@@ -51,7 +51,8 @@ class Obligation:
 
     Attributes:
         starts: the states in which a violation can begin.
-        region: the states in which it continues. After the violation has begun, the behaviour stays in these states.
+        region: the states in which the violation continues. After the violation has begun, the behaviour stays in these
+            states.
         again: a set of states, at least one of which must be visited infinitely often, or None if this is not required.
     """
 
@@ -155,7 +156,9 @@ def fair_components(
 
 
 def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condition]:
-    """Return the fairness conditions that are taken by steps between states of a component."""
+    """Return the fairness conditions that steps between states of a component take; see
+    `leadline.checker.liveness.fairness`.
+    """
     taken = set()
     for index in component:
         for instance, target in graph.steps[index]:
@@ -270,6 +273,6 @@ def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
 
 
 def counts(graph: StateGraph[S], seconds: float) -> LivenessCounts:
-    """Return the numbers of components and open states of a graph, for the statistics of a run."""
+    """Return the number of components and the number of open states of a graph, for the statistics of a run."""
     sizes = [len(component) for component in strongly_connected(graph, set(range(len(graph.states))))]
     return LivenessCounts(len(sizes), max(sizes, default=0), len(graph.open_states), seconds)

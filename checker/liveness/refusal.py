@@ -1,4 +1,4 @@
-"""Rejects liveness properties in engines that do not check them."""
+"""Rejects specs with liveness properties, on behalf of engines that do not check such properties."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ class Outcome:
         fate: the verdict on the mutant.
         violated: the properties that the mutant violates, each with the number of states in a shortest counterexample.
             The number is 0 for a witness that no state satisfies.
-        is_partial: whether the mutant may violate other properties, because a limit ended a search for all violations.
+        is_partial: whether the mutant may violate further properties, because a limit ended the search for all
+            violations.
         text: an explanation of the verdict, or an empty string if the other attributes are sufficient.
         bounds: the bounds of the search, as text.
         distinct: the number of distinct states.
@@ -130,7 +131,7 @@ class Original:
         vacuous: the names of the properties that hold only because their premise is never true. Only a mutant in which
             the premise becomes true can violate them.
         counts: the counts of the search.
-        steps: a digest of each reachable step, or None if there are more than `EXACT` states.
+        steps: the digests of all reachable steps, or None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
     """
 

@@ -75,7 +75,7 @@ def _leadline() -> bytes:
 
 
 def own_modules(spec: Spec[S]) -> dict[str, Path]:
-    """Return the source files of a spec's modules, by module name. Leadline's own modules are not included."""
+    """Return the source files of a spec's modules, keyed by module name. Leadline's own modules are not included."""
     objects = _Objects()
     objects.digest([*_begin(spec), spec.distance])
     sources = _sources(objects.modules)

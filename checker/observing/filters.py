@@ -238,9 +238,10 @@ def _declared(tree: ast.AST) -> frozenset[str]:
 
 
 def _suspended(module: CodeType) -> frozenset[str]:
-    """Return the variables that a generator assigns and that functions nested in the generator use in loops.
+    """Return the variables that functions nested in a generator use in loops, and to which the generator itself
+    assigns.
 
-    The generator can assign such a variable while the loop runs, because the loop can resume the generator.
+    The generator can assign to such a variable while the loop runs, because the loop can resume the generator.
     """
     found = set[str]()
     for code in _codes(module):
@@ -411,7 +412,7 @@ def _negated(test: ast.expr) -> ast.expr:
 
 
 def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """Yield conditions, after splitting each condition at ``and`` into its parts."""
+    """Split each condition at ``and``, and yield the parts."""
     for test in tests:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             yield from _split(test.values)
@@ -420,7 +421,7 @@ def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]) -> tuple[ast.expr, ...]:
-    """Return the conditions up to the first condition that is not supported or whose result the loop may change."""
+    """Return the conditions before the first one that is not supported or whose result the loop may change."""
     found: list[ast.expr] = []
     if not isinstance(target, ast.Name) and not (
         isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts)

@@ -1,4 +1,4 @@
-"""The lines and branches of a spec's functions that a search ran, measured with coverage.py.
+"""Measures, with coverage.py, which lines and branches of a spec's functions a search ran.
 
 An engine that records the results of calls does not call a function in every state. The coverage is still complete: an
 engine skips a call only if an earlier call read the same values in the same order, and two such calls to a pure
@@ -70,7 +70,7 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
-    """Yield the Python functions of the actions, properties and premises of a spec, and its constraint."""
+    """Yield the Python functions of a spec's actions, properties and premises, and the function of its constraint."""
     within = [function for function in (spec.within, spec.cut) if function is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:

@@ -64,7 +64,7 @@ class Struct:
             the cached hash, which are not part of the state.
         copied_unread: whether the constructor only stores its arguments, so that `attrs.evolve` does not have to read
             the fields that it copies.
-        built: the instances created so far, by the value indices in their slots.
+        built: the instances created so far, keyed by the value indices in their slots.
     """
 
     path: str
@@ -91,7 +91,7 @@ class Parts:
             without reading any slot.
         slots: the range of the slots of all leaves below this node.
         collections: all collections below this node. Their slots are not in `slots`.
-        built: the tuples created so far, by the value indices in their slots.
+        built: the tuples created so far, keyed by the value indices in their slots.
     """
 
     path: str
@@ -113,7 +113,7 @@ class Collection:
         path: the location of the collection in the state.
         cls: `frozenset` or `Bag`.
         members: the slot of each member, in the order in which the members were found.
-        built: the collections created so far, by the value indices in their slots.
+        built: the collections created so far, keyed by the value indices in their slots.
     """
 
     path: str

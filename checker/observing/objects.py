@@ -181,9 +181,9 @@ class Walk:
         members: a function that is called with a class or a module and returns the members to visit.
 
     Attributes:
-        met: the objects found, by their `id`, in the order in which they were found. This dict keeps the objects alive,
-            so that their ids are not reused.
-        owners: the classes and modules whose members are searched, by their `id`.
+        met: the objects found, keyed by their `id`, in the order in which they were found. This dict keeps the objects
+            alive, so that their ids are not reused.
+        owners: the classes and modules whose members are searched, keyed by their `id`.
         names: the names of attributes that occur in the visited code.
         any_name: whether the visited code computes names at run time, so that it can use any name.
     """

@@ -160,7 +160,7 @@ class Reach:
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes to pickle, without the objects found, which are stored by their `id`."""
+        """Return the attributes to pickle. The objects found are left out, because they are keyed by their `id`."""
         return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
 
     def __setstate__(self, state: dict[str, object]) -> None:

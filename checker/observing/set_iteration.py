@@ -1,4 +1,4 @@
-"""Calls to a spec's functions in which sets iterate in an unusual order.
+"""Makes sets iterate in an unusual order while a spec's functions are called.
 
 The iteration order of a set of strings differs between processes, so the results of a spec must not depend on it. To
 test this, the functions of the spec are compiled again with hooks. A hook is a call to a method of `Reordering`. Hooks
@@ -250,7 +250,7 @@ class Reordering:
         return origin(type(function).__module__) in (Origin.SPEC, Origin.LEADLINE)
 
     def _method(self, method: BuiltinFunctionType) -> object:
-        """Return a replacement for a method of a built-in object that the code calls."""
+        """Return a replacement for a method that the code calls on a built-in object."""
         owner, name = method.__self__, method.__name__
         if _is_set(owner):
             if name == "pop":
@@ -267,7 +267,7 @@ class Reordering:
         return method if name in _KEEPING_METHODS else self._passing(method)
 
     def _showing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Return a wrapper of a function that converts its arguments to text."""
+        """Return a wrapper for a function that converts its arguments to text."""
 
         def call(*args: object, **named: object) -> object:
             return function(*map(self.shown, args), **{name: self.shown(value) for name, value in named.items()})
@@ -275,8 +275,8 @@ class Reordering:
         return call
 
     def _passing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Return a wrapper of a function that has no hooks. The wrapper passes it sets that iterate in a different
-        order.
+        """Return a wrapper for a function that has no hooks. Sets that the wrapper passes to the function iterate in a
+        different order.
         """
 
         def call(*args: object, **named: object) -> object:

@@ -134,7 +134,7 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
         trees: the action instances that are looked up in this table.
         first_values: the number of values of the first slot.
         dead: for each leaf, whether it has no outcomes. At such a leaf, the action instance is not enabled.
-        words: the number of 64-bit words of an entry of the table.
+        words: the number of 64-bit words in an entry of the table.
         table: `EnabledIndex.table`.
     """
     _, stride, second, second_stride, base = pair
@@ -167,7 +167,8 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
 
 @njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
-    """For each of the given states, find the last edge of its path in each of the first trees.
+    """For each of the given states, find the last edge of its path in each of the first trees of the pool. The shape of
+    `ends` determines the number of trees.
 
     Parameters:
         indices: the indices of the states in `states`.

@@ -131,8 +131,8 @@ def _choices(trace: Trace[S]) -> list[Choice]:
     """Return the action instance of each step of a trace and the index of its next state; see `Choice`.
 
     Raises:
-        SpecError: if an action instance does not lead to the recorded state when it is called again, so its action is
-            not pure.
+        SpecError: if an action instance does not lead to the recorded state when it is called again, which means that
+            its action is not pure.
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):

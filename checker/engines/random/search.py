@@ -145,7 +145,7 @@ def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
     Parameters:
         walks: the search.
         stop: the reason why the search ended early, or None if all walks were completed.
-        most_steps: the maximum number of steps of a walk.
+        most_steps: the maximum number of steps in a walk.
     """
     spec, traces, statistics = walks.spec, walks.traces, walks.statistics
     statistics.covered = walks.covered

@@ -220,7 +220,7 @@ class Session:
 
 
 def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
-    """Check that Java, Spark and the Python of local workers exist, and set ``JAVA_HOME`` if necessary.
+    """Check that Java, Spark and the Python executable of local workers exist, and set ``JAVA_HOME`` if necessary.
 
     Parameters:
         master: the URL of the master; see `Session`.

@@ -134,7 +134,7 @@ class Storage:
             folder: the path of the folder for the file, relative to the work directory.
             blocks: the columns of each block. There must be at least one block, and all blocks must have the same
                 columns. The column of packed states has the shape (rows, words).
-            sizes: the sizes of the packing of the states.
+            sizes: the number of values of each slot in the packing of the states; see `Packing.sizes`.
 
         Returns:
             The location of each block.
