@@ -1,4 +1,4 @@
-"""Truncate a log as a power loss does, which loses the batches that were not flushed."""
+"""Truncate a log as a power loss would, so that the batches that were not flushed are lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
 
     Parameters:
         data: the data directory of a broker that is not running.
-        topic, partition: the partition.
+        topic, partition: the topic and the number of the partition.
         to_offset: the new log end offset. It must be the first offset of a batch, or the current log end offset.
 
     Raises:
@@ -37,7 +37,9 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
         if not segments:
             raise BrokerError(f"{directory} does not contain a log")
         if to_offset < segments[0][0]:
-            raise BrokerError(f"{directory} begins at offset {segments[0][0]}: it cannot be cut to offset {to_offset}")
+            raise BrokerError(
+                f"the log in {directory} begins at offset {segments[0][0]}: it cannot be cut to offset {to_offset}"
+            )
         kept = [path for base, path in segments if base <= to_offset]
         _cut_segment(Path(kept[-1]), to_offset, is_last=len(kept) == len(segments))
         for base, path in segments[len(kept) :]:

@@ -68,7 +68,9 @@ class RecordingWriter:
         self._put(plain(first))
 
     def now(self) -> float:
-        """Return the seconds since the beginning of the recording. All its times are measured by this clock."""
+        """Return the seconds since the beginning of the recording. All times in the recording are measured with this
+        clock.
+        """
         return round(time.monotonic() - self._begun, 6)
 
     def write(self, event: str, **more: Any) -> None:
@@ -267,9 +269,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     line = json.loads(text)
                 except (ValueError, RecursionError) as error:
-                    raise RecordingError(f"{path}:{number}: not a line of a recording") from error
+                    raise RecordingError(f"{path}:{number}: this line is not in the format of a recording") from error
                 if not isinstance(line, dict):
-                    raise RecordingError(f"{path}:{number}: not a line of a recording")
+                    raise RecordingError(f"{path}:{number}: this line is not in the format of a recording")
                 yield line
     except (OSError, UnicodeDecodeError) as error:
         raise RecordingError(f"{path} cannot be read: {error}") from error

@@ -204,7 +204,9 @@ def _parameters(name: str, function: Callable[..., object]) -> list[str]:
 def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain]) -> None:
     for parameter in parameters:
         if parameter in ("fair", "effect"):
-            raise SpecError(f"action {name}: a parameter cannot be named {parameter!r}, which @action uses itself")
+            raise SpecError(
+                f"action {name}: a parameter cannot be named {parameter!r}, because @action uses this name itself"
+            )
         if parameter not in domains:
             raise SpecError(
                 f"action {name}: parameter {parameter!r} has no domain: declare one with @action({parameter}=...)"
@@ -242,4 +244,4 @@ def check_fairness(name: str, fair: object, effect: object = "") -> None:
     if not isinstance(effect, str) or effect not in EFFECTS:
         raise SpecError(f"action {name}: effect must be 'healing' or 'perturbing', not {effect!r}")
     if fair and effect == "perturbing":
-        raise SpecError(f"action {name} is perturbing, so it cannot be fair: nothing guarantees a disturbance")
+        raise SpecError(f"action {name} is perturbing, so it cannot be fair: nothing guarantees that it is taken")

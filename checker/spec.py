@@ -109,14 +109,16 @@ class Spec(Generic[S]):
         if not isinstance(self.drawing, Drawing | None):
             raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
-            raise SpecError(f"spec {self.name}: bounds must be a frozen attrs value, not {self.bounds!r}")
+            raise SpecError(
+                f"spec {self.name}: bounds must be an instance of a frozen attrs class, not {self.bounds!r}"
+            )
         for name, value, *_ in describe_bounds(self.bounds):
             if type(value) not in (int, bool, str):
                 raise SpecError(f"spec {self.name}: bound {name} must be an int, a bool or a str, not {value!r}")
 
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
-            raise SpecError(f"spec {self.name}: fairness must map names of actions to values from {tuple(FAIRNESS)}")
+            raise SpecError(f"spec {self.name}: fairness must map names of actions to values in {tuple(FAIRNESS)}")
         effects = {action.name: action.effect for action in self.actions}
         for name, fair in self.fairness.items():
             if name not in effects:
@@ -240,13 +242,13 @@ class Spec(Generic[S]):
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
-        """Return a copy of the spec that has only some of its properties.
+        """Return a copy of the spec that is restricted to some of its properties.
 
         Parameters:
             names: the names of the properties to keep.
 
         Raises:
-            SpecError: if the spec has no property with one of the names.
+            SpecError: if the spec has no property of a given name.
         """
         wanted = list(dict.fromkeys(names))
         known = [item.name for item in (*self.checks, *self.optional)]

@@ -1,4 +1,4 @@
-"""The report on searches for known bugs: the phrases of its text and page, and its JSON object."""
+"""The report on searches for known bugs: the phrases for its text and its HTML page, and its JSON object."""
 
 from __future__ import annotations
 

@@ -70,7 +70,9 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
         return shipped_spec(reference)
     if "+" in name:
         named = ":".join(filter(None, [path, name.partition("+")[0]]))
-        raise SpecError(f"{named} has no rules that can be changed: only releases and the designs of KIPs have them")
+        raise SpecError(
+            f"{named} has no rules that can be changed: only releases and the designs of KIPs have such rules"
+        )
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
@@ -121,7 +123,7 @@ def shipped_spec(name: str) -> Spec[object]:
 
 
 def spec_of_protocol(protocol: Protocol) -> Spec[Any]:
-    """Return the spec of a protocol of the `atomic` family, whose rules may be changed."""
+    """Return the spec of a protocol of the `atomic` family, whose rules may have been changed."""
     return atomic(protocol)
 
 
@@ -216,7 +218,7 @@ def _is_neighbour(folder: Path, name: str) -> bool:
 
 
 def _line(filename: str | None, error: BaseException) -> str:
-    """Return the line of the user's file that raised an error, as in ", line 3", or "" if the line is unknown."""
+    """Return the line number at which the user's file raised an error, as in ", line 3", or "" if it is unknown."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines.append(error.lineno)
@@ -230,7 +232,7 @@ def changed_bounds(spec: Spec[Any]) -> str:
 
 
 def explore_command(trace: Trace[Any]) -> str:
-    """Return the command that searches for the end of a trace."""
+    """Return the command that searches for the violation or witness at the end of a trace."""
     bounds, about = changed_bounds(trace.spec), trace.about
     words = ["leadline", "explore", trace.spec.name, *(["-b", bounds] if bounds else [])]
     return shlex.join([*words, *(["-i", about.name] if about is not None else [])])

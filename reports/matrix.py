@@ -133,7 +133,7 @@ class Matrix:
         return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
-        """Run the searches, and yield the result of each. Stop after a search that was interrupted.
+        """Run the searches, and yield the result of each. Stop after a search that is interrupted.
 
         Parameters:
             progress: a function that is called regularly with the counts of the current search.
@@ -240,7 +240,7 @@ class MatrixCell:
 
         Parameters:
             result: the result of the search.
-            base: the result of searching the spec without changed rules. If it is `result`, no ratio is shown.
+            base: the result of searching the spec with its rules unchanged. If it is `result`, no ratio is shown.
         """
         distinct = result.statistics.distinct
         if not result.exhausted:
@@ -264,7 +264,7 @@ class Column:
         spec: the name of the spec.
         cells: the cells, keyed by the names of their properties.
         result: the result of the search.
-        bugs: the bugs of the archive that affect the release.
+        bugs: the bugs in the archive that affect the release.
     """
 
     configuration: Configuration

@@ -121,7 +121,7 @@ class Sample:
 
     Attributes:
         of: the number of mutants that the sample was chosen from.
-        seed: the seed of the random choice. The same seed chooses the same mutants.
+        seed: the seed for the random choice. The same seed chooses the same mutants.
     """
 
     of: int
@@ -134,7 +134,7 @@ def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
     Parameters:
         mutants: the mutants to choose from.
         count: the number of mutants to choose, or None for all.
-        seed: the seed of the random choice. The same seed chooses the same mutants.
+        seed: the seed for the random choice. The same seed chooses the same mutants.
     """
     if count is None or count >= len(mutants):
         return mutants
@@ -160,7 +160,7 @@ class Killer:
 
     @property
     def shortest(self) -> int | None:
-        """The number of states in the shortest counterexample to the property, or None if it has no counterexample."""
+        """The number of states in the shortest counterexample to the property, or None if there is none."""
         return min((states for states in self.kills.values() if states), default=None)
 
 
@@ -274,7 +274,7 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The names of the properties that kill no mutant alone, without witnesses. Empty if this is not known."""
+        """The names of the properties, except witnesses, that kill no mutant alone. Empty if this is not known."""
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]

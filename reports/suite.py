@@ -63,7 +63,7 @@ class Check:
         max_seconds: the time in seconds after which the search stops.
         examples: the number of behaviours to search. Only for ``fuzz``.
         steps: the maximum number of steps in a behaviour. Only for ``fuzz``.
-        seed: the seed of the random choices. Only for ``fuzz``.
+        seed: the seed for the random choices. Only for ``fuzz``.
         verify: the share of learned results to compare with real calls, as a percentage such as ``5%``.
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
@@ -268,7 +268,9 @@ class Outcome:
 
     @property
     def saying_nothing(self) -> list[str]:
-        """The names of the properties that hold only because their premise is never true, except those in `failure`."""
+        """The names of the properties that hold only because their premise is never true, except those that `failure`
+        reports.
+        """
         named = [] if self._unexpected else self._expected_to_cover
         names = [item.property.name for item in self.result.properties if item.says_nothing]
         return [name for name in names if name not in named]
@@ -376,7 +378,7 @@ def _header_lines(path: Path) -> list[int]:
 
 def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
     if not isinstance(entry, dict):
-        raise LeadlineError(f"{path}, check {number} must be a table, not {entry!r}")
+        raise LeadlineError(f"{path}, check {number}: a check must be a table, not {entry!r}")
     name = entry.get("name") or entry.get("spec")
     where = f"{path}, check {number}{f' ({name})' if name else ''}"
     try:

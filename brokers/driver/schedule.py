@@ -103,10 +103,10 @@ def _not_before(trace: Trace[Partition], number: int, following: str) -> Iterato
 
 
 def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = ZOOKEEPER) -> Iterator[_Conflict]:
-    """Yield a conflict if the controller must not notice a restart.
+    """Yield a conflict if the controller must not notice a restart that a driver cannot hide.
 
-    With ZooKeeper, a driver can hide a restart from controllers that compare only broker ids (up to 2.1), and let
-    another broker become the controller, which then sends its requests again.
+    With ZooKeeper, a driver can hide a restart from controllers that compare only broker ids (in releases up to 2.1).
+    It then lets another broker become the controller, which sends the controller's requests again.
     """
     before, broker = trace.states[number - 1], trace.instances[number - 1].values[0]
     hidden = controller == ZOOKEEPER and before.protocol.notices_bounces == "none"
@@ -117,8 +117,8 @@ def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = Z
 def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
     """Yield a conflict if a broker restarts without learning the current epoch.
 
-    The controller considers a broker alive again when the broker has read the metadata log up to its registration, and
-    has therefore learned of the leader epoch before it.
+    The controller considers a broker alive again when the broker has read the metadata log up to its registration. By
+    then, the broker has learned of the leader epoch that precedes the registration.
     """
     yield from _unnoticed_restart(trace, number, KRAFT)
     instance, before, after = trace.instances[number - 1], trace.states[number - 1], trace.states[number]
@@ -148,7 +148,7 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
         return
     request = before.requests[missed[0]]
     if request is None or request.leader is None:
-        raise ValueError(f"no request of epoch {missed[0]}")
+        raise ValueError(f"no request announces a leader in epoch {missed[0]}")
     learns = _learns(trace, broker, missed[0], request.leader)
     instances = trace.instances
     positions = range(number - 1, sent[missed[0]] - 1, -1)
@@ -158,7 +158,9 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
 
 
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """Return the epochs whose requests have been sent to a broker since it started, each with its step number."""
+    """Return the epochs whose requests have been sent to a broker since it started, each with the number of the step
+    that sent the request.
+    """
     sent: dict[int, int] = {}
     for at in range(1, number):
         before, after = trace.states[at - 1], trace.states[at]
@@ -234,7 +236,7 @@ def _executed(trace: Trace[Partition], instances: Sequence[Instance]) -> Trace[P
 def _successors(
     spec: Spec[Partition], instances: Sequence[Instance], states: Sequence[Partition], wanted: dict[Instance, Partition]
 ) -> Iterator[Partition]:
-    """Return the next states, those with the most replicas in common with the original trace first."""
+    """Return the next states, beginning with those that have the most replicas in common with the original trace."""
     instance = instances[len(states) - 1]
     target = wanted.get(instance)
     found = spec.take(instance, states[-1]) if spec.is_within(states[-1]) else []

@@ -114,7 +114,7 @@ def _operations(wire: Wire) -> Iterator[dict[str, Any]]:
             return
         name = OPERATIONS.get(kind, str(kind))
         if name not in {"create", "create2", "delete", "setData", "check"}:
-            raise Malformed(f"a multi contains an unknown operation of type {kind}")
+            raise Malformed(f"a multi request contains an unknown operation of type {kind}")
         yield {"operation": name, **_operation(wire, name)}
 
 

@@ -77,7 +77,7 @@ class Engine(Generic[Settings]):
         settings = self.settings() if settings is None else settings
         if not isinstance(settings, self.settings):
             raise SpecError(
-                f"the settings of this engine must be {self.settings.__name__}, not {type(settings).__name__}"
+                f"the settings of this engine must be of type {self.settings.__name__}, not {type(settings).__name__}"
             )
         limits = limits or Limits()
         if limits.coverage and self.measures_lines:

@@ -118,7 +118,7 @@ def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
 def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
     """Check a spec in this process. Return the reason why the check ended early, or None if it was completed."""
     if any(map(_is_installed, modules)):
-        raise NotUnderstood("an installed library creates sets")
+        raise NotUnderstood("an installed library may create sets")
     reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
     try:
         with budget.enforced():

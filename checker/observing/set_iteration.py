@@ -150,7 +150,7 @@ class Reordering:
         known = {id(function) for function, *_ in self._functions}
         for function in needed:
             if id(function) not in known:
-                raise NotUnderstood(f"the source of {getattr(function, '__qualname__', function)} is not known")
+                raise NotUnderstood(f"the source code of {getattr(function, '__qualname__', function)} is not known")
         self._order: Order = list
 
     @contextmanager
@@ -357,11 +357,11 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
     try:
         tree, compiled = ast.parse(source), compile(source, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        raise NotUnderstood(f"{file} cannot be read") from error
+        raise NotUnderstood(f"{file} cannot be parsed") from error
     changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
     own, others = list(_codes(compiled)), list(_codes(changed))
     if [code.co_qualname for code in own] != [code.co_qualname for code in others]:
-        raise NotUnderstood(f"functions in {file} cannot be distinguished")
+        raise NotUnderstood(f"the functions in {file} cannot be matched with their versions with hooks")
     return dict(zip(own, others, strict=True))
 
 
@@ -429,7 +429,7 @@ class _Hooks(ast.NodeTransformer):
         self.generic_visit(node)
         patterns = {pattern for target in node.targets if (pattern := _pattern(target)) is not None}
         if len(patterns) > 1:
-            raise NotUnderstood(f"{self._file} unpacks a value in two ways on line {node.lineno}")
+            raise NotUnderstood(f"{self._file} unpacks a value into two different patterns on line {node.lineno}")
         for pattern in patterns:
             node.value = _hook("unpacked", node.value, _constant(pattern))
         if any(isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) for target in node.targets):

@@ -86,7 +86,7 @@ class Partition(Leadership[Replica]):
     def with_replica(self, broker: int, replica: Replica) -> Self:
         """Return the state with the replica of a broker replaced.
 
-        A high watermark that decreases in memory stays on disk until the next checkpoint.
+        If the high watermark decreases in memory, the old value stays on disk until the next checkpoint.
         """
         if self.protocol.keeps_newer_checkpoints and replica.up:
             known = self.replicas[broker]
@@ -150,12 +150,12 @@ class Partition(Leadership[Replica]):
         return self.replicas[broker].up and self.registrations[broker].status == ACTIVE
 
     def may(self, perturbation: str) -> bool:
-        """Return whether the bounds allow one more perturbation of a kind. The argument is the name of its bound."""
+        """Return whether the bounds allow one more perturbation. The argument is the name of its bound."""
         limit: int = getattr(self.bounds, perturbation)
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """Return the state with one more perturbation of a kind. The argument is the name of its bound.
+        """Return the state in which one more perturbation has happened. The argument is the name of its bound.
 
         The state does not count perturbations without a limit.
         """

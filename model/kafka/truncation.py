@@ -15,7 +15,8 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request", leader=brokers, follower=brokers)
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A broker that believes it leads responds with the end offset of an epoch from its leader epoch cache.
+    """A broker that believes it leads responds with the end offset of an epoch, which it looks up in its leader epoch
+    cache.
 
     With KIP-320, the broker rejects a request from a follower in a different leader epoch.
     """

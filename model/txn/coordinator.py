@@ -76,7 +76,9 @@ def verified(state: Transactions, request: Produce) -> Handled | None:
 
 
 def ended(state: Transactions, request: EndTxn) -> Handled | None:
-    """Handle `EndTxn`. The response is sent once the outcome is in the coordinator's log, before any marker."""
+    """Handle `EndTxn`. The response is sent once the outcome is in the coordinator's log, before any marker is
+    written.
+    """
     own, protocol = state.coordinator, state.protocol
     is_retry = protocol.bumps and request.epoch + 1 == own.epoch
     if not protocol.ends(own.epoch, request.epoch) and not (is_retry and own.state in RESULTS):
@@ -113,7 +115,9 @@ def complete(state: Transactions) -> Iterator[Transactions]:
 
 
 def _abandoned(state: Transactions) -> bool:
-    """Return whether the coordinator has failed over and therefore does not write the remaining markers."""
+    """Return whether a failover has ended the writing of markers: one has happened, and the rules do not resume the
+    writing.
+    """
     return not state.protocol.resumes and state.spent.failovers > 0
 
 

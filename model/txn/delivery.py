@@ -1,4 +1,4 @@
-"""Requests that arrive: in time, late, or with a response that is lost."""
+"""The arrival of requests: in time, late, or in time but with a response that is lost."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def late_verification(state: Transactions, partition: int) -> Iterator[Transacti
 
 @action("the late marker arrives at partition {partition}", partition=partitions)
 def late_marker(state: Transactions, partition: int) -> Iterator[Transactions]:
-    """The leader of a partition writes a marker of a coordinator that has failed over."""
+    """The leader of a partition writes a marker from a coordinator that has since failed over."""
     for request in _late(state):
         if isinstance(request, WriteMarker) and request.partition == partition:
             yield from _arriving(state, request)

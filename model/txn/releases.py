@@ -1,8 +1,8 @@
 """The columns of the table of rules: the designs of the KIPs, and Kafka's releases of brokers and of clients.
 
 A name such as ``txn/2.6`` stands for brokers and a client of the same release, and ``txn/4.0-client-3.9`` for brokers
-of 4.0 and a client of 3.9. A release has its own `inter.broker.protocol.version` or `metadata.version`, and since 4.0
-`transaction.version=2`.
+of 4.0 and a client of 3.9. The brokers use the `inter.broker.protocol.version` or `metadata.version` of their release,
+and since 4.0 `transaction.version=2`.
 """
 
 from __future__ import annotations
@@ -195,8 +195,8 @@ def column_of(reference: str) -> Column | None:
     """Return the column with a given name or alias, which may also change values of rules.
 
     Parameters:
-        reference: a name such as ``txn/kip-98``, ``txn/3.7.1`` or ``txn/4.0-client-3.9``, also with changed rules, as
-            in ``txn/2.6+guard=none``.
+        reference: a name such as ``txn/kip-98``, ``txn/3.7.1`` or ``txn/4.0-client-3.9``, optionally with changed
+            rules, as in ``txn/2.6+guard=none``.
 
     Returns:
         The column under this name, or None if no column has the name before the first ``+``.
@@ -235,7 +235,7 @@ def _release(name: str) -> Column | None:
 
 
 def _holder(version: str, spans: list[tuple[str, tuple[str, ...]]]) -> str | None:
-    """Return the name of the releases to which a version belongs. A minor version stands for its first release."""
+    """Return the name of the releases that include a version. A minor version stands for its first release."""
     if version not in PUBLISHED:
         like = known_like(version)
         if not like or version != minor(like[0]):

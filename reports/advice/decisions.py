@@ -172,7 +172,7 @@ class Decider:
         """Return whether the trace from the archive's own search is also a violation with these settings, and the
         violation is not by design.
 
-        With more permissive settings, a shortest trace may be by design and therefore hide the bug.
+        With more permissive settings, the violation in a shortest trace may be by design, which would hide the bug.
         """
         traces = self._result(usual).properties[0].traces
         if not traces:
@@ -185,7 +185,7 @@ class Decider:
         return is_violated and not why_not_promised(bug.property, parting.second)
 
     def _is_mended(self, bug: Bug, cluster: Cluster, spec: Spec[object]) -> bool:
-        """Return whether the rules of the release that fixed a bug also fix it with the settings of a cluster."""
+        """Return whether the rules of the release that fixed a bug also fix it under the settings of a cluster."""
         if not bug.rules:
             return False
         rules = _rules(bug, cluster) | fix_of(bug, cluster.column)

@@ -75,7 +75,7 @@ class Remark:
         kind: ``used`` if the advice depends on the setting; ``abstract`` if it concerns replication, but the model
             does not need its value; ``unrelated`` if it does not concern replication; ``misplaced`` if it belongs to
             a different kind of file; ``unknown`` if leadline does not know the setting.
-        text: the reason. Empty if the setting is used or unrelated.
+        text: the reason why the setting is of this kind. Empty if it is used or unrelated.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Given:
 
 @attrs.frozen
 class Settings:
-    """The settings in the given files. All remaining settings have the default of the release.
+    """The settings in the given files. All other settings have the defaults of the release.
 
     Attributes:
         given: the values of ``acks``, ``min.insync.replicas``, ``unclean.leader.election.enable``,

@@ -1,4 +1,4 @@
-"""The findings of an audit in the form for CI systems, and the audit as Markdown."""
+"""The findings of an audit in the form that CI systems need, and the audit as Markdown."""
 
 from __future__ import annotations
 

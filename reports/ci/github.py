@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub, which show findings next to the code, and job summaries in Markdown."""
+"""GitHub workflow commands, which show findings next to the code, and job summaries in Markdown."""
 
 from __future__ import annotations
 

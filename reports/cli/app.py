@@ -46,7 +46,9 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """A command group that imports a command only when it runs, and suggests similar names for unknown commands."""
+    """A command group that imports a command only when that command runs, and suggests similar names for unknown
+    commands.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

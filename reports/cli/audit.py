@@ -35,8 +35,8 @@ from leadline.reports.terminal.console import console, is_plain
     "--after",
     multiple=True,
     metavar="DIR",
-    help="A copy of a data directory that was made later than those given with --before (can be repeated). "
-    "This is the same as the argument DIR.",
+    help="A later copy of a data directory, to be compared with those given with --before (can be repeated). "
+    "The argument DIR has the same effect.",
 )
 @format_options(AUDIT_FORMATS)
 @click.option(

@@ -35,7 +35,9 @@ MOST_STATES = 50_000
 @click.command()
 @click.argument("first", metavar="SPEC_A")
 @click.argument("second", metavar="SPEC_B")
-@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds of both specs.")
+@click.option(
+    "-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds of both specs, e.g. -b brokers=3."
+)
 @click.option(
     "-i",
     "--invariant",

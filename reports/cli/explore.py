@@ -50,7 +50,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     type=click.IntRange(1),
     default=1,
     metavar="N",
-    help="Show up to N different shortest counterexamples to each violated property.",
+    help="Show up to N different counterexamples of minimum length to each violated property.",
 )
 @diagnose_option
 @click.option(
@@ -153,7 +153,7 @@ def explore(
     as possible. If several properties are violated, only the counterexample to the first property is shown; use -i NAME
     to show the counterexample to a different property. Without --keep-going, the search stops after the first level
     with a violation. In a release of Kafka, promises to users come first: after a violation of a different property,
-    the search continues up to 250,000 states, because a promise may be violated too.
+    the search continues for up to 250,000 states, because a promise may be violated too.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2
@@ -186,17 +186,17 @@ def explore(
             raise click.UsageError(f"--{option} requires --engine {' or '.join(engines)}, not {engine}")
     if checkpoint is not None and resume is not None:
         raise click.UsageError(
-            "--checkpoint cannot be used with --resume, which saves the search to the resumed folder"
+            "--checkpoint cannot be used with --resume, which saves the search to the folder that it resumes from"
         )
     if checkpoint_every is not None and checkpoint is None and resume is None:
         raise click.UsageError("--checkpoint-every requires --checkpoint or --resume")
     if work_dir is not None and resume is not None:
-        raise click.UsageError("--work-dir cannot be used with --resume, which uses the resumed folder")
+        raise click.UsageError("--work-dir cannot be used with --resume, which uses the folder that it resumes from")
     if coverage and engine == "spark":
         raise click.UsageError("--coverage cannot be used with --engine spark: use compiled or oracle")
     if coverage and resume is not None:
         raise click.UsageError(
-            "--coverage cannot be used with --resume, because it requires a search from the beginning"
+            "--coverage cannot be used with --resume, because coverage requires a search from the beginning"
         )
     files = Files(RUN_FORMATS, wanted)
     with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():

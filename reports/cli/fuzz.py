@@ -50,13 +50,13 @@ from leadline.reports.formats.runs import RUN_FORMATS
     default=0,
     show_default=True,
     metavar="N",
-    help="Seed of the random choices. The same seed gives the same result.",
+    help="Seed for the random choices. The same seed gives the same result.",
 )
 @click.option(
     "--max-seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop after S seconds. This includes the time spent on shortening counterexamples, which may exceed the "
+    help="Stop after S seconds. This includes the time spent shortening counterexamples. Shortening may exceed the "
     "limit by up to 3 seconds.",
 )
 @max_memory_option

@@ -82,7 +82,7 @@ SAVE_SECONDS = 5.0
     "--explained",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="A TOML file that explains why mutants survive, in [[explained]] tables with the keys mutant and why.",
+    help='A TOML file that explains why mutants survive, in [[explained]] tables with the keys "mutant" and "why".',
 )
 @click.option(
     "--max-states",

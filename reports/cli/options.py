@@ -130,8 +130,8 @@ class Share(click.ParamType[float]):
 
 
 VERIFY_HELP = (
-    "Compare this share of the learned results with calls on real states, for example 5% or 100%. By default, a "
-    "few thousand results are compared first, and then about 3% of the running time is spent on comparisons."
+    "Verify this share of the learned results by calling the spec on real states, for example 5% or 100%. By default, "
+    "a few thousand results are verified first, and then about 3% of the running time is spent on verification."
 )
 
 verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VERIFY_HELP)
@@ -160,5 +160,5 @@ max_memory_option = click.option(
     type=MemorySize(),
     metavar="SIZE",
     help="Stop if the search uses more memory than SIZE, e.g. 800M or 12G. By default, SIZE is most of the free "
-    "memory. Limits that a container or ulimit sets also apply.",
+    "memory. Limits set by a container or by ulimit also apply.",
 )

@@ -88,7 +88,9 @@ class Files(Generic[T]):
                 if value != STANDARD_OUTPUT:
                     check_output(value)
                 elif "-" not in formats[name].metavar:
-                    raise LeadlineError(f"--{name} cannot be written to standard output: pass the name of a file")
+                    raise LeadlineError(
+                        f"the output of --{name} cannot be written to standard output: pass the name of a file"
+                    )
                 self._paths[name] = value
 
     @property

@@ -16,7 +16,7 @@ from leadline.reports.runs.run_view import RunView
 
 @attrs.frozen(eq=False)
 class FinishedRun:
-    """A finished search, for reports.
+    """A finished search, in the form that report formats need.
 
     Attributes:
         result: the result of the search.

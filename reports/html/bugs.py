@@ -39,7 +39,7 @@ class _Row:
 
 @attrs.frozen
 class _Section:
-    """The section of the page about a bug.
+    """The section about one bug on the page of known bugs.
 
     Attributes:
         bug: the bug.

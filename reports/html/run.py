@@ -39,7 +39,7 @@ FEWEST_RATES = 5
 
 @attrs.frozen
 class RunWithTraces:
-    """A run, which is a search, with its traces.
+    """A run (a search), together with its traces.
 
     Attributes:
         title: the title of the run.
@@ -163,7 +163,7 @@ class FunctionView:
     Attributes:
         name: the name of the function.
         file: the name of the file.
-        is_complete: true if the function ran completely.
+        is_complete: true if all lines and branches of the function were executed.
         lines: the lines of the function. Each has its number, its text, a CSS class, a coverage mark and a remark.
     """
 

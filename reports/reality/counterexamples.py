@@ -113,7 +113,7 @@ def _written(run: BugSearch) -> Trace[Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Search for missing counterexamples in the releases that `leadline reproduce` uses, and add them to the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tickets", nargs="*", help="the bugs; by default, all bugs")
+    parser.add_argument("tickets", nargs="*", help="the tickets of the bugs to search for; the default is all bugs")
     archive = read_archive()
     chosen = parser.parse_args(arguments).tickets or [bug.ticket for bug in archive.bugs]
     for bug in (bug_of(archive, ticket) for ticket in chosen):

@@ -69,7 +69,7 @@ class LiveReplay(Listener):
         self._row(model, brokers)
 
     def settling(self) -> None:
-        """Print that there are no further steps, and that all brokers are brought back."""
+        """Print that there are no further steps, and that all brokers are started again."""
         self._out.print(Text("\nnow everything is let through, and all brokers are brought back", style="dim"))
 
     def _row(self, left: Text, right: Text) -> None:

@@ -73,7 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Reproduce bugs as often as the command line requests, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=0, help="how many times to reproduce each bug")
-    parser.add_argument("tickets", nargs="*", help="the tickets of the bugs; by default, all reproducible bugs")
+    parser.add_argument(
+        "tickets", nargs="*", help="the tickets of the bugs to reproduce; the default is all reproducible bugs"
+    )
     given = parser.parse_args(arguments)
     archive = read_archive()
     unmade = dict(_unmade(archive))
@@ -120,7 +122,7 @@ def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
 def _known(run: BugSearch) -> Trace[Any]:
     found = kept(run)
     if found is None:
-        raise LeadlineError("not known yet, because no search for its counterexample has run")
+        raise LeadlineError("the counterexample is not known yet, because no search for it has been run")
     return found
 
 

@@ -210,7 +210,9 @@ def sample_note(run: RunView) -> str:
 
 
 def shown_kinds(run: RunView) -> dict[str, str]:
-    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what it counts."""
+    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what is counted for the
+    property.
+    """
     shown = run.statistics.covered.shown if run.statistics.covered else {}
     witnesses = {item.name for item in run.properties if item.kind.is_witness}
     return {name: "witness" if name in witnesses else "premise" for name in shown}
@@ -323,7 +325,7 @@ def _table_lines(statistics: Statistics) -> list[str]:
 
 
 def whole_read_text(read: WholeRead) -> str:
-    """Return a sentence about code that the engine cannot analyse, and the number of calls that result."""
+    """Return a sentence about code that the engine cannot analyse, and the resulting number of calls."""
     where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
     place = f" ({visible(where)})" if where else ""
     users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")

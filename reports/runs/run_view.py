@@ -1,4 +1,4 @@
-"""The data on a run that reports show.
+"""The data about a run that reports show.
 
 The terminal, the HTML page and the JSON object share this data. It comes from a search or from a file.
 """
@@ -53,7 +53,7 @@ class PropertyView:
 
 @attrs.frozen(kw_only=True)
 class RunView:
-    """The data on a run that reports show.
+    """The data about a run that reports show.
 
     Attributes:
         spec: the name of the spec.

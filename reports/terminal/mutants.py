@@ -32,8 +32,8 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
 def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
     """Show the progress of searching mutants on standard error.
 
-    On a terminal, one line is updated. Otherwise, a line is added every `LINE_SECONDS`. No thread is used, because
-    processes are forked at the same time.
+    On a terminal, one line is updated in place. Otherwise, a line is added every `LINE_SECONDS`. No thread is used,
+    because processes are forked at the same time.
 
     Parameters:
         name: the name of the spec.

@@ -62,7 +62,7 @@ def _elapsed(seconds: float) -> str:
 def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statistics], None]]:
     """Show the progress of a run on standard error.
 
-    On a terminal, the lines are updated. Otherwise, a line is added from time to time.
+    On a terminal, the lines are updated in place. Otherwise, a line is added from time to time.
 
     Parameters:
         what: the name of the run.

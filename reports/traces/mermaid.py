@@ -18,7 +18,7 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
     """Return a trace as a Mermaid sequence diagram.
 
     Each message is drawn in the step in which it arrives. A note describes each step. The steps that a lasso repeats
-    are in a box.
+    (its loop) are enclosed in a box.
 
     Parameters:
         story: the trace.

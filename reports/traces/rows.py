@@ -79,7 +79,8 @@ def _generic(
     """Return a row for each component, and one row for all other values.
 
     Parameters:
-        parts: the fields of the state, keyed by name. Each is a pair of its value and the name of one of its elements.
+        parts: the fields of the state, keyed by name. Each entry is a pair of the field's value and the name for one
+            element of that value.
         components: the names of the fields that are components, which have their own rows.
         items: a function that returns the elements of a tuple, and None for any other value.
         fields: a function that returns the fields of a record, and None for any other value.

@@ -89,7 +89,7 @@ class Story:
         )[::-1]
 
     def explanations(self, state: int) -> tuple[str, ...]:
-        """Return the texts of the events in a state, without the last event of the trace, which `ending` explains.
+        """Return the texts of the events in a state, except the last event of the trace, which `ending` explains.
 
         Parameters:
             state: the index of the state.

@@ -147,7 +147,7 @@ WRONG = {
 UNREADABLE = {
     "{% if secure %}": "server.properties:2: '{% if secure %}' is a template statement, not a setting: fill in "
     "the template, and pass the result",
-    "name=\\u12": r"server.properties:2: invalid escape \u12: write \u and four digits",
+    "name=\\u12": r"server.properties:2: invalid escape \u12: write \u and four hexadecimal digits",
     "process.roles=broker": "the --config file names both ZooKeeper and KRaft: write --from 3.6 (KRaft) or "
     "--from 3.6-zk (ZooKeeper)",
 }

@@ -140,7 +140,7 @@ class Resumption(Generic[S]):
         self.spec, self._adjustments, self._hashes, self._saved = spec, adjustments, hashes, saved
         layout = self._layout()
         if layout.slots != hashes.first_member:
-            raise SpecChanged("its states have different components than in the saved search")
+            raise SpecChanged("the states have different components than in the saved search")
         self._root = layout.root
         self.values: list[list[object]] = [[NO_VALUE] * len(known) for known in hashes.values]
         self.members: list[tuple[str, object]] = [(path, NO_VALUE) for path, _ in hashes.members]
@@ -173,7 +173,7 @@ class Resumption(Generic[S]):
                 first, last, begins, saved.states, packing.word, packing.shift, packing.mask, holders
             )
             if wrong >= 0:
-                raise ValueError(f"state {wrong} contains an unknown value number")
+                raise ValueError(f"state {wrong} contains a number that refers to no known value")
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
@@ -192,7 +192,7 @@ class Resumption(Generic[S]):
         initials = {tuple(self._row(state)): state for state in self.spec.initials()}
         rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
         if initials.keys() != set(rows):
-            raise SpecChanged("it has different initial states than in the saved search")
+            raise SpecChanged("the spec has different initial states than in the saved search")
         self._states.update(enumerate(map(initials.__getitem__, rows)))
         before: tuple[int, int] = (-1, -1)
         after: dict[tuple[int, ...], S] = {}
@@ -413,4 +413,6 @@ def _changed() -> Iterator[None]:
     except SpecError as error:
         raise SpecChanged(str(error)) from error
     except CHANGES as error:
-        raise SpecChanged("its calls read different components of the states than in the saved search") from error
+        raise SpecChanged(
+            "the calls of the spec read different components of the states than in the saved search"
+        ) from error

@@ -90,7 +90,7 @@ class Snapshot:
             and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
         )
         if not fits:
-            raise ValueError("the parts of the search are inconsistent")
+            raise ValueError("the parts of the saved search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
         """Return the snapshot as an object that `json.dumps` accepts, without the values, the members and the log."""

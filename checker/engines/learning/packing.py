@@ -62,7 +62,7 @@ class Packing:
         for size, (word, shift, width) in zip(sizes, places, strict=True):
             bits = ((1 << width) - 1) << shift
             if not (0 <= word < words and shift >= 0 and shift + width <= WORD and (size - 1).bit_length() <= width):
-                raise ValueError("a slot has too few bits")
+                raise ValueError("a slot has too few bits for its values")
             if taken[word] & bits:
                 raise ValueError("two slots share bits")
             taken[word] |= bits

@@ -193,7 +193,7 @@ class Manifest:
             return self._resumed(spec, json.loads(data))
         except SpecChanged as change:
             why = f"the spec or its data has changed since it was saved: {change}"
-            raise LeadlineError(f"{place} cannot be resumed: {why}") from change
+            raise LeadlineError(f"the search in {place} cannot be resumed: {why}") from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 
