@@ -24,9 +24,9 @@ class Trace(Generic[S]):
         instances: the action instances between the states. There is one fewer than there are states.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
-        loop: for a lasso, the index of the state where the loop begins, otherwise None. The last state is equal to this
-            state, and the steps between them repeat for ever. If the index is that of the last state, no further steps
-            are taken.
+        loop: for a lasso (a trace that ends in a loop), the index of the state where the loop begins, otherwise None.
+            The last state is equal to this state, and the steps between them repeat for ever. If the index is that of
+            the last state, no further steps are taken.
 
     Raises:
         ValueError: if the number of action instances does not match the number of states, or if `loop` is not the index
@@ -63,12 +63,12 @@ class Trace(Generic[S]):
 
     @property
     def loop_steps(self) -> list[Step[S]]:
-        """The steps that repeat for ever. Empty if the trace is not a lasso, or if its loop has no steps."""
+        """The steps that repeat for ever. Empty if the trace does not end in a loop, or if the loop has no steps."""
         return [] if self.loop is None else list(self.steps)[self.loop :]
 
     @property
     def complaint(self) -> str:
-        """The reason why the last state or step violates the property, or an empty string if there is no reason."""
+        """The first reason why the last state or step violates the property, or an empty string if there is none."""
         return next(iter(self.complaints), "")
 
     @property

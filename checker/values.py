@@ -107,7 +107,8 @@ class Values:
             value: a state or a part of a state.
             before: the value of the same part in a state that was already checked, or None. Parts that are the same
                 object in both values are not checked again.
-            is_part: whether to check the parts of the value separately, as for states and components.
+            is_part: whether the value is a state, a component or an element of a component, whose parts are checked
+                separately.
 
         Raises:
             SpecError: if the value is rejected. The message names the part and both values.

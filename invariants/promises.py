@@ -59,7 +59,7 @@ def _lost_logs(state: Partition) -> int:
 
 
 def _fewest_replicas(state: Partition) -> int:
-    """Return the number of replicas, which limits the number of copies of a record."""
+    """Return the number of replicas after any reassignment in progress. No record needs more copies than this."""
     return len(state.assignment.final) if state.bounds.moves else state.bounds.brokers
 
 
@@ -91,7 +91,7 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     """Checks every record that was acknowledged to its producer.
 
     This property is kept because of acks=0 and acks=1. With these settings, a record is acknowledged before consumers
-    can read it. With acks=all, `committed_never_lost` finds the same mistakes.
+    can read it. With acks=all, `committed_never_lost` detects the same wrong rules.
     """
     yield from _lost(state, state.acked, "was acknowledged by")
 
@@ -105,8 +105,9 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
     """Checks every record that consumers can read from any leader, including deposed leaders.
 
-    This property is kept because it answers a question of the articles' readers, and because it includes the records
-    that consumers read from deposed leaders. In mutants, `leader_candidates_complete` is violated earlier.
+    This property is kept because it answers a question that readers of the articles on replication asked, and because
+    it includes the records that consumers read from deposed leaders. In mutants, `leader_candidates_complete` is
+    violated earlier.
     """
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:
@@ -225,10 +226,10 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
 
 
 def not_promised(bounds: Bounds) -> list[str]:
-    """Return a sentence for each promise that the settings of a cluster do not make. See `why_not_promised`.
+    """Return a sentence for each guarantee that the settings of a cluster do not give. See `why_not_promised`.
 
     Parameters:
-        bounds: the bounds that stand for settings of the cluster. Other bounds are ignored.
+        bounds: the bounds that represent settings of the cluster. Other bounds are ignored.
     """
     said = [_acks_not_promised(bounds)] if bounds.acks != "all" else []
     if bounds.unclean_leader_election:

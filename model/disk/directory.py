@@ -38,7 +38,7 @@ class DataDirectory:
         cluster, directory: the ids of the cluster and of the directory, or empty strings if `meta.properties` does not
             contain them.
         clean: whether the broker was stopped cleanly.
-        checkpoints: the offsets in each checkpoint file, by file name. Files that do not exist have no entry.
+        checkpoints: the offsets in each checkpoint file, keyed by file name. Files that do not exist have no entry.
         partitions: the path of the directory of each partition.
         set_aside: the names of partition directories that are being deleted, that are being moved, or that are stray.
         problems: errors from reading the files, one line each.

@@ -258,7 +258,7 @@ class DiskPartition:
     def quorum(self) -> Quorum:
         """The leader and leader epoch in the metadata log.
 
-        The ISR is the brokers that can be elected, including the ELR.
+        The ISR consists of the brokers that can be elected, including the ELR.
         """
         if self.state is None:
             return Quorum(None, NO_EPOCH, frozenset())

@@ -51,7 +51,7 @@ class AnyFiles:
 
 
 class _Stream(Protocol):
-    """An input file of pyarrow."""
+    """A file that pyarrow has opened for reading."""
 
     def seek(self, position: int, /) -> int: ...
     def readinto(self, buffer: memoryview, /) -> int: ...

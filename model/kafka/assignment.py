@@ -72,7 +72,7 @@ def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: boo
     not replace the set of the reassignment in progress, unless `replaces` is true.
 
     Parameters:
-        assignment: the assignment before.
+        assignment: the assignment before the request.
         target: the requested replicas, in order.
         replaces: whether an empty set also replaces the set of the reassignment in progress.
     """
@@ -92,7 +92,7 @@ def completed(assignment: Assignment, isr: frozenset[int], completes: Completes)
     `min.insync.replicas` is not part of the rule in any release.
 
     Parameters:
-        assignment: the assignment before.
+        assignment: the assignment before the completion.
         isr: the ISR that the partition will have.
         completes: the rule of the release.
     """

@@ -81,15 +81,15 @@ def build(
     """Yield the states after the controller has changed the ISR or the replicas (PartitionChangeBuilder.build).
 
     In this order: a reassignment completes if it can, the ELR is computed, a leader is elected if the old one cannot
-    continue to lead, and a leader epoch begins if the partition loses a replica or if the release begins one for a
-    smaller ISR.
+    continue to lead, and a new leader epoch begins if the partition loses a replica, or if the ISR becomes smaller and
+    the release begins an epoch in this case.
 
     Parameters:
-        state: the state before.
+        state: the state before the change.
         isr: the requested ISR.
         assignment: the new replicas, or None if the replicas do not change.
         deposed: whether the leader must not continue to lead, even if it is in the ISR.
-        bumps: whether a leader epoch begins if the ISR loses a member.
+        bumps: whether a new leader epoch begins if the ISR loses a member.
 
     Yields:
         The next states. If a leader epoch would begin and the bounds do not allow it, nothing is yielded.
@@ -233,7 +233,7 @@ def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
 
 
 def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
-    """Return the ELR with a new ISR. It can contain brokers that are not replicas (`maybePopulateTargetElr`)."""
+    """Return the ELR that results from a new ISR. It can contain non-replicas (`maybePopulateTargetElr`)."""
     replicas = len(state.assignment.replicas) if state.bounds.moves else state.bounds.brokers
     return state.protocol.eligible(state.quorum, isr, min(state.bounds.min_insync_replicas, replicas))
 
@@ -244,7 +244,7 @@ def new_epoch(
     """Begin the next leader epoch and announce it to the brokers.
 
     Parameters:
-        state: the state before.
+        state: the state before the epoch begins.
         leader, isr: the leader and ISR of the new epoch.
         elected: whether the epoch begins with an election. If not, the leader stays the same and the ISR becomes
             smaller.

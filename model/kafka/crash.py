@@ -70,7 +70,7 @@ def _down(state: Partition, broker: int, replica: Replica) -> Partition:
 
 
 def brokers_that_may_lose_directories(bounds: Bounds) -> range:
-    """Return the brokers whose log directory can be lost. Empty by default."""
+    """Return the brokers whose log directory can be lost. By default, there are none."""
     return brokers(bounds) if bounds.lost_directories else range(0)
 
 
@@ -89,10 +89,10 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
 def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
     """The directory with the replica of a stopped broker is removed from `log.dirs`, or its disk is replaced.
 
-    The broker creates an empty log in another directory when it starts, and assigns it (AssignReplicasToDirs). A broker
-    counts as stopped cleanly if every directory in its configuration has the file of a clean shutdown with the same
-    broker epoch (`LogManager.readBrokerEpochFromCleanShutdownFiles`). A directory that is no longer in the
-    configuration is not considered, and a replaced disk has no such file.
+    When the broker starts, it creates an empty log in another directory, and reports this directory to the controller
+    (AssignReplicasToDirs). A broker counts as stopped cleanly if every directory in its configuration contains a clean
+    shutdown file with the same broker epoch (`LogManager.readBrokerEpochFromCleanShutdownFiles`). A directory that is
+    no longer in the configuration is not considered, and a replaced disk has no such file.
     """
     replica = state.replicas[broker]
     if not state.may("lost_directories") or replica.up or not replica.log.end_offset:
@@ -172,7 +172,7 @@ def _unclean(state: Partition, broker: int) -> Partition:
 
 
 def _another_incarnation(state: Partition, broker: int) -> Partition:
-    """Return the state with each request in flight marked if it contains the old broker epoch of a restarted broker."""
+    """Mark requests in flight that contain the old broker epoch of a restarted broker, and return the new state."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal

@@ -161,8 +161,8 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     """A leader uses the offset in a fetch request whose connection broke. Its response is lost.
 
     In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
-    again. If the leader handles a fetch request of a new incarnation in between, it sends the new broker epoch to the
-    controller, although its decision was based on the previous incarnation (KAFKA-15221).
+    again. If the leader handles a fetch request of a new incarnation of the follower in between, it sends the new
+    broker epoch to the controller, although its decision was based on the previous incarnation (KAFKA-15221).
     """
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)
@@ -219,12 +219,12 @@ def _looked_at(
     In this state, the follower may have joined the ISR, and the high watermark may have advanced.
 
     Parameters:
-        state: the state before.
+        state: the state before the leader handled the request.
         leader, follower: the broker that handled the request, and the broker that sent it.
         request: the request that decides whether the follower may join the ISR.
         outdated: whether the follower has restarted since it sent the request.
-        seen: the remote log end offset after the step, if the leader handled a second fetch request in between. The
-            default is the offset of `request`.
+        seen: the remote log end offset after the step, if the leader handled a second fetch request in the meantime.
+            The default is the offset of `request`.
     """
     replica = state.replicas[leader]
     joins = (

@@ -18,7 +18,7 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
     acks=all receive their acknowledgements.
 
     Parameters:
-        state: the state before.
+        state: the state before the replica changes.
         leader: a broker that believes it leads.
         replica: the leader's replica, whose log, ISR or remote log end offsets may have changed.
     """
@@ -65,7 +65,7 @@ def waiting(replica: Replica, first: int) -> int:
 
 
 def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tuple[Promise, ...]:
-    """Return the acknowledged records with acks=all after a leader's high watermark has advanced.
+    """Return the records that are acknowledged, with acks=all, after a leader's high watermark has advanced.
 
     A record of an earlier epoch is acknowledged only if its producer is still waiting (see `Replica.waits_from`).
     Producers that wrote to an earlier leader have received an error, because the leader has changed. If the ISR is too
@@ -73,7 +73,7 @@ def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tup
 
     Parameters:
         state: the state after the step.
-        leader: the leader's replica with the high watermark before the step.
+        leader: the leader's replica, which still has the high watermark from before the step.
         high_watermark: the high watermark after the step.
     """
     if len(leader.maximal_isr) < state.protocol.min_isr(leader, state.bounds):

@@ -57,7 +57,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 
 def _waited_from(state: Partition, broker: int) -> int:
-    """Return the first epoch of a broker's uninterrupted leadership in which producers may wait, or `NO_EPOCH`."""
+    """Return the first epoch of a broker's uninterrupted leadership whose producers may still wait, or `NO_EPOCH`."""
     replica = state.replicas[broker]
     if replica.leader != broker or state.bounds.acks != "all" or not state.protocol.acknowledges_earlier:
         return NO_EPOCH
@@ -79,9 +79,9 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
 
-    It may still handle a response to its previous request if the leader and the fetch offset are the same, because a
-    response is matched to a request only by its fetch offset. In 2.8.0, it also truncates after a diverging response
-    from a previous leader (KAFKA-13207).
+    The broker may still handle a response to its previous request if the leader and the fetch offset are the same,
+    because a response is matched to a request only by its fetch offset. In 2.8.0, the broker also truncates after a
+    diverging response from a previous leader (KAFKA-13207).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:
@@ -120,7 +120,8 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 
 def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
-    """Return whether a follower fetches from the same offset as before, without a request about epochs in between.
+    """Return whether a follower fetches from the same offset as before, without an `OffsetsForLeaderEpoch` request in
+    between.
 
     With KIP-595, a follower without records truncates to its high watermark first, and ignores responses until then.
     """
@@ -130,7 +131,7 @@ def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
-    """Return a follower that continues to fetch in a new epoch. Its request in flight is changed to the new epoch.
+    """Return a follower that continues to fetch in a new epoch. Its request in flight is given the new epoch.
 
     In releases in which followers continue to fetch, leaders do not check the epoch of a request.
     """
@@ -149,7 +150,7 @@ def _heard(state: Partition, broker: int, epoch: int) -> Partition:
 
 
 def brokers_that_may_leave(bounds: Bounds) -> range:
-    """Return the brokers whose replica can be removed. Empty by default."""
+    """Return the brokers whose replica can be removed. By default, there are none."""
     return brokers(bounds) if bounds.reassignments else range(0)
 
 

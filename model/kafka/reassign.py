@@ -1,4 +1,4 @@
-"""Reassignment: an operator moves a partition to other replicas, changes this request, or cancels it (KIP-455)."""
+"""Reassignment: an operator requests other replicas for a partition, changes the request, or cancels it (KIP-455)."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def only_if_reassigned(bounds: Bounds) -> range:
 def cancel_reassignment(state: Partition, request: int) -> Iterator[Partition]:
     """The controller cancels a reassignment in progress (`PartitionReassignmentRevert`).
 
-    Brokers that were being added leave the replicas and the ISR. If no other broker is in the ISR, the controller
-    refuses unless unclean leader election is enabled. The model leaves out this exception.
+    Brokers that were being added are removed from the replicas and the ISR. If no other broker is in the ISR, the
+    controller refuses unless unclean leader election is enabled. The model leaves out this exception.
     """
     assignment = state.assignment
     if not assignment.in_progress or not state.may("cancellations"):

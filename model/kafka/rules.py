@@ -702,7 +702,8 @@ def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
 
 
 def rule_and_value(protocol: Protocol, field: str) -> str:
-    """Return the rule that sets a field of a protocol, with its value, as in ``isr_join=epoch-start``.
+    """Return the name of the rule that sets a field of a protocol, and the value of the rule, as in
+    ``isr_join=epoch-start``.
 
     Parameters:
         protocol: the protocol.

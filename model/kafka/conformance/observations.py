@@ -1,8 +1,8 @@
 """Converts recorded frames and events to observations of the model.
 
-Each method returns the observation for one kind of frame or event, in the model's terms: brokers are replicas from 0,
-leader epochs are numbered in the order in which leaders were chosen, and records have numbers as values. The list of
-abstractions, and how each is followed, is in `model/README.md`.
+Each method returns the observation for one kind of frame or event, in the model's terms: brokers are replicas, numbered
+from 0; leader epochs are numbered in the order in which leaders were chosen; and records have numbers as values.
+`model/README.md` lists what the model abstracts from, and says how each case is checked.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Observations:
     """Creates the observations of one partition.
 
     Attributes:
-        release: the release whose rules are followed.
+        release: the release against whose rules a recording is checked.
     """
 
     release: FollowedRelease
@@ -331,8 +331,8 @@ class Observations:
         return state.with_replica(seen.follower, replica)
 
     def _moved_on(self, state: Partition, seen: SeenFetch) -> bool:
-        """Return whether a follower may have sent another request since, because it has learned of another epoch or has
-        died.
+        """Return whether a follower may have sent another request in the meantime, because it has learned of another
+        epoch or has died.
         """
         replica = state.replicas[seen.follower]
         if not replica.up or replica.leader != seen.leader or seen.epoch not in (UNKNOWN, replica.epoch):
@@ -398,7 +398,7 @@ class Observations:
     def epoch_answered(
         self, window: Window, leader: int, follower: int, wanted: int, epoch: int | None, end_offset: int | None
     ) -> Observation[Partition]:
-        """A leader answers an OffsetsForLeaderEpoch request. `epoch` is `UNKNOWN` if the answer does not contain it."""
+        """A leader answers an OffsetsForLeaderEpoch request. `epoch` is `UNKNOWN` if the answer contains no epoch."""
 
         def apply(state: Partition) -> Iterator[Partition]:
             message = state.replicas[follower].in_flight
@@ -584,7 +584,7 @@ class Observations:
     def proposal_handled(
         self, window: Window, leader: int, result: tuple[int | None, int | None, frozenset[int]] | None
     ) -> Observation[Partition]:
-        """The controller has handled an AlterPartition request. `result` is the leader, epoch and ISR after that, or
+        """The controller has handled an AlterPartition request. `result` is the leader, epoch and ISR afterwards, or
         None if the controller has rejected the request.
         """
 
