@@ -52,7 +52,7 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
 
 def _refuse_flushed(data: Path, topic: str, partition: int, to_offset: int) -> None:
     if (data / _CLEAN).exists():
-        raise BrokerError(f"the broker of {data} was shut down cleanly, so its logs are flushed")
+        raise BrokerError(f"the broker with the data directory {data} was shut down cleanly, so its logs are flushed")
     points = data / _RECOVERY_POINTS
     flushed = text.offsets(LocalFiles(), str(points)).get((topic, partition), 0) if points.exists() else 0
     if to_offset < flushed:

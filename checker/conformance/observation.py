@@ -52,7 +52,9 @@ class Observation(Generic[S]):
 
     def __attrs_post_init__(self) -> None:
         if self.earliest > self.latest:
-            raise ValueError(f"the window of {self.label!r} ends at {self.latest}, before it begins ({self.earliest})")
+            raise ValueError(
+                f"the time window of {self.label!r} ends at {self.latest}, before it begins ({self.earliest})"
+            )
 
 
 @attrs.frozen(eq=False)

@@ -43,8 +43,8 @@ FILE = click.Path(path_type=Path)
     "--replication-factor",
     type=click.IntRange(1, MOST),
     metavar="N",
-    help="The replication factor of the topic. Defaults to default.replication.factor. If that is not set either, the "
-    "number of replicas is not restricted.",
+    help="The replication factor of the topic. By default, the value of default.replication.factor. If that is not set "
+    "either, the number of replicas is not restricted.",
 )
 @click.option(
     "--max-seconds",

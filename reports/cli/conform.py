@@ -17,7 +17,11 @@ from leadline.reports.lines import say
 
 @click.command()
 @click.argument("recording", type=click.Path(path_type=Path))
-@click.option("--spec", metavar="SPEC", help="The release to check the recording against. By default, all releases.")
+@click.option(
+    "--spec",
+    metavar="SPEC",
+    help="The release to check the recording against. By default, it is checked against all releases.",
+)
 @click.option("--partition", metavar="TOPIC-NUMBER", help="The partition to check, if the recording contains several.")
 @click.option(
     "--rules",

@@ -37,7 +37,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     type=click.Choice(list(EXHAUSTIVE)),
     default="compiled",
     show_default=True,
-    help="compiled: fast, with tables learned from the spec. spark: like compiled, but on the machines of a "
+    help="compiled: a fast engine, which learns tables from the spec. spark: like compiled, but on the machines of a "
     "cluster. oracle: plain Python, for tiny specs and for comparison.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours with at most N states.")
