@@ -1,4 +1,4 @@
-"""Errors that are raised for real brokers."""
+"""Errors that can occur with real brokers."""
 
 from __future__ import annotations
 

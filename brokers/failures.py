@@ -48,7 +48,9 @@ def _failures(lines: list[str]) -> Iterator[_Failure]:
 
 
 def _cause(following: list[str]) -> str:
-    """Return the last exception of a stack trace that begins with the first line, or an empty string."""
+    """Return the last exception of the stack trace that begins on the first of the given lines, or an empty string if
+    there is none.
+    """
     cause = ""
     for line in following:
         thrown = _THROWN.fullmatch(line)

@@ -34,7 +34,7 @@ class Proxy:
 
     Bytes are forwarded unchanged, even if they cannot be decoded. The proxy has its own thread for connections. All
     methods can be called by any other thread. If the proxy is used as a context manager, it is closed at the end of the
-    block.
+    ``with`` block.
 
     Parameters:
         definitions: the message definitions of the release.
@@ -82,7 +82,8 @@ class Proxy:
         """Set the function that returns the processes of the cluster.
 
         Parameters:
-            pids: returns the nodes by process id. The proxy's thread calls it for each connection.
+            pids: a function that returns the nodes, keyed by process id. The proxy's thread calls it for each
+                connection.
         """
         self._pids = pids
 
@@ -101,13 +102,14 @@ class Proxy:
         return self._traffic.add(rule)
 
     def wait(self, rule: Rule, *, after: int = 0, timeout: float, passed: bool = False) -> Frame:
-        """Wait for a frame that matches a rule, and return the first one in `frames`.
+        """Wait for a frame that matches a rule, and return the first such frame.
 
         Parameters:
             rule: the rule.
             after: ignore frames up to this number.
             timeout: the timeout in seconds.
-            passed: whether to wait until the frame is forwarded. Otherwise, a held frame is returned.
+            passed: whether to wait until the frame is forwarded. Otherwise, a frame is returned even if it is still
+                held.
 
         Raises:
             TimeoutError: if there is no such frame in time.

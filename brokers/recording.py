@@ -41,9 +41,9 @@ class RecordingError(LeadlineError):
 class RecordingWriter:
     """Writes a recording to a file, line by line.
 
-    The file has a temporary name until `close`, so a file with the given name is always complete. If the writer is used
-    as a context manager, it is closed at the end of the block. If the block raises an exception, the last line contains
-    it.
+    The file has a temporary name until `close` is called, so a file with the given name is always complete. If the
+    writer is used as a context manager, it is closed at the end of the ``with`` block. If the block raises an
+    exception, the last line of the recording contains the exception.
 
     Parameters:
         path: the path of the complete recording. An existing file is replaced by `close`.

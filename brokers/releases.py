@@ -76,7 +76,7 @@ def broker_release(name: str) -> BrokerRelease:
             name of a spec such as ``kafka/3.6.2-zk``.
 
     Raises:
-        BrokerError: if the release does not exist, or the name contains changed rules.
+        BrokerError: if the release does not exist, or the name is that of a spec with changed rules.
     """
     short = name.removeprefix(_SPECS)
     column = column_of(_SPECS + short) if "+" not in short else None
@@ -90,7 +90,7 @@ def broker_release(name: str) -> BrokerRelease:
 
 
 def releases() -> tuple[BrokerRelease, ...]:
-    """Return all releases, oldest first. Releases from 3.0 to 3.9 are listed with each kind of controller."""
+    """Return all releases, oldest first. Releases from 3.0 to 3.9 are listed once for each kind of controller."""
     found = [_release(column, version) for column in RELEASES for version in column.versions]
     return tuple(sorted(found, key=lambda release: (release.version, release.kraft)))
 

@@ -106,7 +106,7 @@ class _Connection:
 
 @contextmanager
 def _connected(port: int, session: Session, timeout: float) -> Iterator[_Connection]:
-    """Connect, and close the session at the end."""
+    """Return a context manager that connects, and closes the session at the end of the ``with`` block."""
     with socket.create_connection((HOST, port), timeout) as connection:
         connection.settimeout(timeout)
         connection.sendall(write_connect(session, _TIMEOUT_MS))

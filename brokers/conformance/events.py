@@ -610,7 +610,7 @@ class Events:
         return before.ended, at
 
     def _dies(self, broker: int, at: float) -> float:
-        """Given a time at which a broker is running, return the time at which it is killed, or infinity."""
+        """Given a time at which a broker is running, return the time when it is killed, or infinity if it is not."""
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _living(self) -> Iterator[Observation[Partition]]:

@@ -1,9 +1,9 @@
 """Order the steps of a trace so that real brokers can execute each of them. The result is a trace of the same model.
 
-Some actions of the model are one step on real brokers, and some events happen on real brokers whether or not a trace
-contains them. For example, a ZooKeeper controller sends a broker every request in order, so the broker cannot
-learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is executed
-in the model, so it is always a behaviour of the release, and ends with the same violation.
+Some actions of the model happen together, in one step, on real brokers, and some events happen on real brokers whether
+or not a trace contains them. For example, a ZooKeeper controller sends a broker every request in order, so the broker
+cannot learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is
+executed in the model, so it is always a behaviour of the release, and ends with the same violation.
 """
 
 from __future__ import annotations
@@ -103,10 +103,10 @@ def _not_before(trace: Trace[Partition], number: int, following: str) -> Iterato
 
 
 def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = ZOOKEEPER) -> Iterator[_Conflict]:
-    """Yield a conflict if the controller must not notice a restart that a driver cannot hide.
+    """Yield a conflict if the controller must not notice a restart, but a driver cannot hide the restart.
 
     With ZooKeeper, a driver can hide a restart from controllers that compare only broker ids (in releases up to 2.1).
-    It then lets another broker become the controller, which sends the controller's requests again.
+    The driver then lets another broker become the controller, which sends the controller's requests again.
     """
     before, broker = trace.states[number - 1], trace.instances[number - 1].values[0]
     hidden = controller == ZOOKEEPER and before.protocol.notices_bounces == "none"

@@ -58,7 +58,7 @@ Where = Callable[[Mapping[str, Any]], bool]
 class Stage:
     """A cluster of brokers with proxies that hold its replication traffic.
 
-    A stage is a context manager. At the end of the block, all its processes and threads are stopped.
+    A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
 
     Parameters:
         release: the release of the brokers.
@@ -74,7 +74,7 @@ class Stage:
         self.controller: Node = "controller" if release.kraft else plan.brokers
         """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
         self.known: dict[int, int] = dict.fromkeys(self.replicas, NO_EPOCH)
-        """The largest leader epoch, in the brokers' numbers, of which each broker may have learned."""
+        """For each broker, the largest leader epoch, as numbered by brokers, of which it may have learned."""
         self.catching_up: dict[int, int] = {}
         """For each broker that reads the metadata log after a start, the offset from which on elections are held."""
         self._holds: dict[tuple[str, bool, Node, Node], Hold] = {}
@@ -120,7 +120,8 @@ class Stage:
         return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 
     def start(self) -> None:
-        """Start the cluster, create the topic, and hold its replication in the first state of the model.
+        """Start the cluster, create the topic, and hold its replication, so that the brokers are in the first state of
+        the model.
 
         Raises:
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
@@ -147,7 +148,9 @@ class Stage:
             self._until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
 
     def _fetches(self, follower: int) -> bool:
-        """Return whether a follower's fetch request is held. The response to an earlier request is released."""
+        """Release the response to a follower's earlier fetch request, and return whether the follower's next fetch
+        request is held.
+        """
         answer = self.held("Fetch", False, 0, follower)
         if answer is not None:
             self.release_frame(answer)
@@ -253,7 +256,9 @@ class Stage:
                 yield ("ControlledShutdown", False, self.controller, own), None
 
     def _requests(self, broker: int) -> Where:
-        """Return whether a LeaderAndIsr request is about an epoch that is later than those that a broker may know."""
+        """Return a predicate that is true for LeaderAndIsr requests with an epoch that is later than any epoch that a
+        broker may know.
+        """
         return lambda body: any(epoch > self.known[broker] for epoch in epochs_of_request(body))
 
     def _announces(self, broker: int) -> Where:
@@ -274,15 +279,17 @@ class Stage:
         return is_news
 
     def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-        """Return the records about the partition in batches of the metadata log, each with its offset."""
+        """Return the records about the partition that a part of the metadata log contains, each with its offset."""
         data = partition_of(body).get("Records")
         records = read_metadata(self.definitions, data) if data else []
         found = ((offset, record) for offset, name, record in records if name == "PartitionChangeRecord")
         return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
-        """Return the newest held frame of a kind, or None. Older frames, whose connections are closed, are
-        dropped.
+        """Return a held frame of a kind, or None if there is none.
+
+        LeaderAndIsr and AlterPartition frames, and frames from a KRaft controller, are returned oldest first. For all
+        other kinds, the newest frame is returned, and older frames, whose connections are closed, are dropped.
         """
         if api == "Fetch" and request:
             self.held("OffsetForLeaderEpoch", False, target, source)  # which may have to be let through first
@@ -298,9 +305,10 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Return whether a response answers a request for an undefined epoch. If so, release it.
+        """Return whether a response answers a request about an undefined epoch. If so, release the response.
 
-        Up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it fetches.
+        In releases up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it
+        fetches.
         """
         asked = next((frame for frame in self.proxy.frames if frame.number == response.answers), None)
         if asked is None or asked.body is None or asks_about_an_epoch(asked.body):
@@ -356,7 +364,7 @@ class Stage:
 
 
 def asks_about_an_epoch(body: Mapping[str, Any]) -> bool:
-    """Return whether an OffsetForLeaderEpoch request asks for a valid epoch."""
+    """Return whether an OffsetForLeaderEpoch request asks about a valid epoch."""
     return bool(partition_of(body).get("LeaderEpoch", UNDEFINED_EPOCH) != UNDEFINED_EPOCH)
 
 

@@ -63,7 +63,8 @@ class Field:
         type: the type of the value, or of the elements if `array` is true: a primitive type such as "int32", or
             "struct".
         array: whether the value is an array.
-        versions, nullable, tagged: the versions of the message in which the field exists, can be null, and is tagged.
+        versions, nullable, tagged: the versions of the message in which the field exists, can be null, and is tagged,
+            respectively.
         flexible: the versions in which the field has the compact encoding if the message is flexible.
         tag: the number of a tagged field.
         default: the default value as it is written in the definition, or None.
@@ -92,7 +93,7 @@ class Fields:
         self._of_version: dict[int, tuple[tuple[Field, ...], Mapping[int, Field]]] = {}
 
     def of_version(self, version: int) -> tuple[tuple[Field, ...], Mapping[int, Field]]:
-        """Return the untagged fields of a version in order, and its tagged fields by tag."""
+        """Return the untagged fields of a version, in order, and its tagged fields, keyed by tag."""
         if version not in self._of_version:
             present = [field for field in self.all if version in field.versions]
             tagged = {field.tag: field for field in present if field.tag is not None and version in field.tagged}
@@ -101,7 +102,7 @@ class Fields:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of the fields of all versions."""
+        """The names of all fields that exist in any version."""
         return frozenset(field.name for field in self.all)
 
 
@@ -127,7 +128,7 @@ class Message:
 
     @property
     def api(self) -> str:
-        """The name without "Request" or "Response"."""
+        """The name of the message without "Request" or "Response"."""
         return self.name.removesuffix("Request").removesuffix("Response")
 
     @classmethod
@@ -186,8 +187,10 @@ class Definitions:
 
     Attributes:
         requests, responses: the definitions of requests and responses, keyed by API key.
-        records: the records of the metadata log by key. Empty for a release without KRaft.
-        keys: the keys of requests by name without the suffix. For example, "Fetch" has the key 1.
+        records: the definitions of the records of the metadata log, keyed by record type. Empty for a release without
+            KRaft.
+        keys: the API key of each request, keyed by the name of the request without "Request". For example, "Fetch" has
+            the API key 1.
     """
 
     def __init__(self, messages: Iterator[Message] | list[Message]) -> None:

@@ -109,7 +109,7 @@ def write_request(definitions: Definitions, header: RequestHeader, body: Mapping
     Parameters:
         definitions: the definitions.
         header: the header.
-        body: the values by name; see `leadline.brokers.messages.fields.encode`.
+        body: the values, keyed by the name of the field; see `leadline.brokers.messages.fields.encode`.
 
     Raises:
         ValueError: if the values cannot be encoded in this version.
@@ -168,7 +168,7 @@ def read_metadata(definitions: Definitions, data: bytes) -> list[tuple[int, str,
         The offset, the name and the body of each record, without control records.
 
     Raises:
-        Malformed: if the data is not valid batches.
+        Malformed: if the data does not consist of valid batches.
     """
     batches = [batch for batch in read_batches(data) if not batch.control]
     records = [record for batch in batches for record in batch.records or ()]

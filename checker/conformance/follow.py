@@ -366,7 +366,7 @@ class _Search(Generic[S]):
         return _longer(node.path, Taken(step.label, None, step.action, node.state, step.after))
 
     def _settle(self) -> None:
-        """Remove the steps that all nodes share from the paths of the nodes."""
+        """Remove, from the paths of the nodes, the steps that all nodes share."""
         paths = [node.path for node in self._nodes]
         while any(path is not paths[0] for path in paths):
             longest = max(0 if path is None else path.length for path in paths)

@@ -209,7 +209,7 @@ class Budget:
         call.
 
         Parameters:
-            came: the read end of the pipe that was passed to `signal.set_wakeup_fd`.
+            came: the read end of the pipe whose write end was passed to `signal.set_wakeup_fd`.
         """
         main = threading.main_thread().ident
         assert main is not None

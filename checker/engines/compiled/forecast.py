@@ -102,7 +102,7 @@ class SlowerThanCalling(Exception):
 
 @attrs.frozen
 class Forecast:
-    """Decides whether to stop a search with transition tables because direct calls are faster.
+    """Decides whether a search with transition tables should be stopped because direct calls are faster.
 
     Attributes:
         rate: the number of states per second that a search with direct calls expands.

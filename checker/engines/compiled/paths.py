@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Place(Hashable, Protocol):
-    """The type of state identifiers. An identifier is an index, or a level and an index in the level."""
+    """The type of state identifiers. An identifier is an index, or a level and an index within the level."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 

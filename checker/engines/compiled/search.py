@@ -421,7 +421,7 @@ def explore(
         spent: the number of seconds before this call that count towards the time limit.
 
     Returns:
-        The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
+        The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.
 
     Raises:
         SlowerThanCalling: if the search was stopped because direct calls to the spec's functions are faster.

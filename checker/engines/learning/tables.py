@@ -68,8 +68,8 @@ class Numbers:
     members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
-        """Add the values and members to a layout that has no values, so that they get the same indices as in the saved
-        search.
+        """Add the saved values and members to a layout that has no values, so that they get the same indices as in the
+        saved search.
         """
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
