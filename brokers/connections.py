@@ -39,7 +39,7 @@ class Connection:
         number: the number of the connection.
         ends: the client, and the process behind the proxy.
         dialect: decodes the frames.
-        traffic: the log of frames and the rules.
+        traffic: the log of frames, and the rules that hold frames.
         now: returns the time in seconds.
         done: a function that is called with each frame after it is forwarded or dropped.
     """
@@ -62,7 +62,7 @@ class Connection:
         """The number of bytes that were forwarded without frames."""
 
     async def run(self, near: Streams, far: Streams) -> None:
-        """Forward bytes until both ends close the connection, or it is cut.
+        """Forward bytes until both ends close the connection, or `cut` is called.
 
         Parameters:
             near: the streams of the client.
@@ -86,7 +86,7 @@ class Connection:
             task.cancel()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bool) -> None:
-        """Forward the bytes of one direction until its sender closes it.
+        """Forward the bytes that one end sends, until it closes its side of the connection.
 
         Raises:
             ConnectionError: if an end has closed the connection, or a frame was dropped.
@@ -146,7 +146,7 @@ class Connection:
             self._done(frame)
 
     async def _may_pass(self, frame: Frame) -> bool:
-        """Add a frame to the log, and wait while a rule holds it. Return whether it may pass."""
+        """Add a frame to the log, and wait while a rule holds it. Return whether the frame may pass."""
         loop = asyncio.get_running_loop()
         decision: asyncio.Future[bool] = loop.create_future()
 

@@ -44,7 +44,7 @@ class Dialect(Protocol):
     """Reads the frames of one connection."""
 
     def begins_request(self, length: int, head: bytes) -> bool:
-        """Return whether a length and the 4 bytes after it can begin a request."""
+        """Return whether a length and the 4 bytes after it can be the beginning of a request."""
 
     def request(self, raw: bytes, number: int) -> Reading:
         """Decode a request.

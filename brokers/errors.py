@@ -1,4 +1,4 @@
-"""Errors that are raised for real brokers."""
+"""Errors that can occur with real brokers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class BrokerError(LeadlineError):
     """Raised when a real broker cannot be started or used.
 
     The message is one line. The command line prints it and exits with code 2. If running brokers do not execute a step
-    of a trace, this is a result and does not raise the error.
+    of a trace, this is a result, not an error.
     """
 
 

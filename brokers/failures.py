@@ -23,8 +23,8 @@ class _Failure:
 def reason(log: str) -> str:
     """Return the line of a log that most likely gives the reason for a failure.
 
-    It is the first existing line of the following kinds: a fatal error with a stack trace, an error with a stack trace,
-    an error, an exception that is not logged as an error, the last line.
+    The kinds of lines, in order of preference, are: a fatal error with a stack trace, an error with a stack trace, an
+    error, an exception that is not logged as an error, and the last line.
 
     Parameters:
         log: the log, in the format of `leadline.brokers.configuration.logging_options`, with the output of Java.
@@ -48,7 +48,9 @@ def _failures(lines: list[str]) -> Iterator[_Failure]:
 
 
 def _cause(following: list[str]) -> str:
-    """Return the last exception of a stack trace that begins with the first line, or an empty string."""
+    """Return the last exception of the stack trace that begins on the first of the given lines, or an empty string if
+    there is none.
+    """
     cause = ""
     for line in following:
         thrown = _THROWN.fullmatch(line)

@@ -8,7 +8,7 @@ _MOST = 8.0
 
 
 def pace() -> float:
-    """Return the factor by which time limits are longer than on an idle machine: the load per core, from 1 to 8.
+    """Return the factor by which time limits are extended: the load per core, but at least 1 and at most 8.
 
     Without this factor, brokers on a busy machine would not start in time, and a held follower would leave the ISR
     before its step, because earlier steps take longer than the leader's `replica.lag.time.max.ms`.

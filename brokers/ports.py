@@ -29,7 +29,8 @@ class Ports:
 
     Attributes:
         real: the port on which each process listens.
-        advertised: the port to which clients and brokers connect: the proxy's port, or the real port without a proxy.
+        advertised: the port that clients and brokers connect to: the port of the proxy, or the real port if there is no
+            proxy.
         zookeeper_for: the port on which each broker connects to ZooKeeper. Empty with a KRaft controller.
     """
 
@@ -63,7 +64,7 @@ def free_ports(nodes: Iterable[Node]) -> dict[Node, int]:
                 chosen[node] = port
                 break
         else:
-            raise BrokerError(f"no port of {HOST} from {_LOWEST} to {highest} is free")
+            raise BrokerError(f"no port on {HOST} from {_LOWEST} to {highest} is free")
     return chosen
 
 

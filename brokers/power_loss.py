@@ -1,4 +1,4 @@
-"""Truncate a log as a power loss does, which loses the batches that were not flushed."""
+"""Truncate a log as a power loss would, so that the batches that were not flushed are lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
 
     Parameters:
         data: the data directory of a broker that is not running.
-        topic, partition: the partition.
+        topic, partition: the topic and the number of the partition.
         to_offset: the new log end offset. It must be the first offset of a batch, or the current log end offset.
 
     Raises:
@@ -37,7 +37,9 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
         if not segments:
             raise BrokerError(f"{directory} does not contain a log")
         if to_offset < segments[0][0]:
-            raise BrokerError(f"{directory} begins at offset {segments[0][0]}: it cannot be cut to offset {to_offset}")
+            raise BrokerError(
+                f"the log in {directory} begins at offset {segments[0][0]}: it cannot be cut to offset {to_offset}"
+            )
         kept = [path for base, path in segments if base <= to_offset]
         _cut_segment(Path(kept[-1]), to_offset, is_last=len(kept) == len(segments))
         for base, path in segments[len(kept) :]:
@@ -50,7 +52,7 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
 
 def _refuse_flushed(data: Path, topic: str, partition: int, to_offset: int) -> None:
     if (data / _CLEAN).exists():
-        raise BrokerError(f"the broker of {data} was shut down cleanly, so that its logs are flushed")
+        raise BrokerError(f"the broker with the data directory {data} was shut down cleanly, so its logs are flushed")
     points = data / _RECOVERY_POINTS
     flushed = text.offsets(LocalFiles(), str(points)).get((topic, partition), 0) if points.exists() else 0
     if to_offset < flushed:

@@ -61,7 +61,7 @@ class OwnedProcess:
 
     @property
     def status(self) -> int | None:
-        """The exit code, a negative signal number, or None while the process runs."""
+        """The exit code, a negative signal number, or None while the process is running."""
         return self._process.poll()
 
     def kill(self) -> None:
@@ -102,7 +102,8 @@ class OwnedProcess:
         """Wait until a condition is true.
 
         Raises:
-            BrokerError: if the process ended first, or the condition was false for the given number of seconds.
+            BrokerError: if the process ended first, or the condition did not become true within the given number of
+                seconds.
         """
         end = time.monotonic() + seconds
         while not is_done():
@@ -128,7 +129,7 @@ class OwnedProcess:
 
 
 def _thread_states(pid: int) -> set[str]:
-    """Return the states of a process's threads, as letters of proc(5)."""
+    """Return the states of a process's threads, as the letters defined in proc(5)."""
     states = set()
     for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
         with suppress(OSError):  # the thread has ended
@@ -159,7 +160,7 @@ _lock = threading.Lock()
 def _started_in_lasting_thread(start: _Start) -> subprocess.Popen[bytes]:
     """Call `start` in a thread that lasts as long as this process.
 
-    The kernel ends a process of `launcher` with the thread that started it, not with the process.
+    The kernel kills a process of `launcher` when the thread that started it ends, not when this process ends.
     """
     global _thread
     with _lock:

@@ -33,7 +33,8 @@ class Proxy:
     """Forwards connections to the processes of a cluster, holds the frames that rules select, and records all frames.
 
     Bytes are forwarded unchanged, even if they cannot be decoded. The proxy has its own thread for connections. All
-    methods can be called by any other thread. As a context manager, the proxy is closed at the end of the block.
+    methods can be called by any other thread. If the proxy is used as a context manager, it is closed at the end of the
+    ``with`` block.
 
     Parameters:
         definitions: the message definitions of the release.
@@ -81,7 +82,8 @@ class Proxy:
         """Set the function that returns the processes of the cluster.
 
         Parameters:
-            pids: returns the nodes by process id. The proxy's thread calls it for each connection.
+            pids: a function that returns the nodes, keyed by process id. The proxy's thread calls it for each
+                connection.
         """
         self._pids = pids
 
@@ -100,13 +102,14 @@ class Proxy:
         return self._traffic.add(rule)
 
     def wait(self, rule: Rule, *, after: int = 0, timeout: float, passed: bool = False) -> Frame:
-        """Wait for a frame that matches a rule, and return the first one in `frames`.
+        """Wait for a frame that matches a rule, and return the first such frame.
 
         Parameters:
             rule: the rule.
             after: ignore frames up to this number.
             timeout: the timeout in seconds.
-            passed: whether to wait until the frame is forwarded. Otherwise, a held frame is returned.
+            passed: whether to wait until the frame is forwarded. Otherwise, a frame is returned even if it is still
+                held.
 
         Raises:
             TimeoutError: if there is no such frame in time.
@@ -187,7 +190,7 @@ class Proxy:
             writer.transport.abort()
 
     async def _serve(self, node: Node, real_port: int, client: int | None, near: Streams) -> None:
-        """Serve a connection. If the process behind the proxy does not listen, it is closed at once."""
+        """Serve a connection. Close it immediately if the process behind the proxy is not listening."""
         source = await self._source(near.writer) if client is None else client
         try:
             far = Streams(*await asyncio.open_connection(HOST, real_port))

@@ -41,12 +41,13 @@ class RecordingError(LeadlineError):
 class RecordingWriter:
     """Writes a recording to a file, line by line.
 
-    The file has a temporary name until `close`, so a file with the given name is complete. As a context manager, the
-    writer is closed at the end of the block. If the block raises an exception, the last line contains it.
+    The file has a temporary name until `close` is called, so a file with the given name is always complete. If the
+    writer is used as a context manager, it is closed at the end of the ``with`` block. If the block raises an
+    exception, the last line of the recording contains the exception.
 
     Parameters:
         path: the path of the complete recording. An existing file is replaced by `close`.
-        about: further fields of the first line, for example the release.
+        about: additional fields of the first line, for example the release.
 
     Raises:
         RecordingError: if the file cannot be created.
@@ -67,7 +68,9 @@ class RecordingWriter:
         self._put(plain(first))
 
     def now(self) -> float:
-        """Return the seconds since the beginning of the recording. All its times are measured by this clock."""
+        """Return the seconds since the beginning of the recording. All times in the recording are measured with this
+        clock.
+        """
         return round(time.monotonic() - self._begun, 6)
 
     def write(self, event: str, **more: Any) -> None:
@@ -86,7 +89,7 @@ class RecordingWriter:
 
         Parameters:
             frame: the frame.
-            definitions: the definitions for decoding records of the metadata log in responses of the controller.
+            definitions: the definitions for decoding records of the metadata log in responses from the controller.
         """
         try:
             self.write("frame", **frame_event(frame, definitions))
@@ -171,7 +174,7 @@ def frame_event(frame: Frame, definitions: Definitions) -> dict[str, Any]:
 
     Parameters:
         frame: the frame.
-        definitions: the definitions for decoding records of the metadata log in responses of the controller.
+        definitions: the definitions for decoding records of the metadata log in responses from the controller.
     """
     left_out = {"raw", "state", "body"}
     event = {name: getattr(frame, name) for name in attrs.fields_dict(Frame) if name not in left_out}
@@ -266,9 +269,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     line = json.loads(text)
                 except (ValueError, RecursionError) as error:
-                    raise RecordingError(f"{path}:{number}: not a line of a recording") from error
+                    raise RecordingError(f"{path}:{number}: this line is not in the format of a recording") from error
                 if not isinstance(line, dict):
-                    raise RecordingError(f"{path}:{number}: not a line of a recording")
+                    raise RecordingError(f"{path}:{number}: this line is not in the format of a recording")
                 yield line
     except (OSError, UnicodeDecodeError) as error:
         raise RecordingError(f"{path} cannot be read: {error}") from error

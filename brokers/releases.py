@@ -48,7 +48,7 @@ class BrokerRelease:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The Maven coordinates of further artifacts, which are downloaded without their dependencies.
+        """The Maven coordinates of additional artifacts, which are downloaded without their dependencies.
 
         They replace other versions of the same artifacts.
 
@@ -76,21 +76,21 @@ def broker_release(name: str) -> BrokerRelease:
             name of a spec such as ``kafka/3.6.2-zk``.
 
     Raises:
-        BrokerError: if the release does not exist, or the name contains changed rules.
+        BrokerError: if the release does not exist, or the name is that of a spec with changed rules.
     """
     short = name.removeprefix(_SPECS)
     column = column_of(_SPECS + short) if "+" not in short else None
     if column is None:
         similar = nearest(short, [each.name for each in releases()])
         raise BrokerError(
-            f"there is no release {name!r} of Kafka to be started{similar or ': expected such as 2.8.0 or 3.6.2-zk'}"
+            f"unknown Kafka release {name!r}{similar or ': expected a release such as 2.8.0 or 3.6.2-zk'}"
         )
     version = short.removesuffix("-zk").removesuffix("-kraft")
     return _release(column, version if version in PUBLISHED else known_like(version)[0])
 
 
 def releases() -> tuple[BrokerRelease, ...]:
-    """Return all releases, oldest first. Releases from 3.0 to 3.9 are listed with each kind of controller."""
+    """Return all releases, oldest first. Releases from 3.0 to 3.9 are listed once for each kind of controller."""
     found = [_release(column, version) for column in RELEASES for version in column.versions]
     return tuple(sorted(found, key=lambda release: (release.version, release.kraft)))
 

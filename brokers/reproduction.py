@@ -28,7 +28,7 @@ class Judgement(enum.Enum):
 
 @attrs.frozen
 class Judged:
-    """A replay, the conclusion about the bug, and its reason."""
+    """A replay, the conclusion about the bug that is drawn from it, and the reason for the conclusion."""
 
     replay: Replay
     judgement: Judgement
@@ -45,7 +45,7 @@ class Reproduction:
         affected: the replay on the affected release.
         control: the replay of the same schedule on a release in which the bug is fixed, or without the event that
             causes the bug.
-        left_out: the event that is removed from the control, or an empty string.
+        left_out: the event that the control omits, or an empty string.
     """
 
     ticket: str
@@ -90,7 +90,7 @@ def judged_without_bug(replay: Replay, name: str) -> Judged:
     """Judge whether a replay on a release in which a bug is fixed shows that the bug is absent.
 
     The bug is absent only if every step is as in the model of this release, and this model departs from the schedule
-    because of the fixed rule.
+    because of the rule that the fix changed.
     """
     if (early := _ended_early(replay)) is not None:
         return early

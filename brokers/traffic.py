@@ -28,7 +28,7 @@ class _Held:
 
 
 class Traffic:
-    """The log of frames and the holds.
+    """The log of frames, and the holds (active rules).
 
     Parameters:
         now: returns the time in seconds.
@@ -91,7 +91,7 @@ class Traffic:
     # --- any thread -----------------------------------------------------------------------------------------------
 
     def add(self, rule: Rule) -> Hold:
-        """Hold new frames and frames that are already held if they match a rule."""
+        """Hold the frames that match a rule: new frames, and frames that are already held by a different rule."""
         with self.changed:
             hold = Hold(self, rule)
             self._holds.append(hold)
@@ -136,10 +136,10 @@ class Traffic:
             return self._newest
 
     def wait_until(self, ready: Callable[[], Frame | None], timeout: float, what: object) -> Frame:
-        """Wait until a function returns a frame. It is called after every change.
+        """Wait until a function returns a frame. The function is called after every change.
 
         Parameters:
-            ready: the function. It is called with the lock held.
+            ready: the function. The lock is held while it runs.
             timeout: the timeout in seconds.
             what: a description of the frame, for the error message.
 
@@ -154,11 +154,13 @@ class Traffic:
                     return found
                 left = end - time.monotonic()
                 if left <= 0 or self._closed:
-                    raise TimeoutError(f"no frame within {timeout:g} seconds: {what}")
+                    raise TimeoutError(f"no frame arrived within {timeout:g} seconds: {what}")
                 self.changed.wait(min(left, _NOTICE_SECONDS))
 
     def wait(self, rule: Rule, after: int, timeout: float, *, passed: bool) -> Frame:
-        """Wait for the first matching frame after number `after`. The parameters are as for `Proxy.wait`."""
+        """Wait for the first frame that matches a rule and has a number greater than `after`. The parameters are those
+        of `Proxy.wait`.
+        """
         matching: list[Frame] = []
         looked_at = after
 
@@ -185,7 +187,7 @@ class Traffic:
             raise failure
 
     def close(self) -> None:
-        """End all waits."""
+        """End all calls that are waiting for a frame."""
         with self.changed:
             self._closed = True
             self.changed.notify_all()
@@ -215,7 +217,7 @@ class Hold:
             timeout: the timeout in seconds.
 
         Raises:
-            TimeoutError: if there are fewer frames at the timeout.
+            TimeoutError: if there are fewer frames when the timeout expires.
         """
 
         def ready() -> Frame | None:

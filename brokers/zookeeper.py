@@ -1,4 +1,4 @@
-"""A simple ZooKeeper client. It opens a new connection for each call, and does not repeat a failed call.
+"""A simple ZooKeeper client. It opens a new connection for each call, and does not retry failed calls.
 
 It closes sessions of brokers, so that a replay does not have to wait until they expire. A client that knows the id and
 the password of a session can take it over. When it closes the session, ZooKeeper removes the ephemeral nodes of the
@@ -106,7 +106,7 @@ class _Connection:
 
 @contextmanager
 def _connected(port: int, session: Session, timeout: float) -> Iterator[_Connection]:
-    """Connect, and close the session at the end."""
+    """Return a context manager that connects, and closes the session at the end of the ``with`` block."""
     with socket.create_connection((HOST, port), timeout) as connection:
         connection.settimeout(timeout)
         connection.sendall(write_connect(session, _TIMEOUT_MS))

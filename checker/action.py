@@ -48,7 +48,7 @@ class Action(Generic[S, P]):
         name: the name of the function.
         function: a generator function that takes a state and the parameters, and yields the next states. If it yields
             nothing, the action is not enabled in the state.
-        domains: a dict from the name of each parameter to its possible values, in the order of the parameters.
+        domains: a dict that maps the name of each parameter to its possible values, in the order of the parameters.
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
         fair: the fairness of the action, a key of `FAIRNESS`. Only liveness properties depend on it.
         effect: ``"healing"`` if the action repairs something, ``"perturbing"`` if it is a failure or another
@@ -110,7 +110,7 @@ class ActionInstance(Generic[S]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """A dict from the name of each parameter to its value."""
+        """A dict that maps the name of each parameter to its value."""
         return dict(zip(self.action.domains, self.values, strict=True))
 
     def successors(self, state: S) -> Iterator[S]:
@@ -141,7 +141,7 @@ class Step(Generic[S]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """A dict from the name of each parameter of the action to its value."""
+        """A dict that maps the name of each parameter of the action to its value."""
         return self.instance.arguments
 
 
@@ -204,7 +204,9 @@ def _parameters(name: str, function: Callable[..., object]) -> list[str]:
 def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain]) -> None:
     for parameter in parameters:
         if parameter in ("fair", "effect"):
-            raise SpecError(f"action {name}: a parameter cannot be called {parameter!r}, which @action uses itself")
+            raise SpecError(
+                f"action {name}: a parameter cannot be named {parameter!r}, because @action uses this name itself"
+            )
         if parameter not in domains:
             raise SpecError(
                 f"action {name}: parameter {parameter!r} has no domain: declare one with @action({parameter}=...)"
@@ -242,4 +244,4 @@ def check_fairness(name: str, fair: object, effect: object = "") -> None:
     if not isinstance(effect, str) or effect not in EFFECTS:
         raise SpecError(f"action {name}: effect must be 'healing' or 'perturbing', not {effect!r}")
     if fair and effect == "perturbing":
-        raise SpecError(f"action {name} is perturbing, so it cannot be fair: nothing guarantees a disturbance")
+        raise SpecError(f"action {name} is perturbing, so it cannot be fair: nothing guarantees that it is taken")

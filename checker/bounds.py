@@ -113,10 +113,10 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
 
     Parameters:
         bounds: a frozen attrs value.
-        changes: the new values, by the name of the bound. A str is converted to the type of the bound.
+        changes: the new values, keyed by the name of the bound. A str is converted to the type of the bound.
 
     Raises:
-        SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.
+        SpecError: if a name in `changes` is not the name of a bound, or if a value is not allowed.
     """
     names = [name for name, *_ in describe_bounds(bounds)]
     for name in changes:
@@ -128,7 +128,7 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
 
 
 def parse_bounds(text: str) -> dict[str, str]:
-    """Parse text such as ``brokers=3,log_size=2`` into a dict from names to values. All values are strings.
+    """Parse text such as ``brokers=3,log_size=2`` into a dict that maps names to values. All values are strings.
 
     Raises:
         SpecError: if a part of the text is not ``name=value``, or if a name occurs twice.
@@ -137,7 +137,7 @@ def parse_bounds(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals and value):
-            raise SpecError(f"cannot read the bound {part!r}: write name=value, e.g. brokers=3,log_size=2")
+            raise SpecError(f"invalid bound {part!r}: write name=value, e.g. brokers=3,log_size=2")
         if name in changes:
             raise SpecError(f"bound {name} is given twice")
         changes[name] = value

@@ -8,7 +8,7 @@ have equal tables.
 
 Most sets occur in many states, so canonical collections and their members are cached. Usually the canonical copy of a
 set is found in the cache and does not have to be created. A cached object replaces an equal object only if the two
-objects differ in nothing but their identity. For example, ``1`` never replaces ``True``.
+objects differ only in their identity. For example, ``1`` never replaces ``True``.
 
 Limits: the order is the same only within one process, where the hashes do not change. It can differ between processes;
 see `leadline.checker.engines.set_order`. Subclasses of `frozenset` and collections of other libraries are left
@@ -196,7 +196,7 @@ class _Kept:
         Parameters:
             made: the canonical collection to add.
             members: its members.
-            is_free: whether the collection may be added, which is not the case if an equal collection is in the cache.
+            is_free: whether the collection may be added, which requires that no equal collection is in the cache.
         """
         if is_free and all(self._by_identity.get(id(member)) is member for member in members):
             if len(self._collections) >= MOST_COLLECTIONS:

@@ -84,7 +84,7 @@ def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """Return a text for a value that is the same in every process. The default `repr` is not, because it contains a
+    """Return the text of a value, which is the same in every process. The default `repr` is not, because it contains a
     memory address.
     """
     if isinstance(value, enum.Enum):

@@ -19,8 +19,8 @@ class InstanceCoverage:
     Attributes:
         enabled: the number of distinct expanded states in which the action is enabled. A random search counts a state
             each time that it visits it.
-        generated: the number of steps of the action from these states, including a state whose expansion a limit cut
-            short. A random search counts the steps that it took.
+        generated: the number of steps of the action from these states, including those from a state whose expansion was
+            cut short by a limit. A random search counts the steps that it took.
         distinct: the number of these steps that led to a new state. For a random search, it is an estimate unless
             `WalkCounts.is_exact` is true.
     """
@@ -54,8 +54,8 @@ class SourceLine:
         text: the text of the line.
         mark: ``run`` if the line ran, ``never`` if it never ran, ``partly`` if it ran but one of its branches was never
             taken, or an empty string if the line contains no code.
-        missing: for ``partly``, the line numbers to which the branches lead that were not taken. 0 stands for a branch
-            that leaves the function.
+        missing: for ``partly``, the target line numbers of the branches that were not taken. 0 stands for a branch that
+            leaves the function.
     """
 
     number: int
@@ -89,11 +89,11 @@ class CoverageCounts:
     """The coverage of a search.
 
     Attributes:
-        instances: the coverage of each action instance, by its text.
+        instances: the coverage of each action instance, keyed by its text.
         shown: for each property that is a witness or has a premise, the number of distinct states in which the witness
             or the premise is true. Step witnesses are not counted.
-        fields: the values of each field in the distinct states, by the path of the field. In a path, ``[]`` means every
-            element of a tuple. States for which `Spec.within` is false are not included.
+        fields: the values of each field in the distinct states, keyed by the path of the field. In a path, ``[]`` means
+            every element of a tuple. States for which `Spec.within` is false are not included.
         source: the functions that were called. Functions with lines that never ran come first.
         sampled: the size of the sample of states in which `shown` was counted, if a random search kept only a sample of
             its states. None if `shown` was counted in all distinct states. `fields` includes all states that were ever
@@ -158,7 +158,7 @@ class FieldValues:
 
     @property
     def fields(self) -> dict[str, FieldCoverage]:
-        """The values of each field, by the path of the field."""
+        """The values of each field, keyed by the path of the field."""
         return {path: self._field(path, values) for path, values in sorted(self._values.items())}
 
     def _field(self, path: str, values: set[object]) -> FieldCoverage:

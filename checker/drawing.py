@@ -65,7 +65,7 @@ class Row:
     """One row of a displayed state, for example one broker. It is a line of a table and a lane of a diagram.
 
     Attributes:
-        columns: the text in each column of a table, by the name of the column.
+        columns: the text in each column of a table, keyed by the name of the column.
         cells: the cells of the row in order, for diagrams.
         marks: named positions between the cells.
         badges: short texts about the row, such as the role of a broker.

@@ -46,7 +46,7 @@ def raised(error: BaseException) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the message of an exception in one line.
+    """Return the message of an exception as one line of text.
 
     If ``str(error)`` itself raises an exception, return a fixed text.
     """
@@ -57,7 +57,7 @@ def error_text(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """Return the type, the message and the source line of an exception in one line of text.
+    """Return the type, the message and the source line of an exception as one line of text.
 
     The source line is the innermost line of the traceback that is not in a library or in generated code.
     """

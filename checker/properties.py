@@ -106,8 +106,8 @@ class Property:
             step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
             property is vacuous. For a property of kind `Kind.LEADS_TO`, the predicate on the left side.
         quiet: whether a property of behaviours applies only to behaviours with finitely many perturbing steps.
-        by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach such
-            a state.
+        by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach a
+            state in which the property is true.
     """
 
     name: str
@@ -202,7 +202,7 @@ def step_invariant(
 ) -> Callable[[Predicate], Property]:
     """Return a decorator that makes a step invariant from a predicate of the states before and after a step.
 
-    A step invariant must be true for every step. The parameters are those of `invariant`.
+    A step invariant must be true for every step. The parameters are the same as those of `invariant`.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly two parameters.
@@ -261,14 +261,14 @@ def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Calla
 
 def always_eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
     """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
-    predicate is true again and again. The parameters are those of `eventually`.
+    predicate is true again and again. The parameters are the same as those of `eventually`.
     """
     return _liveness(Kind.ALWAYS_EVENTUALLY, sentence, source, quiet=quiet)
 
 
 def eventually_always(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
     """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
-    predicate is true from some state on. The parameters are those of `eventually`.
+    predicate is true from some state on. The parameters are the same as those of `eventually`.
     """
     return _liveness(Kind.EVENTUALLY_ALWAYS, sentence, source, quiet=quiet)
 

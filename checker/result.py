@@ -60,7 +60,7 @@ class Stop:
 
     Attributes:
         kind: the reason.
-        text: a description of the reason, for the end of a sentence.
+        text: a description of the reason, phrased as the end of a sentence.
     """
 
     kind: StopKind
@@ -118,7 +118,7 @@ class Limits:
         """Return the reason why a search ends after a complete level, or None if the search continues.
 
         Parameters:
-            violated: the names of the properties that were violated so far.
+            violated: the names of the properties that have been violated so far.
             distinct: the number of distinct states found so far.
         """
         if not violated or self.keep_going:
@@ -158,7 +158,7 @@ class Widest:
 
 @attrs.frozen
 class WholeRead:
-    """Code that the compiled engine does not support, so that it can learn less from calls to this code.
+    """Code that the compiled engine does not support. The engine can learn less from calls that run such code.
 
     The engine records which parts of a state a call reads. For such code, it has to assume that the call reads
     everything that the code could read.
@@ -188,8 +188,8 @@ class Learning:
     """Statistics of the compiled engine, which learns the results of calls. See `leadline.checker.engines.compiled`.
 
     Attributes:
-        actions: the number of calls that the engine learned from, by the name of the action.
-        properties: the number of calls that the engine learned from, by the name of the property.
+        actions: the number of calls that the engine learned from, keyed by the name of the action.
+        properties: the number of calls that the engine learned from, keyed by the name of the property.
         called: the number of calls that the engine did not learn from, because too few states would have used the
             result.
         by_oracle: the number of calls that the oracle engine would have made for the same states.
@@ -245,13 +245,13 @@ class WalkCounts:
     Attributes:
         behaviours: the number of behaviours started.
         steps: the number of steps taken.
-        expanded: the number of states that were expanded in random order. The search checked all their next states,
-            except those of states at the maximum number of steps.
+        expanded: the number of states that were expanded in random order. The search checked all next states of such a
+            state, unless the state was reached only after the maximum number of steps.
         waiting: the number of states that were found by expanding another state and were not expanded.
         is_exact: whether the numbers of distinct states are exact. Otherwise, they are estimates.
         lengths: the number of behaviours with 0, 1, 2 ... steps.
-        depths: the number of distinct states that behaviours first reached after 0, 1, 2 ... steps. A state counts for
-            the smallest number of steps.
+        depths: the number of distinct states that behaviours first reached after 0, 1, 2 ... steps. Each state is
+            counted once, for the smallest number of steps.
         dead_ends: the number of behaviours that ended in a state from which no step leads to a different state.
         outside: the number of behaviours that ended in a state for which `Spec.within` is false.
         enabled: for each action, the number of times that it was enabled in a visited state, whether or not its step
@@ -278,7 +278,7 @@ class LivenessCounts:
         components: the number of strongly connected components of the graph of all states and steps.
         largest: the number of states of the largest component.
         open: the number of states whose steps are not all known; see `Spec.is_open`. Behaviours that stay in such
-            states are not checked.
+            states forever are not checked.
         seconds: the duration in seconds of wall-clock time.
     """
 
@@ -308,7 +308,7 @@ class Statistics:
         out_degree_max: the largest number of steps from an expanded state.
         deadlocks: the number of expanded states that have no step.
         seconds: the duration in seconds of wall-clock time.
-        actions: the counts of each action, by name, in the order of the spec.
+        actions: the counts of each action, keyed by name, in the order of the spec.
         level_done: the expanded fraction of the last level that was started, or None if the engine does not know it. A
             level is the set of states at the same depth.
         memory: the memory in bytes that the states occupy, or 0 if the engine does not know it.
@@ -328,8 +328,8 @@ class Statistics:
             fraction of the mean. For example, 0.1 means 10 %.
         spilled: the number of bytes written to files.
         walked: the counts of a random search. None for other engines.
-        covered: the coverage, or None unless `Limits.coverage` is set.
-        liveness: the counts of the check of liveness properties. None if there was none, or if it did not end.
+        covered: the coverage, or None if `Limits.coverage` is not set.
+        liveness: the counts of the check of liveness properties. None if there was no such check, or if it did not end.
         activity: for progress reports, the work that follows the search, such as shortening a trace. Empty during the
             search and in results.
     """
@@ -414,7 +414,7 @@ class PropertyResult:
 
 @attrs.frozen(eq=False)
 class Result:
-    """The result of a run of any engine.
+    """The result of a run, for any engine.
 
     Attributes:
         spec: the spec that was searched, with its bounds.
@@ -422,7 +422,7 @@ class Result:
         stop: the reason why the run stopped early, or None if every reachable state was searched.
         statistics: the counts.
         properties: the result for each property checked, in the order of the spec.
-        settings: the settings of the engine in this run, by name.
+        settings: the settings of the engine in this run, keyed by name.
         note: an additional remark. It is usually empty.
         sought: the names of the most important properties, as in `Limits.sought`.
     """
@@ -443,7 +443,7 @@ class Result:
 
     @property
     def reason(self) -> str | None:
-        """The reason why the run stopped early as text, or None if every reachable state was searched."""
+        """The reason why the run stopped early, as text, or None if every reachable state was searched."""
         return None if self.stop is None else self.stop.text
 
     @property

@@ -18,8 +18,8 @@ class Tuning:
 
     Some terms: *direct calls* are calls to the spec's actions and properties on states. The compiled engine *learns*
     from calls: it records which values a call read and what it returned. A *path* is the sequence of values that a call
-    read. A result that was learned for a path is *applied* to other states with the same values instead of calling
-    again. The compiled engine searches states in *blocks*, which it divides into *chunks* for its threads.
+    read. A result that was learned for a path is *applied* to other states with the same values, so that no further
+    call is necessary. The compiled engine searches states in *blocks*, which it divides into *chunks* for its threads.
 
     Attributes:
         block: the number of states that each thread expands between two checks of the limits.
@@ -27,45 +27,47 @@ class Tuning:
         alone: if there are fewer states than this number to process, the engine uses only one thread.
         asked: the number of unknown paths in a chunk that are learned before the compiled loop of the chunk continues.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
-        pays: the number of states in a block that must need a path for the engine to learn the path in any case.
-        always: for each action instance and property, the number of first calls from which the engine learns in any
-            case.
-        many_values: the number of values from which a part of the state is split into smaller parts if possible.
+        pays: if at least this number of states in a block need a path, the engine always learns the path.
+        always: for each action instance and property, the number of initial calls, from all of which the engine learns.
+        many_values: the number of values at which a part of the state is split into smaller parts if possible.
         searched_again: the number of expanded states above which a search does not restart in order to split a part.
         compared_calls: of the calls to predicates from which the engine learns, one in this number is compared with a
             direct call. 0 means that no calls are compared.
-        compared_paths: the number of states of a block in which paths are compared before the block is expanded.
-        compared_states: the number of states of a level on which all known paths are compared.
-        made_again: calls that may depend on the identity of objects are repeated with equal objects, to find out
-            whether the result changes. The first calls, up to this number, are all repeated.
+        compared_paths: the number of states of a block on which learned results are compared with direct calls before
+            the block is expanded. Each path is compared once.
+        compared_states: the number of states of a level on which all learned results are compared with direct calls.
+        made_again: the number of calls at the start of a search that are all repeated if they may depend on the
+            identity of objects. They are repeated with equal objects, to find out whether the result changes.
         made_again_later: after the first `made_again` calls, one in this number of calls is repeated.
-        shared: the number of calls below which the calls are not shared with other processes.
+        shared: if there are fewer calls than this number to make, they are not shared with other processes.
         helped_after: the number of calls after which a search may use other processes.
         renewed_after: the number of calls that the other processes could not make because a value was missing, after
             which the processes are replaced by newly forked processes.
         in_order: whether to sort the next states that a call to an action yields by their contents. Traces then do not
             depend on the iteration order of sets, which differs between processes.
-        look_seconds: the CPU seconds of direct calls after which the engine forecasts the size of the state space. If
-            it is 0, the search starts to learn at once, even if the state space is small.
+        look_seconds: the CPU time in seconds for which the engine makes direct calls before it forecasts the size of
+            the state space. If it is 0, the search starts to learn at once, even if the state space is small.
         small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
             seconds.
         sample: the number of initial states that are used first to measure the speed of direct calls.
         first_look: the number of seconds for which a search learns before it may return to direct calls.
         behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
             would expand in the same time.
-        level_seconds: the time in seconds that the compiled loops take for a level, however small the level is.
+        level_seconds: the minimum time in seconds that the compiled loops take for a level, no matter how small the
+            level is.
         narrow_levels: the number of levels after which the engine decides whether levels are small. The first levels of
             every state space are small.
         known_states: the number of expanded states after which the engine estimates the fraction of calls that are new,
             because at first all calls are new.
         verify: the fraction of applications of learned results that are compared with direct calls. None means that
             about 3 % of the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
-        verify_seed: the seed of the random choice of the applications to compare.
-        progress_seconds: the seconds between two calls to the progress function.
+        verify_seed: the seed for the random choice of the applications to compare.
+        progress_seconds: the number of seconds between two calls to the progress function.
         progress_states: the number of expanded states between two calls to the progress function in the oracle engine.
-        watch_seconds: the seconds between two checks of the limits by the thread that interrupts a search.
-        grace_seconds: the seconds after the time limit at which a search that has not stopped is interrupted.
-        again_seconds: the seconds after which a search is interrupted again if the spec caught the first interrupt.
+        watch_seconds: the number of seconds between two checks of the limits by the thread that interrupts a search.
+        grace_seconds: the number of seconds after the time limit at which a search that has not stopped is interrupted.
+        again_seconds: the number of seconds after which a search is interrupted again if the spec caught the first
+            interrupt.
         pure_states: the number of states at the start of a search that are all checked for functions that are not pure.
         pure_growth: after the first `pure_states` states, another state is checked each time that the number of states
             has grown by this factor. These checks take little time and find almost all functions that are not pure.
@@ -138,7 +140,7 @@ class CompiledSettings:
         workers: the number of threads. None means one for each core.
         checkpoint: the path of a new folder. The search is saved in it at regular intervals and at the end. None means
             that the search is not saved.
-        checkpoint_every: the seconds between two saves.
+        checkpoint_every: the number of seconds between two saves.
         resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
             same folder.
         verify: the fraction of applications of learned results that are compared with direct calls, from 0 to 1. None
@@ -175,9 +177,10 @@ class SparkTuning:
         small: after the first large level, the driver itself expands levels with fewer states than this number.
         task: the maximum number of states that one task expands. It limits the memory of the task.
         compiled: the tuning of the compiled engine, which the driver and the workers use.
-        rewritten_seconds: the seconds between two updates of the file that marks a work directory as in use, on a file
-            system without locks.
-        watched_seconds: the seconds without an update of this file after which the work directory counts as not in use.
+        rewritten_seconds: the number of seconds between two updates of the file that marks a work directory as in use,
+            on a file system without locks.
+        watched_seconds: the number of seconds without an update of this file after which the work directory counts as
+            not in use.
     """
 
     large: int = 200_000
@@ -230,7 +233,7 @@ class RandomSettings:
         examples: the number of behaviours, at most `MOST_EXAMPLES`.
         steps: the maximum number of steps in a behaviour, at most `MOST_STEPS`. States that are reached only after more
             steps are not expanded.
-        seed: the seed of the random choices. Runs with the same seed take the same steps, whatever the number of
+        seed: the seed for the random choices. Runs with the same seed take the same steps, regardless of the number of
             threads.
         uniform: whether all behaviours are random walks from initial states, with checks only of the steps taken. By
             default, the search instead mostly expands states in random order; see
@@ -253,7 +256,7 @@ class RandomSettings:
 
     def __attrs_post_init__(self) -> None:
         if type(self.seed) is not int:
-            raise SpecError(f"seed={self.seed} is out of range: it must be an integer")
+            raise SpecError(f"seed={self.seed} is invalid: it must be an integer")
         for name, most in (("examples", MOST_EXAMPLES), ("steps", MOST_STEPS), ("workers", MOST_WORKERS)):
             value = getattr(self, name)
             if value is None and name == "workers":
@@ -272,6 +275,6 @@ class RandomSettings:
 
     @property
     def shown(self) -> dict[str, int | bool]:
-        """The settings that determine which steps the search takes, by name. Reports show them."""
+        """The settings that determine which steps the search takes, keyed by name. Reports show them."""
         shown: dict[str, int | bool] = {"examples": self.examples, "steps": self.steps, "seed": self.seed}
         return shown | ({"uniform": True} if self.uniform else {})

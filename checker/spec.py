@@ -46,7 +46,7 @@ class Spec(Generic[S]):
     Attributes:
         name: the name of the spec on the command line: a name from `leadline specs`, or ``path/to/file.py:name``.
         summary: a sentence that says what the spec models.
-        note: an explanation of the name, which reports show below the name. Empty for most specs.
+        note: an explanation of the name. Reports show it below the name. Empty for most specs.
         initial_states: a function of the bounds that returns the initial states.
         actions: the actions. Their names must be unique.
         properties: the properties to check. Their names must be unique.
@@ -59,9 +59,9 @@ class Spec(Generic[S]):
             that is at least 0. It guides `leadline.checker.stateful.state_machine` and random searches. It never
             changes the result of an exhaustive search.
         drawing: a description of how reports display the states. By default, they display components and fields.
-        optional: further properties, which are checked only if they are named; see `with_properties`.
-        fairness: the fairness of actions, by name, where it differs from `Action.fair`. An empty string means that the
-            action is not fair.
+        optional: additional properties, which are checked only if they are named; see `with_properties`.
+        fairness: the fairness of actions, keyed by name, where it differs from `Action.fair`. An empty string means
+            that the action is not fair.
         cut: a predicate of a state, or None. It is true if a step of a healing or fair action is blocked only by a
             bound of the search, which the modelled system does not have. Such a state is open; see `is_open`.
 
@@ -104,19 +104,21 @@ class Spec(Generic[S]):
         ):
             for name in names:
                 if names.count(name) > 1:
-                    raise SpecError(f"spec {self.name}: two {kind} are called {name!r}")
+                    raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
         self._check_fairness()
         if not isinstance(self.drawing, Drawing | None):
             raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
-            raise SpecError(f"spec {self.name}: bounds must be a frozen attrs value, not {self.bounds!r}")
+            raise SpecError(
+                f"spec {self.name}: bounds must be an instance of a frozen attrs class, not {self.bounds!r}"
+            )
         for name, value, *_ in describe_bounds(self.bounds):
             if type(value) not in (int, bool, str):
                 raise SpecError(f"spec {self.name}: bound {name} must be an int, a bool or a str, not {value!r}")
 
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
-            raise SpecError(f"spec {self.name}: fairness must map names of actions to {tuple(FAIRNESS)}")
+            raise SpecError(f"spec {self.name}: fairness must map names of actions to values in {tuple(FAIRNESS)}")
         effects = {action.name: action.effect for action in self.actions}
         for name, fair in self.fairness.items():
             if name not in effects:
@@ -163,7 +165,7 @@ class Spec(Generic[S]):
         return Property(name=name, kind=Kind.CUT, sentence="", function=self.cut, source="")
 
     def is_open(self, state: S) -> bool:
-        """Return whether the search may not know all steps from a state, because `within` is false or `cut` is true.
+        """Return whether the search may miss steps from a state, because `within` is false or `cut` is true.
 
         An open state is never used as evidence that a liveness property is violated: it is not part of the loop of a
         counterexample, and a state from which it can be reached counts as recoverable.
@@ -190,7 +192,7 @@ class Spec(Generic[S]):
         return self.constraint is None or self.complaint(self.constraint, state) is None
 
     def distance_of(self, state: S) -> float:
-        """Return the result of `distance` for a state. The spec must have this function.
+        """Return the result of `distance` for a state. The spec must define this function.
 
         Raises:
             SpecError: if `distance` raised an exception, or returned something other than a finite number that is at
@@ -232,21 +234,21 @@ class Spec(Generic[S]):
         """Return a copy of the spec with some bounds changed.
 
         Parameters:
-            changes: the new values, by the name of the bound.
+            changes: the new values, keyed by the name of the bound.
 
         Raises:
-            SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.
+            SpecError: if a name in `changes` is not the name of a bound, or if a value is not allowed.
         """
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
-        """Return a copy of the spec that has only some of its properties.
+        """Return a copy of the spec that is restricted to some of its properties.
 
         Parameters:
             names: the names of the properties to keep.
 
         Raises:
-            SpecError: if the spec has no property with one of the names.
+            SpecError: if the spec has no property of a given name.
         """
         wanted = list(dict.fromkeys(names))
         known = [item.name for item in (*self.checks, *self.optional)]
@@ -302,7 +304,7 @@ class Spec(Generic[S]):
         return tuple(map(canonical, dict.fromkeys(states)))
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
-        """Return the next states of a state for one action instance, in canonical form (see `canonical`).
+        """Return the next states to which one action instance leads from a state, in canonical form (see `canonical`).
 
         Parameters:
             instance: the action instance.
@@ -379,7 +381,7 @@ class Spec(Generic[S]):
         )
 
     def rows(self, state: S) -> dict[str, Row]:
-        """Return the rows that display a state, by name. If the spec has no drawing, there are none.
+        """Return the rows that display a state, keyed by name. If the spec has no drawing, there are none.
 
         Raises:
             SpecError: if the drawing raised an exception, or returned a value of the wrong type.
@@ -423,7 +425,7 @@ class Spec(Generic[S]):
             _check_drawn("events", event, Event)
             if not 0 <= event.state <= len(steps):
                 raise SpecError(
-                    f"the drawing's events refer to state {event.state}, but the behaviour has only {len(steps)} steps"
+                    f"the drawing's events refer to state {event.state}, but the behaviour ends at state {len(steps)}"
                 )
         return sorted(events, key=lambda event: event.state)
 

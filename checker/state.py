@@ -4,7 +4,8 @@ A field that is declared with `component` is a separate part of the state. Its v
 whose length never changes, for example a tuple with one replica for each broker. Engines handle each component
 separately, and reports draw a row for each component. A field that is declared with `constant` has the same value in
 every state of a run, for example the bounds. It is ignored when states are compared. A field that is declared with
-`history` records what happened, for properties; actions only write it. Any other field is usually handled as a whole.
+`history` records what happened. Properties read it; actions only write it. Any other field is usually handled as a
+whole.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
 def constant(*, default: Any = attrs.NOTHING) -> Any:
     """Return an attrs field whose value is the same in all states of a run.
 
-    Actions can read the field. It is excluded from the equality, the hash and the `repr` of states.
+    Actions can read the field. It is ignored when states are compared, hashed or printed.
 
     Parameters:
         default: the default value of the field, as for `attrs.field`.
@@ -54,7 +55,7 @@ def history(*, blank: Any) -> Any:
     when a recording of a system is checked against a spec, because no observation can determine its value.
 
     Parameters:
-        blank: the value that replaces the field when it is left out.
+        blank: the value that the field is given when it is left out.
     """
     return attrs.field(metadata={_HISTORY: blank})
 
@@ -89,13 +90,13 @@ def is_constant(field: attrs.Attribute[object]) -> bool:
 
 
 def element_name(field: attrs.Attribute[object]) -> str:
-    """Return the name of one element of a component that is a tuple. The default is the name of the field."""
+    """Return the name of one element of a component that is a tuple. By default, this is the name of the field."""
     each = field.metadata.get(_COMPONENT)
     return each if isinstance(each, str) else field.name
 
 
 def variables(value: object) -> tuple[attrs.Attribute[Any], ...]:
-    """Return the fields that are not constants.
+    """Return the fields of an attrs value or class that are not constants.
 
     Parameters:
         value: an attrs value or an attrs class.
@@ -112,8 +113,8 @@ def changed_parts(before: object, after: object) -> set[str]:
         after: the state after the step.
 
     Returns:
-        The names of the changed components, such as ``broker 0``. The set contains an empty name if a field that is not
-        a component has changed, or if the step changes nothing.
+        The names of the changed components, such as ``broker 0``. The set contains an empty string if the step changes
+        a field that is not a component, or if it changes nothing.
     """
     changed = set()
     for field in variables(before):
@@ -129,23 +130,25 @@ def changed_parts(before: object, after: object) -> set[str]:
 
 
 def check_state_class(cls: type) -> None:
-    """Check that the instances of a class can be states.
+    """Check that instances of a class can be used as states.
 
     Raises:
         SpecError: if the class is not a frozen attrs class, or if it does not compare its instances field by field.
     """
     if not attrs.has(cls):
-        raise SpecError(f"a state must be a frozen attrs value, but {cls.__name__} is not an attrs class")
+        raise SpecError(
+            f"a state must be an instance of a frozen attrs class, but {cls.__name__} is not an attrs class"
+        )
     if not attrs.inspect(cls).is_frozen:
         raise SpecError(f"a state must not change, but {cls.__name__} is not frozen: use @attrs.frozen")
     if cls.__eq__ is object.__eq__:
-        raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False: leave out eq=False")
+        raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False: remove eq=False")
     if not attrs.inspect(cls).added_eq:
-        raise SpecError(f"states are compared field by field, but {cls.__name__} defines __eq__: leave it out")
+        raise SpecError(f"states are compared field by field, but {cls.__name__} defines __eq__: remove it")
     for field in variables(cls):
         if getattr(field, "eq_key", None) is not None:
             raise SpecError(
-                f"states are compared by value, but {cls.__name__}.{field.name} passes a function as eq: leave out eq"
+                f"states are compared by value, but {cls.__name__}.{field.name} passes a function as eq: remove eq"
             )
         if not field.eq:
             raise SpecError(
@@ -208,7 +211,7 @@ def check_shape(value: object, first: object) -> None:
 
 @functools.cache
 def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
-    """Return the name of each field of an attrs class, whether it is a constant, and whether it is a component.
+    """For each field of an attrs class, return its name, whether it is a constant, and whether it is a component.
 
     For a class that is not an attrs class, return an empty tuple.
     """
@@ -217,7 +220,7 @@ def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
 
 
 def identity_leaf(state: object, copied: object) -> str | None:
-    """Return the path of the first value in a state that is not equal to its deep copy, or None if all values are.
+    """Return the path to the first value in a state that is not equal to its deep copy, or None if there is none.
 
     Values that are compared by identity do not equal their copies.
 
@@ -231,7 +234,7 @@ def identity_leaf(state: object, copied: object) -> str | None:
 
 def _check_component(name: str, value: object, first: object) -> None:
     if not (attrs.has(type(value)) or isinstance(value, tuple)):
-        raise SpecError(f"component {name} must be an attrs value or a tuple, not {_described(value)}")
+        raise SpecError(f"component {name} must be an instance of an attrs class or a tuple, not {_described(value)}")
     if isinstance(value, tuple) != isinstance(first, tuple):
         raise SpecError(
             f"component {name} must keep its class, but it changed from {_described(first)} to {_described(value)}"

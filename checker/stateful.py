@@ -101,8 +101,8 @@ class SpecMachine(RuleBasedStateMachine):
     """The base class of the state machines that `state_machine` returns. A machine runs behaviours of one spec.
 
     A behaviour ends when no action leads to a different state, or after `longest` steps. Then the next behaviour begins
-    at the same initial state, so that no drawn byte is wasted. A step that leads back to the same state is checked but
-    not taken.
+    at the same initial state, so that no random data from Hypothesis is wasted. A step that leads back to the same
+    state is checked but not taken.
 
     Attributes:
         longest: the maximum number of steps in a behaviour, or None if there is no limit.
@@ -134,10 +134,10 @@ class SpecMachine(RuleBasedStateMachine):
     def choose(self, choice: int, state: object, taken: int) -> Move:
         """Return the next step of a behaviour, or the beginning of a new behaviour if the behaviour has ended.
 
-        `choice` selects an order of preference of the action instances. The step is the first step in this order that
-        is enabled. The same step is therefore still chosen when Hypothesis shrinks the behaviour and removes an
-        earlier, independent step. If the spec has a distance, the upper half of the choices allow only steps that lead
-        to the smallest distance.
+        `choice` selects an order of preference among the action instances. The step is the first step in this order
+        that is enabled. The same step is therefore still chosen when Hypothesis shrinks the behaviour and removes an
+        earlier, independent step. If the spec has a distance, choices in the upper half of the range allow only steps
+        that lead to the smallest distance.
 
         Parameters:
             choice: a number below `CHOICES`.
@@ -151,12 +151,12 @@ class SpecMachine(RuleBasedStateMachine):
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
 
     def moves(self, choice: int, state: object) -> Moves:
-        """Return the steps from a state that `choice` allows."""
+        """Return those of the steps from a state that `choice` allows; see `choose`."""
         guided = self.spec.distance is not None and choice >= CHOICES // 2
         return self._nearest(state) if guided else self.visited.steps(state).moves
 
     def _nearest(self, state: object) -> Moves:
-        """Return the steps from a state that lead to the smallest distance."""
+        """Return those of the steps from a state that lead to the smallest distance; see `Spec.distance`."""
         if state not in self._nearest_moves:
             moves = self.visited.steps(state).moves
             distances = {after: self.spec.distance_of(after) for states in moves.values() for after in states}
@@ -183,7 +183,7 @@ class SpecMachine(RuleBasedStateMachine):
                 self._look()
 
     def _look(self) -> None:
-        """Check the properties of the last state and step of the behaviour, unless they were checked before."""
+        """Check the properties of the last state and step of the behaviour, unless they have already been checked."""
         self.arrived()
         state, step = self.states[-1], tuple(self.states[-2:])
         if self.spec.distance is not None:
@@ -223,7 +223,7 @@ class SpecMachine(RuleBasedStateMachine):
 
 
 def _refusal(spec: Spec[S]) -> str:
-    """Return a text that says how a spec depends on the order of a set, or an empty string if the spec does not."""
+    """Return a message that says how a spec depends on the order of a set, or an empty string if the spec does not."""
     try:
         check_order(spec)
     except SpecError as error:
@@ -243,8 +243,8 @@ def state_machine(spec: Spec[S]) -> type[SpecMachine]:
         spec: the spec, with its bounds.
 
     Returns:
-        A subclass of `hypothesis.stateful.RuleBasedStateMachine`. ``TestLock = state_machine(spec).TestCase`` is a test
-        that pytest runs.
+        A subclass of `hypothesis.stateful.RuleBasedStateMachine`. For pytest to run it, assign its `TestCase` to a name
+        in a test module, as in ``TestLock = state_machine(spec).TestCase``.
 
     Raises:
         SpecError: if the spec has a liveness property.

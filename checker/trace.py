@@ -24,9 +24,9 @@ class Trace(Generic[S]):
         instances: the action instances between the states. There is one fewer than there are states.
         about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
             was not recorded for a property.
-        loop: for a lasso, the index of the state where the loop begins, otherwise None. The last state is equal to this
-            state, and the steps between them repeat for ever. If the index is that of the last state, no further steps
-            are taken.
+        loop: for a lasso (a trace that ends in a loop), the index of the state where the loop begins, otherwise None.
+            The last state is equal to this state, and the steps between them repeat for ever. If the index is that of
+            the last state, no further steps are taken.
 
     Raises:
         ValueError: if the number of action instances does not match the number of states, or if `loop` is not the index
@@ -45,9 +45,9 @@ class Trace(Generic[S]):
                 f"{len(self.states)} states require {len(self.states) - 1} steps, not {len(self.instances)}"
             )
         if self.loop is not None and not 0 <= self.loop < len(self.states):
-            raise ValueError(f"the loop cannot begin with state {self.loop}: there are {len(self.states)} states")
+            raise ValueError(f"the loop cannot begin at state {self.loop}: the trace has {len(self.states)} states")
         if self.loop is not None and self.states[self.loop] != self.states[-1]:
-            raise ValueError(f"the last state is not equal to state {self.loop}, with which the loop begins")
+            raise ValueError(f"the last state is not equal to state {self.loop}, at which the loop begins")
 
     def __len__(self) -> int:
         """Return the number of states, including the initial state, as TLC does."""
@@ -63,12 +63,12 @@ class Trace(Generic[S]):
 
     @property
     def loop_steps(self) -> list[Step[S]]:
-        """The steps that repeat for ever. Empty if the trace is not a lasso, or if its loop has no steps."""
+        """The steps that repeat for ever. Empty if the trace does not end in a loop, or if the loop has no steps."""
         return [] if self.loop is None else list(self.steps)[self.loop :]
 
     @property
     def complaint(self) -> str:
-        """The reason why the last state or step violates the property, or an empty string if there is no reason."""
+        """The first reason why the last state or step violates the property, or an empty string if there is none."""
         return next(iter(self.complaints), "")
 
     @property

@@ -12,13 +12,13 @@ T = TypeVar("T")
 def put(value: T, /, *path_and_new: Any) -> T:
     """Return a copy of a tuple or an attrs value with one part replaced. The part can be at any depth.
 
-    ``put(grid, 1, 2, 0)`` is like ``[grid EXCEPT ![1][2] = 0]`` in TLA+. For the compiled engine, the parts that are
-    only copied do not count as read by the action.
+    ``put(grid, 1, 2, 0)`` is like ``[grid EXCEPT ![1][2] = 0]`` in TLA+. The compiled engine does not treat the parts
+    that are merely copied as read by the action.
 
     Parameters:
         value: a tuple or an attrs value.
-        path_and_new: the path of the part, followed by its new value. The path is, for each level, an index of a tuple
-            (from 0) or the name of a field of an attrs value.
+        path_and_new: the path of the part, followed by its new value. The path contains, for each level, an index of a
+            tuple (starting at 0) or the name of a field of an attrs value.
 
     Raises:
         IndexError: if an index is negative or too large.
@@ -40,8 +40,8 @@ def put(value: T, /, *path_and_new: Any) -> T:
         changed: T = attrs.evolve(current, **{place: new})
         return changed
     if not isinstance(current, tuple):
-        raise TypeError(f"put replaces an element of a tuple or a field of an attrs value, not of {current!r}")
+        raise TypeError(f"put replaces an element of a tuple or a field of an attrs object, not a part of {current!r}")
     if not 0 <= place < len(current):
-        raise IndexError(f"put cannot replace index {place} of a tuple with {len(current)} elements")
+        raise IndexError(f"put cannot use index {place}: the tuple has {len(current)} elements, numbered from 0")
     new = rest[0] if len(rest) == 1 else put(current[place], *rest)
     return (*current[:place], new, *current[place + 1 :])  # type: ignore[return-value]

@@ -101,13 +101,14 @@ class Values:
         self._within: dict[str | int, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Check that no earlier value is equal to a value, or to one of its parts, but distinguishable from it.
+        """Reject a value if it, or one of its parts, is equal to an earlier value but distinguishable from it.
 
         Parameters:
             value: a state or a part of a state.
             before: the value of the same part in a state that was already checked, or None. Parts that are the same
                 object in both values are not checked again.
-            is_part: whether to check the parts of the value separately, as for states and components.
+            is_part: whether the value is a state, a component or an element of a component, whose parts are checked
+                separately.
 
         Raises:
             SpecError: if the value is rejected. The message names the part and both values.

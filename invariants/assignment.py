@@ -1,4 +1,4 @@
-"""Properties of reassignment: a partition ends with the replicas that an operator has requested."""
+"""Properties of reassignment: a partition ends up with the replicas that an operator has requested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leadline.model.quorum import drawn_isr
 def reassignment_as_asked(state: Partition) -> Iterator[str]:
     """Checks the controller's assignment. This property can be violated only if the bound `reassignments` is above 0.
 
-    This property is kept because no other property is about reassignments that are ignored or never end.
+    This property is kept because no other property detects reassignments that are ignored or never end.
     """
     assignment = state.assignment
     for broker in sorted(assignment.adding & assignment.removing):

@@ -95,9 +95,9 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
 def isr_within_replicas(state: Partition) -> bool:
     """Checks that the leader and all members of the ISR and the ELR are replicas.
 
-    This property is kept because its violation names the fault. If a broker in the ISR does not exist, other properties
-    and actions raise an error when they read the broker's log. With the bound `reassignments`, releases violate it: a
-    broker that is removed can stay in the ELR.
+    This property is kept because a violation identifies the fault. If a broker in the ISR does not exist, other
+    properties and actions raise an error when they read the broker's log. If the bound `reassignments` is above 0,
+    releases violate this property, because a broker that is no longer a replica can stay in the ELR.
     """
     replicas = state.assignment.replicas
     leads = () if state.quorum.leader is None else (state.quorum.leader,)

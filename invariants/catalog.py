@@ -1,4 +1,4 @@
-"""The catalog of shipped specs, by name. Each spec combines a model with its properties."""
+"""The catalog of shipped specs, keyed by name. Each spec combines a model with its properties."""
 
 from __future__ import annotations
 
@@ -217,8 +217,8 @@ def mutations(reference: str) -> list[Mutation]:
 
     Returns:
         The mutations. The list is empty unless the spec is a release or design of the `kafka` family,
-        ``atomic/kip-320``, or a spec of transactions with transaction version 2. The others violate properties
-        without any mutation.
+        ``atomic/kip-320``, or a spec of transactions with transaction version 2. Other specs violate properties even
+        without a mutation.
     """
     transactional = txn_releases.column_of(reference)
     if transactional is not None:
@@ -332,5 +332,7 @@ def find(reference: str) -> Spec[Any] | None:
     if column is not None and column.name not in CATALOG:
         return of_column(column)
     if column is None and name in CATALOG and name != reference:
-        raise SpecError(f"{name} has no rules that can be changed: only releases and the designs of KIPs have them")
+        raise SpecError(
+            f"{name} has no rules that can be changed: only releases and the designs of KIPs have such rules"
+        )
     return CATALOG.get(reference if column is None else column.name)

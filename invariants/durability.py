@@ -19,9 +19,9 @@ from leadline.invariants.witnesses import record_committed
 def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     """Compares each broker that believes it leads with the members of its own ISR.
 
-    This property is kept because it does not depend on the controller, but only on the leader's own ISR. Most mutants
-    that violate it also violate `strong_isr`, some of them later. The lengths of its shortest counterexamples equal
-    those of the TLA+ specification.
+    This property is kept because it depends only on the leader's own ISR and not on the controller. Most mutants that
+    violate it also violate `strong_isr`, some of them only in later states. The lengths of its shortest counterexamples
+    equal those of the TLA+ specification.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
@@ -39,8 +39,9 @@ def strong_isr(state: PartitionView) -> Iterator[Complaint]:
     """Compares each broker that believes it leads with the members of the quorum's ISR.
 
     This property is kept in the `kafka` family because it reads only the current state. Therefore it can be checked on
-    disks and compared with the TLA+ specification. In that family, `leader_candidates_complete` or `weak_isr` finds the
-    same mistakes. In the `atomic` family, whose states record no history, some mistakes violate only this property.
+    disks and compared with the TLA+ specification. In that family, `leader_candidates_complete` or `weak_isr` detects
+    the same wrong rules. In the `atomic` family, whose states record no history, some wrong rules violate only this
+    property.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:

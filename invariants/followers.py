@@ -85,8 +85,9 @@ def _shown_by_a_leader(state: Partition, offset: int, record: Record) -> bool:
 def brokers_keep_running(before: Partition, after: Partition) -> Iterator[str]:
     """Checks followers that handle an OFFSET_OUT_OF_RANGE error. Crashes and shutdowns do not violate this property.
 
-    It stays because no other property is about brokers that exit. No mutant of 4.1 needs it: since 2.8, a follower
-    truncates by a diverging response before its fetch offset can be beyond its leader's log.
+    This property is kept because no other property detects brokers that exit. It is not needed to detect any mutant of
+    4.1: since 2.8, a diverging response makes a follower truncate its log before its fetch offset can be beyond the end
+    of the leader's log.
     """
     if before.spent != after.spent:
         return

@@ -18,5 +18,5 @@ ALL_RELEASES = tuple(column.name for column in RELEASES)
 
 
 def releases(first: str, last: str) -> tuple[str, ...]:
-    """Return the releases from `first` to `last`, inclusive, in the order of `leadline specs`."""
+    """Return the releases from `first` to `last`, inclusive, in the order in which `leadline specs` lists them."""
     return ALL_RELEASES[ALL_RELEASES.index(first) : ALL_RELEASES.index(last) + 1]

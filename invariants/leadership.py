@@ -19,8 +19,8 @@ def leader_in_isr(state: PartitionView) -> Iterator[Complaint]:
     """Checks the quorum's leader and every broker that believes it leads.
 
     This property is kept in the `kafka` family because the election itself violates it, after 7 states. The other
-    properties are violated later, when a record is missing that the new leader does not have. In the `atomic` family,
-    there is a mistake that violates only this property.
+    properties are violated only later, when the new leader lacks a record. In the `atomic` family, one deliberately
+    wrong rule violates only this property.
     """
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
         yield Complaint.about(
@@ -43,9 +43,9 @@ def _named(isr: frozenset[int]) -> str:
 def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
     """Compares all brokers that believe they lead.
 
-    This property is kept in the releases because every rule that compares leader epochs relies on it. No mistake in the
-    catalog makes two brokers lead in the same epoch of a release, because each election is part of a larger step. In
-    `rpc/kip-320` and in the `atomic` family, there is a mistake that violates only this property.
+    This property is kept in the specs of releases because every rule that compares leader epochs relies on it. In these
+    specs, no deliberately wrong rule makes two brokers lead in the same epoch, because each election is part of a
+    larger step. In `rpc/kip-320` and in the `atomic` family, one deliberately wrong rule violates only this property.
     """
     leaders: dict[int, int] = {}
     for leader, replica in state.believed_leaders():

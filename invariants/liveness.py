@@ -3,7 +3,7 @@ family.
 
 These are the temporal properties of the public TLA+ specification of Kafka's replication
 (hachikuji/kafka-specification), and further properties of the same states. Which of them hold depends on the fairness
-of the actions, which `leadline.model.atomic.actions` declares as that specification does.
+of the actions, which `leadline.model.atomic.actions` declares in the same way as that specification.
 """
 
 from __future__ import annotations

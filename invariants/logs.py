@@ -52,11 +52,11 @@ def both_committed(state: PartitionView) -> bool:
     premise=both_committed,
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
-    """Compares every two replicas that are in the same leader epoch.
+    """Compares each pair of replicas that are in the same leader epoch.
 
-    This property is kept because the second scenario of the articles violates it, and because it also compares two
-    followers, even on disks. In mutants, `follower_log_is_prefix`, which compares a follower with its leader, is
-    violated earlier.
+    This property is kept because the second scenario in the articles on replication violates it, and because it also
+    compares two followers, even on disks. In mutants, `follower_log_is_prefix`, which compares a follower with its
+    leader, is violated earlier.
     """
     for (one, replica), (other, peer) in _pairs(state):
         committed = min(replica.high_watermark, peer.high_watermark)
@@ -109,11 +109,11 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
     fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.9")),
 )
 def log_matching(state: PartitionView) -> Iterator[Complaint]:
-    """Compares every two logs, whatever leaders and epochs the brokers have learned.
+    """Compares each pair of logs, regardless of the leaders and epochs that the brokers have learned.
 
     This property is kept in the `kafka` family because it does not need the leaders or epochs of brokers, so it can be
-    checked on disks. In that family, `follower_log_is_prefix` finds the same mistakes. In the `atomic` family, there is
-    a mistake that violates only this property.
+    checked on disks. In that family, `follower_log_is_prefix` detects the same wrong rules. In the `atomic` family, one
+    deliberately wrong rule violates only this property.
     """
     for (one, replica), (other, peer) in _pairs(state):
         different = []
@@ -143,7 +143,7 @@ def epochs_monotonic_in_log(state: PartitionView) -> Iterator[Complaint]:
     """Checks each log separately.
 
     This property is kept in the `kafka` family because it needs only one log, so it can be checked on the disk of one
-    broker. In the `atomic` family, there is a mistake that violates only this property.
+    broker. In the `atomic` family, one deliberately wrong rule violates only this property.
     """
     for broker, replica in state.replicas_of():
         for before, after in itertools.pairwise(replica.log.records):

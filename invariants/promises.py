@@ -22,12 +22,12 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than one in which consumers could read a record."""
+    """Return whether consumers could read a record and a broker leads in a later epoch."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """Return whether a broker leads in a later epoch than one in which a record was acknowledged."""
+    """Return whether a record was acknowledged and a broker leads in a later epoch."""
     return _led_after(state, state.acked)
 
 
@@ -37,8 +37,8 @@ def something_exposed(state: Partition) -> bool:
 
 
 def led_after_durable(state: Partition) -> bool:
-    """Return whether KIP-966 protects acknowledged records, and a broker leads in a later epoch than one in which a
-    record was acknowledged.
+    """Return whether KIP-966 protects acknowledged records, a record was acknowledged, and a broker leads in a later
+    epoch.
     """
     return _promises_durability(state) and led_after_acked(state)
 
@@ -59,7 +59,7 @@ def _lost_logs(state: Partition) -> int:
 
 
 def _fewest_replicas(state: Partition) -> int:
-    """Return the number of replicas, which limits the number of copies of a record."""
+    """Return the number of replicas after any reassignment in progress. No record needs more copies than this."""
     return len(state.assignment.final) if state.bounds.moves else state.bounds.brokers
 
 
@@ -91,7 +91,7 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     """Checks every record that was acknowledged to its producer.
 
     This property is kept because of acks=0 and acks=1. With these settings, a record is acknowledged before consumers
-    can read it. With acks=all, `committed_never_lost` finds the same mistakes.
+    can read it. With acks=all, `committed_never_lost` detects the same wrong rules.
     """
     yield from _lost(state, state.acked, "was acknowledged by")
 
@@ -105,8 +105,9 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
     """Checks every record that consumers can read from any leader, including deposed leaders.
 
-    This property is kept because it answers a question of the articles' readers, and because it includes the records
-    that consumers read from deposed leaders. In mutants, `leader_candidates_complete` is violated earlier.
+    This property is kept because it answers a question that readers of the articles on replication asked, and because
+    it includes the records that consumers read from deposed leaders. In mutants, `leader_candidates_complete` is
+    violated earlier.
     """
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:
@@ -174,8 +175,8 @@ def promised(spec: Spec[Any]) -> tuple[str, ...]:
 
 
 def by_design(item: PropertyResult) -> str:
-    """Return why the configuration does not promise a property in any counterexample to it, or "" if it does in one of
-    them.
+    """Return the reason why a violation is by design, or an empty string if the configuration promises the property in
+    at least one of its counterexamples.
     """
     violated = item.traces if item.verdict is Verdict.VIOLATED else ()
     reasons = [why_not_promised(item.property.name, trace) for trace in violated]
@@ -192,9 +193,9 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     """Return why the configuration does not promise a property in the behaviour of a counterexample.
 
     An unclean election can lose records, as Kafka's documentation of ``unclean.leader.election.enable`` says, unless
-    all brokers must have them. If ``min.insync.replicas`` brokers have lost the end of their log, records can be lost
-    (KIP-966). With ``acks=0`` and ``acks=1``, a record can be lost before followers fetch it, as the documentation of
-    ``acks`` says. However, if consumers could read the record, every member of the ISR had it.
+    ``min.insync.replicas`` equals the number of brokers. If ``min.insync.replicas`` brokers have lost the end of their
+    log, records can be lost (KIP-966). With ``acks=0`` and ``acks=1``, a record can be lost before followers fetch it,
+    as the documentation of ``acks`` says. However, if consumers could read the record, every member of the ISR had it.
 
     Parameters:
         name: the name of the violated property.
@@ -225,10 +226,10 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
 
 
 def not_promised(bounds: Bounds) -> list[str]:
-    """Return a sentence for each promise that the settings of a cluster do not make. See `why_not_promised`.
+    """Return a sentence for each guarantee that the settings of a cluster do not give. See `why_not_promised`.
 
     Parameters:
-        bounds: the bounds that stand for settings of the cluster. Other bounds are ignored.
+        bounds: the bounds that represent settings of the cluster. Other bounds are ignored.
     """
     said = [_acks_not_promised(bounds)] if bounds.acks != "all" else []
     if bounds.unclean_leader_election:

@@ -220,8 +220,8 @@ def two_partitions_committed(before: Transactions, after: Transactions) -> bool:
 
 
 def distance_to_hanging(state: Transactions) -> float:
-    """Return 0 if a transaction hangs, 1 if a transaction is open, and otherwise 2. Random searches use this
-    distance.
+    """Return 0 if a transaction hangs, 1 if a transaction is open but none hangs, and 2 otherwise. Random searches use
+    this distance.
     """
     opened = [number for number, each in enumerate(state.partitions) if each.is_open]
     if any(number not in state.coordinator.unclosed for number in opened):

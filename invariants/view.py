@@ -1,7 +1,7 @@
 """The protocols (interfaces) of the states that properties read. All families of specs implement them.
 
-The interfaces allow one definition of each property for all families. `leadline.model.disk` implements them for the
-disks of brokers, with record batches in place of records.
+Because of these interfaces, one definition of each property serves all families. `leadline.model.disk` implements them
+for the disks of brokers, with record batches in place of records.
 """
 
 from __future__ import annotations

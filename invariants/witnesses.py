@@ -25,7 +25,7 @@ def leader_changes(before: PartitionView, after: PartitionView) -> bool:
 
 @witness("a leader fails and another broker takes over: the leader is not the one of epoch 0")
 def leadership_moves(state: Partition) -> bool:
-    """Returns whether any broker leads that is not the leader of epoch 0.
+    """Returns whether any broker other than the leader of epoch 0 leads.
 
     This witness replaces `leader_changes` in the `kafka` family, in which the initial state has a leader and a failed
     leader does not believe that it leads.

@@ -102,7 +102,7 @@ class Join:
 
     Attributes:
         broker: the broker that joins.
-        how: a sentence about the offsets that the leader compares and the rule that it applies.
+        how: a sentence that gives the offsets that the leader compares and the rule that it applies.
     """
 
     broker: int
@@ -114,8 +114,8 @@ class Answer:
     """A step in which a leader tells a broker where to truncate.
 
     Attributes:
-        broker: the broker that gets the answer.
-        how: a sentence on the answer.
+        broker: the broker that receives the answer.
+        how: a sentence that describes the answer.
     """
 
     broker: int
@@ -152,7 +152,7 @@ class History(Generic[P]):
         commits: returns the records that a step committed or acknowledged.
         truncations: returns the truncations in a step, including crashes that lose records.
         missed: returns the high watermarks in responses that a step lost.
-        counted: returns the remote log end offsets that a step changed, see `FollowerEndOffset`.
+        counted: returns the remote log end offsets that a step changed. See `FollowerEndOffset`.
         joins: returns the brokers that leaders decide to admit to the ISR in a step.
         answers: returns the answers in a step that tell brokers where to truncate.
     """
@@ -402,7 +402,7 @@ def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterato
 
 
 def _overwritten(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the steps in which a broker gets a different record at the offset of a committed record."""
+    """Yield the steps after which a broker has a different record at the offset of a committed record."""
     is_written = False
     for state, step in enumerate(steps, start=1):
         before, after = _log(step.before, broker), _log(step.after, broker)

@@ -20,7 +20,7 @@ class Record:
 
 @attrs.frozen(cache_hash=True)
 class Log:
-    """A log of a replica, which starts at offset 0. The index of a record is its offset."""
+    """The log of a replica, which starts at offset 0. The index of a record is its offset."""
 
     records: tuple[Record, ...] = ()
 
@@ -42,7 +42,7 @@ class Log:
         return self.records[offset]
 
     def beside(self, other: Log, below: int) -> Iterator[tuple[int, Record | None, Record | None]]:
-        """Yield each offset less than `below`, with the record of this log and the record of the other log at the
+        """Yield each offset less than `below`, with the record of this log and the record of the other log at that
         offset.
 
         The record of a log is None if the log does not have the offset.
@@ -77,7 +77,7 @@ class Log:
         return self.end_offset if following is None else following
 
     def end_of_agreement_with(self, other: Log) -> int:
-        """Return the end of the part in which both logs match, as determined in KIP-279.
+        """Return the end of the part in which both logs match, as defined in KIP-279.
 
         This is one more than the largest offset at which both logs have the same record, or 0 if there is none.
         """

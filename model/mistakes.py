@@ -87,7 +87,7 @@ class Mistake:
         return is_right and set(self.actions) <= set(actions)
 
     def made_in(self, protocol: Any) -> Any:
-        """Return the protocol with the wrong rules."""
+        """Return the protocol, changed to the wrong rules of the mistake."""
         return attrs.evolve(protocol, **self.wrong)
 
     def replacing(self, actions: Collection[Action[Any, ...]]) -> list[Action[Any, ...]]:

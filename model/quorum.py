@@ -40,7 +40,7 @@ class Request:
         isr: the in-sync replicas.
         elected: True if the leader epoch began with an election, False if it began with the removal of a follower from
             the ISR.
-        replicas: the replicas in order, or None if all brokers have a replica at any time.
+        replicas: the replicas in order, or None if every broker always has a replica.
     """
 
     leader: int | None

@@ -1,5 +1,5 @@
-"""Parts of the rows that show a partition in diagrams and tables. All families use them. The
-classes are in `leadline.checker.drawing`.
+"""Parts of the rows that show a partition in diagrams and tables. All families use them. Rows are defined in
+`leadline.checker.drawing`.
 """
 
 from __future__ import annotations

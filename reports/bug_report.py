@@ -1,4 +1,4 @@
-"""The report on searches for known bugs: the phrases of its text and page, and its JSON object."""
+"""The report on searches for known bugs: the phrases for its text and its HTML page, and its JSON object."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BugsReport:
     Attributes:
         outcomes: the searches with their results, grouped by bug.
         unreached: the bugs that the model cannot show.
-        diagnoses: the diagnosis of a bug, by its ticket. Empty if none was requested.
+        diagnoses: the diagnoses of bugs, keyed by ticket. Empty if no diagnosis was requested.
     """
 
     outcomes: Sequence[BugResult]

@@ -158,7 +158,7 @@ class Archive:
         return bugs, unreached
 
     def possible(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs of a release that can occur with certain settings, in a cluster of any size.
+        """Return the bugs of a release that can occur with the given settings, in a cluster of any size.
 
         Parameters:
             spec: the spec of a release. Its bounds give the settings of the cluster and the kinds of failures that can

@@ -2,9 +2,9 @@
 
 For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
 For a protocol of the `atomic` family, it is the value of a rule in a later protocol. A change *mends* the violation if
-the property holds in the whole state space of the changed spec, and its premise is true somewhere there. For any other
-spec, a change leaves one step out of the counterexample; see `leadline.reports.left_out_steps`. All results come from
-searches; only the tickets of a rule are looked up in the archive of bugs.
+the property holds in the whole state space of the changed spec, and its premise is true in some state there. For any
+other spec, a change leaves one step out of the counterexample; see `leadline.reports.left_out_steps`. All results come
+from searches; only the tickets of a rule are looked up in the archive of bugs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PRICES = {
     "min_insync_replicas": "producers with acks=all cannot write while the ISR has one member",
     "unclean_leader_election": "the partition has no leader while no member of the ISR is alive",
 }
-"""The disadvantage of each stricter setting, by the name of the setting."""
+"""The disadvantage of each stricter setting, keyed by the name of the setting."""
 
 MOST_BEHAVIOURS = 100
 """The maximum number of behaviours to examine that have the steps of one counterexample."""
@@ -122,7 +122,7 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
 
 @attrs.frozen
 class _Search:
-    """A violation, for which changed specs are searched until `time.monotonic` reaches the time `until`."""
+    """Searches changed specs for the cause of a violation, until `time.monotonic` reaches the time `until`."""
 
     spec: Spec[object]
     item: Property
@@ -183,7 +183,7 @@ class _Search:
 
 
 def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Try changes to a release, and yield each: first to single rules, then to several rules, then to settings."""
+    """Yield the changes to a release that are tried: first to single rules, then to several rules, then to settings."""
     single: list[Change] = []
     for rule, values in table.later_values.items():
         for value in values:
@@ -261,7 +261,7 @@ def lines(diagnosis: Diagnosis) -> Sequence[str]:
     """Return a diagnosis in sentences.
 
     Returns:
-        The sentences. Empty if all changes of rules were decided and none of them mends the violation.
+        The sentences. Empty if all changes to rules were decided and none of them mends the violation.
     """
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
     if diagnosis.undecided:

@@ -53,8 +53,9 @@ class Difference:
     Attributes:
         first: the first spec.
         second: the second spec.
-        partings: one or two behaviours that only one spec has. If each spec has a counterexample that the other does
-            not have, there are two: first a behaviour of the first spec, then a behaviour of the second spec.
+        partings: one or two behaviours, each of which only one of the specs has. If each spec has a counterexample that
+            the other does not have, there are two: first a behaviour of the first spec, then a behaviour of the second
+            spec.
         unfinished: how many states of the second spec were searched without finding a counterexample, for example
             ``50,000 states``. Empty if the search was complete.
     """

@@ -77,7 +77,7 @@ def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
 
     Parameters:
         spec: the spec.
-        path: the path. If it is empty, the trace is the first initial state.
+        path: the path. If it is empty, the trace consists of the first initial state.
 
     Raises:
         TraceError: if the path contains a choice that does not exist.

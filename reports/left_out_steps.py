@@ -1,9 +1,10 @@
 """Leave a step out of a counterexample, to find out whether the other steps can still violate the property.
 
-The world of a counterexample is its spec with only the action instances that occur in it, in any order and number. If a
-step is left out of this world and the property then holds, the step may be the cause. But the property may also hold
-because it no longer applies: without writes, no write is lost. Therefore, if the property has a premise, the premise
-must still be true in some state. Otherwise, each field that the violation depends on must still change.
+The world of a counterexample is its spec, restricted to the action instances that occur in the counterexample, in any
+order and any number of times. If a step is left out of this world and the property then holds, the step may be the
+cause. But the property may also hold because it no longer applies: without writes, no write is lost. Therefore, if the
+property has a premise, the premise must still be true in some state. Otherwise, each field that the violation depends
+on must still change.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Path = tuple[str | int, ...]
 
 @attrs.frozen(eq=False)
 class _Chosen(Action[object, ...]):
-    """An action with only some of its instances."""
+    """An action restricted to some of its instances."""
 
     chosen: frozenset[tuple[object, ...]] = frozenset()
 

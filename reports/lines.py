@@ -17,7 +17,7 @@ _ANYWHERE = re.compile(r"##(?=\w*\[)")
 
 
 def inert(text: str, *, starts: bool = True) -> str:
-    r"""Return text without hidden characters that no CI system interprets as a command.
+    r"""Return the text without hidden characters, in a form that no CI system interprets as a command.
 
     Parameters:
         text: a line or a part of a line.
@@ -35,7 +35,8 @@ def say(text: str, *, err: bool = False) -> None:
     """Print lines of plain text that no CI system interprets as a command.
 
     Parameters:
-        text: the lines. Names and values in the lines must be `visible`, because they may contain line breaks.
+        text: the lines. Names and values in the lines must have been escaped with `visible`, because they may contain
+            line breaks.
         err: true to print on standard error.
     """
     click.echo("\n".join(map(inert, text.removesuffix("\n").split("\n"))), err=err)

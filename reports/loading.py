@@ -55,7 +55,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     Parameters:
         reference: a name in the catalog, optionally with changed rules, as in ``kafka/3.7+elr=on``;
             ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
-        folder: the folder to which relative paths refer. By default, the working directory.
+        folder: the folder that relative paths start from. By default, the working directory.
         loaded: the modules of the files that are already loaded. These files are not loaded again, so that two specs in
             the same file use the same state class. Newly loaded files are added.
 
@@ -70,7 +70,9 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
         return shipped_spec(reference)
     if "+" in name:
         named = ":".join(filter(None, [path, name.partition("+")[0]]))
-        raise SpecError(f"{named} has no rules that can be changed: only releases and the designs of KIPs have them")
+        raise SpecError(
+            f"{named} has no rules that can be changed: only releases and the designs of KIPs have such rules"
+        )
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
@@ -113,13 +115,15 @@ def shipped_spec(name: str) -> Spec[object]:
     if spec is None:
         name = name.partition("+")[0]
         if known := releases_like(name):
-            raise SpecError(f"unknown release {name!r}: the known releases of this version are {', '.join(known)}")
+            raise SpecError(
+                f"unknown release {name!r}: the known releases of this minor version are {', '.join(known)}"
+            )
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists all specs)")
     return spec
 
 
 def spec_of_protocol(protocol: Protocol) -> Spec[Any]:
-    """Return the spec of a protocol of the `atomic` family, whose rules may be changed."""
+    """Return the spec of a protocol of the `atomic` family, whose rules may have been changed."""
     return atomic(protocol)
 
 
@@ -214,7 +218,7 @@ def _is_neighbour(folder: Path, name: str) -> bool:
 
 
 def _line(filename: str | None, error: BaseException) -> str:
-    """Return the line of the user's file that raised an error, as in ", line 3", or "" if the line is unknown."""
+    """Return the line number at which the user's file raised an error, as in ", line 3", or "" if it is unknown."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines.append(error.lineno)
@@ -228,7 +232,7 @@ def changed_bounds(spec: Spec[Any]) -> str:
 
 
 def explore_command(trace: Trace[Any]) -> str:
-    """Return the command that searches for the end of a trace."""
+    """Return the command that searches for the violation or witness at the end of a trace."""
     bounds, about = changed_bounds(trace.spec), trace.about
     words = ["leadline", "explore", trace.spec.name, *(["-b", bounds] if bounds else [])]
     return shlex.join([*words, *(["-i", about.name] if about is not None else [])])

@@ -61,7 +61,7 @@ class Matrix:
         configurations: the configurations in which each spec is searched.
         properties: the names of the properties, or None for all properties of each spec. If the list is empty, the
             searches only count states.
-        labels: texts that say what a violation of a property means, by the name of the property.
+        labels: phrases that say what a violation of a property means, keyed by the name of the property.
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
         known_bugs: true if the cells also show the known bugs that can occur in the configuration.
@@ -87,7 +87,7 @@ class Matrix:
         return self.properties is not None and len(self.specs) > len(self.properties)
 
     def label(self, name: str) -> str:
-        """Return what a violation of a property means, or the name of the property if `labels` does not say it."""
+        """Return what a violation of a property means, or the name of the property if it is not in `labels`."""
         return self.labels.get(name, name)
 
     def bounds_of(self, configuration: Configuration) -> Values:
@@ -133,7 +133,7 @@ class Matrix:
         return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
-        """Run the searches, and yield the result of each. Stop after a search that was interrupted.
+        """Run the searches, and yield the result of each. Stop after a search that is interrupted.
 
         Parameters:
             progress: a function that is called regularly with the counts of the current search.
@@ -240,7 +240,7 @@ class MatrixCell:
 
         Parameters:
             result: the result of the search.
-            base: the result of searching the spec without changed rules. If it is `result`, no ratio is shown.
+            base: the result of searching the spec with its rules unchanged. If it is `result`, no ratio is shown.
         """
         distinct = result.statistics.distinct
         if not result.exhausted:
@@ -262,9 +262,9 @@ class Column:
     Attributes:
         configuration: the configuration.
         spec: the name of the spec.
-        cells: the cells, by the names of their properties.
+        cells: the cells, keyed by the names of their properties.
         result: the result of the search.
-        bugs: the bugs of the archive that affect the release.
+        bugs: the bugs in the archive that affect the release.
     """
 
     configuration: Configuration
@@ -338,7 +338,7 @@ def _tickets(own: Sequence[Column]) -> list[str]:
 
 
 def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:
-    """Return the chosen names as text, with consecutive names joined to ranges, such as ``0.10.2 to 2.1, 2.8``."""
+    """Return the chosen names as text, with consecutive names combined into ranges, such as ``0.10.2 to 2.1, 2.8``."""
     runs: list[list[str]] = []
     for name, is_chosen, before in zip(names, chosen, [False, *chosen], strict=False):
         if is_chosen:

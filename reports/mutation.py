@@ -95,7 +95,7 @@ def read_explained(path: Path) -> dict[str, str]:
         path: a file with ``[[explained]]`` tables, which have the keys ``mutant`` and ``why``.
 
     Returns:
-        The explanations, by the names of the mutants.
+        The explanations, keyed by the name of the mutant.
 
     Raises:
         LeadlineError: if the file cannot be read or is invalid.
@@ -121,7 +121,7 @@ class Sample:
 
     Attributes:
         of: the number of mutants that the sample was chosen from.
-        seed: the seed of the random choice. The same seed chooses the same mutants.
+        seed: the seed for the random choice. The same seed chooses the same mutants.
     """
 
     of: int
@@ -134,7 +134,7 @@ def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
     Parameters:
         mutants: the mutants to choose from.
         count: the number of mutants to choose, or None for all.
-        seed: the seed of the random choice. The same seed chooses the same mutants.
+        seed: the seed for the random choice. The same seed chooses the same mutants.
     """
     if count is None or count >= len(mutants):
         return mutants
@@ -147,7 +147,7 @@ class Killer:
 
     Attributes:
         name: the name of the property.
-        kills: the number of states in a shortest counterexample, by the name of the mutant.
+        kills: the number of states in a shortest counterexample, keyed by the name of the mutant.
         alone: the names of the mutants that only this property kills and that were searched completely. None if the
             searches ended at the first violation.
         may_be_alone: true if the search of a mutant found only violations of this property before it reached a limit.
@@ -160,7 +160,7 @@ class Killer:
 
     @property
     def shortest(self) -> int | None:
-        """The number of states in the shortest counterexample to the property, or None if it has no counterexample."""
+        """The number of states in the shortest counterexample to the property, or None if there is none."""
         return min((states for states in self.kills.values() if states), default=None)
 
 
@@ -173,9 +173,9 @@ class Report:
         way: the settings with which the mutants are searched.
         originals: the results of searching the original spec, one for each set of bounds that mutants use.
         mutations: the mutations whose mutants are searched, in this order.
-        outcomes: the outcomes of the searched mutants, by the name of the mutant.
+        outcomes: the outcomes of the searched mutants, keyed by the name of the mutant.
         refused: the functions that could not be mutated, as pairs of a name and a reason.
-        explained: the explanations of why mutants survive, by the name of the mutant.
+        explained: the explanations of why mutants survive, keyed by the name of the mutant.
         stays: for each property that is not a witness, the reason why the suite keeps it even if no mutant needs it.
             Empty if the docstring of the property gives no reason.
         stopped: the reason why some mutants were not searched. Empty if all mutants were searched.
@@ -274,7 +274,7 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The names of the properties that kill no mutant alone, without witnesses. Empty if this is not known."""
+        """The names of the properties, except witnesses, that kill no mutant alone. Empty if this is not known."""
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]
@@ -343,18 +343,18 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """Return a text with the changed line or the changed bounds of a mutant. Empty if the mutant changes neither."""
+    """Return the changed line or the changed bounds of a mutant, as text. Empty if the mutant changes neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
 
 
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
-    """Return a text that says which properties kill a mutant, or why it survives.
+    """Return text that says which properties kill a mutant, or why it survives.
 
     Parameters:
         outcome: the outcome of the mutant.
-        explained: the explanations of why mutants survive, by the name of the mutant.
+        explained: the explanations of why mutants survive, keyed by the name of the mutant.
     """
     parts = [
         f"{name} ({counted(states, 'state')})" if states else f"{name} (never shown)"
@@ -445,7 +445,7 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
         code: the digest of the current code of the spec.
 
     Returns:
-        The complete outcomes, by the names of the mutants. Empty if the file contains reports on several specs, but
+        The complete outcomes, keyed by the name of the mutant. Empty if the file contains reports on several specs, but
         none on this spec.
 
     Raises:

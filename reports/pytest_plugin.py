@@ -32,13 +32,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--leadline-out",
         metavar="DIR",
         type=Path,
-        help="Write the page and the traces of each failed check to DIR instead of pytest's cache.",
+        help="Write the HTML page and the traces of each failed check to DIR instead of to pytest's cache.",
     )
     parser.getgroup("leadline").addoption(
         "--leadline-diagnose",
         metavar="S",
         type=float,
-        help="After an unexpected violation, search up to S seconds for its cause, like leadline check --diagnose.",
+        help="After an unexpected violation, spend up to S seconds searching for its cause, as leadline check "
+        "--diagnose does.",
     )
 
 
@@ -48,12 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
-    """Return a collector for a file ``leadline.toml``, or None for any other file."""
+    """Return a collector for a ``leadline.toml`` file, or None for any other file."""
     return SuiteFile.from_parent(parent, path=file_path) if file_path.name == "leadline.toml" else None
 
 
 class SuiteFile(pytest.File):
-    """A collector of the checks in a file ``leadline.toml``."""
+    """A collector of the checks in a ``leadline.toml`` file."""
 
     def collect(self) -> Iterator[CheckItem]:
         """Yield the checks of the file. An invalid check is a collection error."""
@@ -76,7 +77,7 @@ class SuiteFile(pytest.File):
 
 
 class CheckItem(pytest.Item):
-    """A check of a suite as a test, which fails if the result is not as expected."""
+    """A test that runs a check of a suite, and fails if the result is not as expected."""
 
     prepared: PreparedCheck
 

@@ -17,7 +17,7 @@ from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.loading import load_spec, spec_of_protocol
 
 Values = Mapping[str, str]
-"""A value for each rule, by the names of the rules."""
+"""A value for each rule, keyed by the names of the rules."""
 
 
 @attrs.frozen
@@ -42,8 +42,9 @@ class RuleTable:
     Attributes:
         values: the values of the rules of the spec.
         later: the rule sets that come after it, oldest first.
-        spec_with: returns the spec with changed values of some rules, with its default bounds.
-        tickets_of: returns the tickets of the known bugs that the values of the given rules cause in the spec.
+        spec_with: a function that returns the spec with its default bounds and with changed values of some rules.
+        tickets_of: a function that returns the tickets of the known bugs that the values of the given rules cause in
+            the spec.
     """
 
     values: Values
@@ -53,7 +54,9 @@ class RuleTable:
 
     @property
     def later_values(self) -> dict[str, list[str]]:
-        """The values in later rule sets that differ from the spec, by rule. Rules of known bugs come first."""
+        """The values in later rule sets that differ from those of the spec, keyed by rule. Rules that cause known bugs
+        come first.
+        """
         changed = {}
         for rule, own in self.values.items():
             values = dict.fromkeys(each.values[rule] for each in self.later)
@@ -62,7 +65,7 @@ class RuleTable:
         return dict(sorted(changed.items(), key=lambda pair: not self.tickets_of([pair[0]])))
 
     def having(self, values: Values) -> str:
-        """Return the names of the later rule sets that have certain values of rules, for each line of releases."""
+        """Return the names of the later rule sets that have the given values of rules, for each line of releases."""
         spans = [self._span(line, values) for line in dict.fromkeys(each.line for each in self.later)]
         spans = [span for span in spans if span]
         if all(span.endswith(_AND_LATER) for span in spans):

@@ -16,5 +16,5 @@ def share_of(text: str) -> float:
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", text.strip())
     share = float(found[1]) / 100 if found else -1
     if not 0 <= share <= 1:
-        raise LeadlineError(f"{text!r} is not a share: write a percentage from 0% to 100%, such as 5%")
+        raise LeadlineError(f"{text!r} is not a valid share: write a percentage from 0% to 100%, such as 5%")
     return share

@@ -63,13 +63,13 @@ class Check:
         max_seconds: the time in seconds after which the search stops.
         examples: the number of behaviours to search. Only for ``fuzz``.
         steps: the maximum number of steps in a behaviour. Only for ``fuzz``.
-        seed: the seed of the random choices. Only for ``fuzz``.
+        seed: the seed for the random choices. Only for ``fuzz``.
         verify: the share of learned results to compare with real calls, as a percentage such as ``5%``.
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
         marks: the names of the pytest markers of the check, see `leadline.reports.pytest_plugin`.
-        note: a text about the check, for the page that `leadline answers` writes.
+        note: text about the check, for the page that `leadline answers` writes.
     """
 
     spec: str
@@ -213,7 +213,7 @@ class Outcome:
 
     @property
     def failure(self) -> str:
-        """A text that says why the result is not as expected. Empty if the result is as expected."""
+        """Text that says why the result is not as expected. Empty if the result is as expected."""
         missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
 
@@ -224,7 +224,7 @@ class Outcome:
 
     @property
     def _unexpected(self) -> str:
-        """A text that says why the result, without its coverage, is not as expected. Empty if it is as expected."""
+        """Text that says why the result, without its coverage, is not as expected. Empty if it is as expected."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -249,7 +249,7 @@ class Outcome:
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """A text about each required action or property that is not covered, by its name."""
+        """A phrase about each required action or property that is not covered, keyed by its name."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
@@ -268,7 +268,9 @@ class Outcome:
 
     @property
     def saying_nothing(self) -> list[str]:
-        """The names of the properties that hold only because their premise is never true. Omits those in `failure`."""
+        """The names of the properties that hold only because their premise is never true, except those that `failure`
+        reports.
+        """
         named = [] if self._unexpected else self._expected_to_cover
         names = [item.property.name for item in self.result.properties if item.says_nothing]
         return [name for name in names if name not in named]
@@ -376,7 +378,7 @@ def _header_lines(path: Path) -> list[int]:
 
 def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
     if not isinstance(entry, dict):
-        raise LeadlineError(f"{path}, check {number} must be a table, not {entry!r}")
+        raise LeadlineError(f"{path}, check {number}: a check must be a table, not {entry!r}")
     name = entry.get("name") or entry.get("spec")
     where = f"{path}, check {number}{f' ({name})' if name else ''}"
     try:
@@ -388,13 +390,13 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
         spec = load_spec(check.spec, path.parent).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         if check.violates and check.violates not in (wanted or []):
-            raise LeadlineError(f"violates = {check.violates!r} is not a property of this check")
+            raise LeadlineError(f"violates = {check.violates!r} does not name a property of this check")
         prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
                 raise LeadlineError(
-                    f"covers names {name!r}, which is not an action, a witness or a property with a premise of this "
-                    f"check{nearest(name, prepared.coverable)}"
+                    f"covers names {name!r}, but this check has no such action, witness or property with a premise"
+                    f"{nearest(name, prepared.coverable)}"
                 )
         return prepared
     except LeadlineError as error:

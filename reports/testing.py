@@ -98,7 +98,7 @@ def assert_violated(
     where = visible(f"{chosen.name} with {chosen.named_bounds}: {name}")
     item = result.of(name)
     if item.verdict is Verdict.INCOMPLETE:
-        raise AssertionError(f"{where} is incomplete: {result.reason}")
+        raise AssertionError(f"{where}: the search is incomplete: {result.reason}")
     if item.verdict is Verdict.HOLDS:
         raise AssertionError(f"{where} is not violated in any of {result.statistics.distinct:,} states")
     if not item.traces:

@@ -1,6 +1,7 @@
-"""Reading recordings as observations of the model.
+"""Read recordings as observations of the model.
 
-- `partition` selects the frames and events of one partition, and converts brokers, epochs and records to the model's.
+- `partition` selects the frames and events of one partition, and numbers its brokers, epochs and records as in the
+  model.
 - `events` turns frames and events into observations.
-- `check` follows the observations through the specs of releases.
+- `check` checks the observations against the specs of releases.
 """

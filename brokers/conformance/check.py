@@ -1,4 +1,4 @@
-"""Check whether the recording of a partition is a behaviour of the specs of releases."""
+"""Check whether the recording of a partition is a behaviour of the spec of a release."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from leadline.model.kafka.state import Partition
 
 @attrs.frozen(eq=False)
 class Checked:
-    """The result of following a recording through the spec of a release.
+    """The result of checking a recording against the spec of a release.
 
     Attributes:
         column: the release.
-        conformance: the result of following the observations.
+        conformance: the result of checking the observations.
         observations: the number of observations in the recording.
-        notes: the count of each kind of frame or event that was not followed.
+        notes: the number of frames or events of each kind that the check ignored.
     """
 
     column: Column
@@ -35,7 +35,7 @@ def check(read: PartitionRecording, column: Column, limits: Limits | None = None
     """Check whether a recording of a partition is a behaviour of the spec of a release, and return the result.
 
     Raises:
-        NotFollowed: if the recording contains a frame or event that cannot be followed.
+        NotFollowed: if the recording cannot be converted to observations.
     """
     with expecting_the_format(read.path):
         events = Events(read, column)

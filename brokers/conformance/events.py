@@ -1,8 +1,8 @@
-"""Convert frames and events of a recording to observations, with the windows in which the steps were executed.
+"""Convert the frames and events of a recording to observations, with the time windows of the steps.
 
-A step is executed after its cause has passed the proxy, and before the first frame with its effect arrives. For
-example, a leader handles a fetch request between the request and the response, and a follower handles the response
-before its next request.
+A step is executed after its cause has passed the proxy, and before the first frame that shows its effect arrives. For
+example, a leader handles a fetch request before it sends the response, and a follower handles the response before it
+sends its next request.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ _NO_LEADER_CHANGE = -2
 
 @attrs.frozen
 class Decision:
-    """A decision of the controller, in Kafka's numbers, with the first frame that shows it and the time."""
+    """A decision of the controller, with its time window and the first frame that shows it. Brokers and epochs are
+    numbered as in Kafka.
+    """
 
     earliest: float
     latest: float
@@ -62,7 +64,9 @@ class Decision:
 
 @attrs.frozen
 class Told:
-    """A leader epoch that a frame announced to a broker. `answered` is the time of the response, or infinity."""
+    """A leader epoch that a frame announced to a broker. `answered` is the time of the response, or infinity if there
+    is none.
+    """
 
     broker: int
     passed: float
@@ -75,7 +79,7 @@ class Told:
 
 @attrs.define(eq=False)
 class Life:
-    """A run of a broker's process: the times when it registered and ended."""
+    """One run of a broker's process, from its registration to its end."""
 
     begun: tuple[float, float]
     ended: float = NEVER
@@ -93,10 +97,10 @@ class Events:
 
     Parameters:
         read: the part of the recording that is about the partition.
-        column: the release whose rules are followed.
+        column: the release against whose spec the observations will be checked.
 
     Raises:
-        NotFollowed: if the recording contains a frame or event that cannot be followed.
+        NotFollowed: if the recording cannot be converted to observations.
     """
 
     def __init__(self, read: PartitionRecording, column: Column) -> None:
@@ -105,7 +109,7 @@ class Events:
         self._fences: list[tuple[float, float, int, bool, int]] = []
         self._decisions, self._told = self._kraft() if read.kraft else self._zookeeper()
         if not self._told:
-            raise NotFollowed(f"no broker is told of {read.topic}-{read.partition} in the recording")
+            raise NotFollowed(f"in the recording, no broker learns of {read.topic}-{read.partition}")
         first = min(self._told, key=lambda told: told.epoch)
         read.number_epochs([e for e, leader in self._leaders() if leader >= 0])
         self.release = self._release(column)
@@ -179,7 +183,7 @@ class Events:
         return made, told
 
     def _state_writes(self) -> Iterator[tuple[Seen, dict[str, Any]]]:
-        """Yield the writes of the partition's state to ZooKeeper: the request, and the state."""
+        """Yield each write of the partition's state to ZooKeeper, as a pair of the request and the state."""
         path = f"/brokers/topics/{self._read.topic}/partitions/{self._read.partition}/state"
         for frame in self._read.frames:
             if frame.target == ZOOKEEPER and frame.request:
@@ -196,7 +200,9 @@ class Events:
         return answer
 
     def _written_epochs(self) -> dict[int, tuple[float, float, tuple[int, ...], int]]:
-        """Return the time at which each leader epoch was first written to ZooKeeper, with its ISR and leader."""
+        """Return, for each leader epoch, the time window in which it was first written to ZooKeeper, its ISR and its
+        leader.
+        """
         found: dict[int, tuple[float, float, tuple[int, ...], int]] = {}
         for frame, state in self._state_writes():
             answer = self._succeeded(frame)
@@ -246,7 +252,7 @@ class Events:
     def _read_at_start(
         self, states: dict[int, tuple[int, int, tuple[int, ...]]], arrivals: list[tuple[int, float, int, int]]
     ) -> Iterator[Told]:
-        """Yield the states of the partition that brokers read at a start in their own copies of the metadata log."""
+        """Yield the states of the partition that brokers read from their own copies of the metadata log at startup."""
         for event in self._read.events:
             if event["event"] == "started":
                 node, at = event["node"], event["time"]
@@ -297,7 +303,9 @@ class Events:
         yield from self._isr_writes()
 
     def _may_propose_since(self, frame: Seen) -> float:
-        """Return the earliest time at which a leader may have decided on a proposal: the end of its last one."""
+        """Return the earliest time at which a leader may have decided on a proposal: the time at which its previous
+        proposal ended.
+        """
         answered = [
             answer.passed
             for request in self._read.frames
@@ -311,7 +319,9 @@ class Events:
         read = self._read
         leader = read.replica(decision.leader) if decision.leader >= 0 else None
         if leader is None and decision.leader >= 0:
-            raise NotFollowed(f"frame {decision.frame} names broker {decision.leader} as leader, which has no replica")
+            raise NotFollowed(
+                f"frame {decision.frame} names broker {decision.leader} as leader, but that broker has no replica"
+            )
         epoch = read.epoch(decision.epoch) if decision.leader >= 0 else None
         stopping = frozenset(
             broker
@@ -328,7 +338,7 @@ class Events:
         return frame.request and (frame.api == "ControlledShutdown" or heartbeat)
 
     def _isr_writes(self) -> Iterator[Observation[Partition]]:
-        """Yield the changes of the ISR that leaders write to ZooKeeper, up to 2.6."""
+        """Yield the changes to the ISR that leaders write to ZooKeeper in releases up to 2.6."""
         if self._read.kraft or any(frame.api == "AlterPartition" for frame in self._read.frames):
             return
         decided = {(decision.epoch, frozenset(decision.isr)) for decision in self._decisions}
@@ -351,7 +361,9 @@ class Events:
                 continue
             broker, leader, epoch = read.replica(told.broker), read.replica(told.leader), read.epoch(told.epoch)
             if broker is None or leader is None or epoch is None:
-                raise NotFollowed(f"frame {told.frame} names broker {told.leader} as leader, which has no replica")
+                raise NotFollowed(
+                    f"frame {told.frame} names broker {told.leader} as leader, but that broker has no replica"
+                )
             dies = self._dies(broker, told.passed)
             latest = self._shows_epoch(told, dies) if read.kraft else told.answered
             sure = latest < dies
@@ -359,8 +371,8 @@ class Events:
             yield self._make.learned(window, broker, leader, epoch, read.isr(list(told.isr)), optional=not sure)
 
     def _shows_epoch(self, told: Told, dies: float) -> float:
-        """Return the time of the first frame that shows that a broker has learned of an epoch: its own fetch request,
-        or its response to one.
+        """Return the time of the first frame that shows that a broker has learned of an epoch: a fetch request from the
+        broker, or a response of the broker to a fetch request.
         """
         shown = NEVER
         for follower, fetches in self._fetches.items():
@@ -424,7 +436,7 @@ class Events:
                     yield from self._fetch(follower, frame, part, following, checked)
 
     def _continues(self, frame: Seen, part: dict[str, Any], following: tuple[Seen, dict[str, Any]] | None) -> bool:
-        """Return whether a follower has handled the response to this request before it sends its next request."""
+        """Return whether a follower has handled the response to a fetch request when it sends the next request."""
         answer, follower = self._read.answer.get(frame.number), self._read.replica(frame.source)
         if following is None or answer is None or answer.passed is None or follower is None:
             return False
@@ -579,12 +591,12 @@ class Events:
         return lives
 
     def _last_frame_before(self, node: object, at: float) -> float:
-        """Return the arrival time of the last frame of a process before it was killed, when it was still alive."""
+        """Return the arrival time of the last frame that a process sent before it was killed."""
         arrived = [frame.arrived for frame in self._read.frames if frame.source == node and frame.arrived <= at]
         return max(arrived, default=0.0)
 
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
-        """Return the window in which a broker registered after a start: from the request to the response."""
+        """Return the time window in which a broker registered at startup: from the request to the response."""
         for frame in self._read.frames:
             if frame.source != node or not frame.request or frame.passed is None or frame.arrived < before.ended:
                 continue
@@ -598,7 +610,7 @@ class Events:
         return before.ended, at
 
     def _dies(self, broker: int, at: float) -> float:
-        """Return the time at which a broker's process that is running at a given time ends."""
+        """Given a time at which a broker is running, return the time when it is killed, or infinity if it is not."""
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _living(self) -> Iterator[Observation[Partition]]:

@@ -1,4 +1,4 @@
-"""The part of a recording that is about one partition, with the model's numbers of brokers, epochs and records."""
+"""The part of a recording that is about one partition, with the model's numbers for its brokers, epochs and records."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ Body = Mapping[str, Any]
 
 
 class NotFollowed(LeadlineError):
-    """Raised when a recording contains a frame or event that cannot be followed, or lacks information."""
+    """Raised when a recording cannot be converted to observations, for example because information is missing."""
 
 
 @contextmanager
 def expecting_the_format(path: Path) -> Iterator[None]:
-    """Raise NotFollowed if a line of a recording lacks a field, or has a field of a wrong type."""
+    """Return a context manager that raises NotFollowed if a line of a recording lacks a field, or has a field of the
+    wrong type.
+    """
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise NotFollowed(f"{path}: a line is not as brokers/recording.md says: {error_line(error)}") from error
+        raise NotFollowed(f"{path}: a line does not match brokers/recording.md: {error_line(error)}") from error
 
 
 @attrs.frozen
@@ -61,14 +63,14 @@ class PartitionRecording:
     """The part of a recording that is about one partition.
 
     Attributes:
-        path: the file.
-        topic, partition: the partition.
-        about: the first line of the recording.
+        path: the path of the file.
+        topic, partition: the topic and the number of the partition.
+        about: the content of the first line of the recording.
         frames: the decoded frames, in the order in which they arrived.
-        events: the remaining events that name a broker.
+        events: the events that name a process and are not frames.
         end: the time of the last line.
-        assignment: the ids of the brokers with a replica, the preferred leader first.
-        topic_ids: the ids of the topic.
+        assignment: the ids of the brokers with a replica, beginning with the preferred leader.
+        topic_ids: all ids that the topic has in the recording.
         configs: the configuration with which the topic was created.
     """
 
@@ -94,22 +96,24 @@ class PartitionRecording:
     # --- the model's numbers --------------------------------------------------------------------------------------
 
     def replica(self, node: object) -> int | None:
-        """Return the model's number of a broker, or None if the process has no replica of the partition."""
+        """Return the model's number for a broker, or None if the process has no replica of the partition."""
         return self.assignment.index(node) if node in self.assignment else None
 
     def isr(self, ids: list[int]) -> frozenset[int]:
-        """Return an ISR in the model's numbers of brokers. The argument is the broker ids."""
+        """Convert the broker ids in an ISR to the model's numbers for these brokers."""
         for broker in ids:
             if broker not in self.assignment:
-                raise NotFollowed(f"an ISR names broker {broker}, which has no replica: reassignments are not followed")
+                raise NotFollowed(
+                    f"an ISR names broker {broker}, which has no replica: reassignments are not supported"
+                )
         return frozenset(self.assignment.index(broker) for broker in ids)
 
     def number_epochs(self, epochs: list[int]) -> None:
-        """Number the leader epochs that have a leader, in order. Other epochs have no number in the model."""
+        """Number the epochs in which the partition has a leader, in order. Other epochs have no number in the model."""
         self._epochs = {epoch: number for number, epoch in enumerate(sorted(set(epochs)))}
 
     def epoch(self, epoch: int | None) -> int | None:
-        """Return the model's number of a leader epoch, or None if there is no epoch."""
+        """Return the model's number for a leader epoch, or None if there is no epoch."""
         if epoch is None or epoch == NONE:
             return None
         return self._epochs.get(epoch, -2)  # an epoch that never had a leader agrees with nothing
@@ -120,11 +124,15 @@ class PartitionRecording:
         return self._values.setdefault(text, len(self._values))
 
     def records(self, batches: Body | None) -> tuple[tuple[int | None, int | None], ...]:
-        """Return the records in batches: pairs of a value and an epoch, each of which is None if it is not recorded."""
+        """Return the records that some batches contain, as pairs of a value and an epoch. A value or epoch that was not
+        recorded is None.
+        """
         if not batches:
             return ()
         if "batches" not in batches:
-            raise NotFollowed(f"record batches that were not decoded: {batches.get('undecoded', 'no batches')}")
+            raise NotFollowed(
+                f"the recording contains record batches that were not decoded: {batches.get('undecoded', 'no batches')}"
+            )
         found: list[tuple[int | None, int | None]] = []
         for batch in batches["batches"]:
             epoch = self.epoch(batch["leader_epoch"])
@@ -137,7 +145,8 @@ class PartitionRecording:
     def records_from(
         self, batches: Body | None, offset: int
     ) -> tuple[int | None, tuple[tuple[int | None, int | None], ...]]:
-        """Return the records from an offset on, after the offset of the first of them, which is None without records.
+        """Return the offset of the first record at or after `offset` (None if there is no such record), and all records
+        from that offset on.
 
         A response contains whole batches, so it can begin with records before the offset.
         """
@@ -151,7 +160,7 @@ class PartitionRecording:
     # --- parts of bodies ------------------------------------------------------------------------------------------
 
     def part(self, body: Body) -> Body | None:
-        """Return the part of a request or response that is about the partition, or None."""
+        """Return the part of a request or response that is about the partition, or None if there is none."""
         for field in ("Topics", "Responses", "TopicData"):
             for topic in body.get(field) or ():
                 if self.names(topic):
@@ -163,7 +172,7 @@ class PartitionRecording:
         return None
 
     def names(self, topic: Body) -> bool:
-        """Return whether a part of a body names the topic, by its name or id."""
+        """Return whether a part of a frame's body refers to the topic, by its name or id."""
         name = topic.get("Topic") or topic.get("TopicName") or topic.get("Name")
         return name == self.topic if name else topic.get("TopicId") in self.topic_ids
 
@@ -181,7 +190,9 @@ class PartitionRecording:
                 yield state
 
     def metadata(self, frame: Seen) -> Iterator[tuple[int, str, Body]]:
-        """Yield the records of KRaft's metadata log in a response of the controller: offset, name and body."""
+        """Yield the offset, the name and the body of each record of KRaft's metadata log in a response from the
+        controller.
+        """
         for topic in frame.body.get("Responses") or ():
             for partition in topic.get("Partitions") or ():
                 for batch in (partition.get("Records") or {}).get("batches") or ():
@@ -197,7 +208,7 @@ class PartitionRecording:
 
 
 def partitions_of(recording: Recording) -> list[tuple[str, int]]:
-    """Return the partitions whose creation a recording contains, as pairs of topic and number, in order."""
+    """Return the partitions whose creation a recording contains, in order, as pairs of a topic and a number."""
     found: dict[tuple[str, int], None] = {}
     names: dict[str, str] = {}
     for line in recording.events():

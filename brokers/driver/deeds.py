@@ -1,4 +1,4 @@
-"""Perform the deeds of a step: operations on processes, disks and sessions, and requests of a client."""
+"""Perform the deeds of a step: operations on processes, disks and sessions, and client requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FIRST_WITH_UNCLEAN_ELECTIONS = (2, 4)
 
 
 class Deeds:
-    """Performs the deeds of steps on a stage.
+    """Performs the deeds of steps on real brokers: operations on processes, disks and sessions, and client requests.
 
     Parameters:
         stage: the stage.
@@ -64,7 +64,7 @@ class Deeds:
         }
 
     def do(self, step: PlannedStep, limit: float) -> None:
-        """Perform the deeds of a step.
+        """Perform the deeds of a step: its operations and client requests.
 
         Parameters:
             step: the step.
@@ -82,7 +82,7 @@ class Deeds:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def bring_back(self, broker: int) -> None:
-        """Start a broker after the last step.
+        """Start a broker again after the last step.
 
         Raises:
             BrokerError: if the broker does not start.
@@ -95,7 +95,7 @@ class Deeds:
         self.observer.down.discard(broker)
 
     def await_acknowledgements(self) -> None:
-        """Wait a short time for the acknowledgements that have not arrived yet."""
+        """Wait briefly for the acknowledgements that have not arrived yet."""
         end = time.monotonic() + 1.0
         while time.monotonic() < end and any(record.outcome == "waiting" for record in self.produced):
             time.sleep(POLL_SECONDS)
@@ -117,9 +117,9 @@ class Deeds:
             record.outcome = f"not acknowledged: {error}"
 
     def _wait_for_lag(self, step: PlannedStep, limit: float) -> None:
-        """Wait until the leader removes a follower from the ISR. Other followers fetch in the meantime, without news.
+        """Wait until the leader removes a follower from the ISR. Meanwhile, other followers fetch, but get no new data.
 
-        Up to 2.0, a leader also removes a follower that has every record but does not fetch.
+        In releases up to 2.0, a leader also removes a follower that has every record but does not fetch.
         """
         leader, member = step.instance.values
         others = [broker for broker in self.stage.replicas if self._has_all(step, leader, broker, member)]
@@ -146,7 +146,9 @@ class Deeds:
         )
 
     def _asks_again(self, leader: int, follower: int) -> bool:
-        """Return whether a follower's request is held. If a response is held, drop it, because it has news by now."""
+        """Drop the response to a follower's previous fetch request if it is held, because it now contains new data.
+        Return whether the follower's next fetch request is held.
+        """
         answer = self.stage.held("Fetch", False, leader, follower)
         if answer is not None:
             self.stage.drop(answer)
@@ -183,7 +185,7 @@ class Deeds:
         self._did.append(f"cut the log of broker {broker} to offset {offset}")
 
     def _set_checkpoint(self, step: PlannedStep, limit: float) -> None:
-        """Set the checkpoint of a killed broker to the high watermark of the model, which may be an earlier one."""
+        """Set the high watermark in the checkpoint of a killed broker to that in the model, which may be lower."""
         broker, wanted = step.broker, step.after.replicas[step.broker].high_watermark
         found = self.observer.high_watermark(broker)
         if found == wanted:
@@ -214,7 +216,7 @@ class Deeds:
     def _fail_over(self, unseen: Hold) -> None:
         """Release ZooKeeper's notification to the controller that a broker has restarted, and then kill the controller.
 
-        Controllers of 2.2 and later would miss a restart too if they failed over before they compare broker epochs.
+        A controller of 2.2 or later would also miss a restart if it were killed before it compared the broker epochs.
         """
         before = self.observer.decision()
         unseen.end()

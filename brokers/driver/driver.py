@@ -31,7 +31,7 @@ _FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError)
 
 
 class Driver:
-    """Executes the steps of a plan on a stage."""
+    """Executes the steps of a plan on real brokers."""
 
     def __init__(self, stage: Stage, plan: Plan) -> None:
         self.stage, self.plan = stage, plan
@@ -47,7 +47,7 @@ class Driver:
         return self.deeds.produced
 
     def begin(self) -> list[str]:
-        """Return the differences of the stage from the first state of the plan, one sentence for each."""
+        """Wait until the brokers are in the plan's first state. Return a sentence for each remaining difference."""
         self.observer.numbers.append(self.observer.decision().epoch)
         return self._awaited_differences(sight_of(self.plan.start), STEP_SECONDS * self.stage.pace)[1]
 
@@ -80,7 +80,7 @@ class Driver:
         return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
 
     def _read(self, step: PlannedStep) -> None:
-        """Read as a consumer, if the step made records readable or a broker leads after it."""
+        """Read records as a consumer if the step made records readable or a broker became the leader in it."""
         if step.after.exposed == step.before.exposed and step.instance.action.name != "become_leader":
             return
         read = read_from(self.stage, step.broker if step.follower is None else step.instance.values[0], step.number)
@@ -118,7 +118,7 @@ class Driver:
         self._frames.await_left(step, limit)
 
     def _number_epoch(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the decision that begins the epoch of a step, and record the epoch's number on brokers."""
+        """Wait for the decision that begins the epoch of a step, and record the brokers' number for this epoch."""
         last = self.observer.numbers[-1]
         end = time.monotonic() + limit
         while time.monotonic() < end:
@@ -145,7 +145,7 @@ class Driver:
 
 
 def _files(step: PlannedStep, sight: Sight) -> list[str]:
-    """Return descriptions of the replicas on disk that a step changed in the model."""
+    """Return descriptions of the replicas that a step changed in the model, as they were observed on disk."""
     before = sight_of(step.before)
     changed = [
         broker

@@ -23,7 +23,7 @@ _IDLE_FETCHES = 20
 
 
 class Frames:
-    """Releases the frames of steps.
+    """Releases the held frames that belong to the steps of a plan.
 
     Parameters:
         stage: the stage that holds the frames.
@@ -35,7 +35,7 @@ class Frames:
         self.stage, self.observer, self.did = stage, observer, did
 
     def let_listed_through(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the frames that a step passes, and release them."""
+        """Wait for the frames that a step lets through, and release them."""
         action = step.instance.action.name
         if action in ("become_leader", "become_follower"):
             self._learn(step, limit)
@@ -46,7 +46,9 @@ class Frames:
                 self.let_through(self._frame(step, kind, limit))
 
     def await_left(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the frames that a step leaves. A follower may ask about an epoch instead of fetching."""
+        """Wait for the frames that a step leaves in flight. A follower may ask for the end offset of an epoch instead
+        of fetching.
+        """
         if step.instance.action.name in _FETCHES:
             return  # the step has waited for the response
         for kind in step.wire.leaves:
@@ -56,7 +58,7 @@ class Frames:
                 self.did.append(f"held: {self._told(self._first_held(step, kinds, limit))}")
 
     def end_proposals(self, step: PlannedStep, limit: float) -> None:
-        """Release the held frames of proposals that leaders have given up in a step.
+        """Release the held frames of proposals that leaders abandoned in a step.
 
         A leader sends its next proposal only after it has received the response to the previous proposal.
         """
@@ -107,17 +109,17 @@ class Frames:
         return f"{what}, {ends} (frame {frame.number})"
 
     def lose_messages_of(self, broker: int) -> None:
-        """Close the connection of a follower's message in flight."""
+        """Drop the message that a follower has in flight, which also closes the connection."""
         frame = self.observer.frame_in_flight(broker)
         if frame is not None:
             self.stage.drop(frame)
             self.did.append(f"dropped: {self._told(frame)}")
 
     def _fetch(self, step: PlannedStep, limit: float) -> None:
-        """Release a follower's fetch requests until the response is the response of the model.
+        """Release a follower's fetch requests until the leader's response matches the response in the model.
 
-        A leader sends a response without news if a request has waited for too long. The follower then sends the
-        request again, which the model leaves out.
+        If a request has waited too long, the leader sends a response without new data. The follower then sends the
+        request again, which the model does not represent.
         """
         request, response = step.wire.passes[0], FrameKind("Fetch", False, "leader", "follower")
         follower, parks = step.follower, step.instance.action.name == "park_fetch"
@@ -147,7 +149,7 @@ class Frames:
             return
 
     def _ask_in_vain(self, step: PlannedStep, limit: float) -> None:
-        """Release a follower's request about no epoch, if the follower sends one before it fetches."""
+        """If a follower asks for the end offset of an undefined epoch before it fetches, release the request."""
         kinds = [FrameKind(api, True, "follower", "leader") for api in ("Fetch", "OffsetForLeaderEpoch")]
         frame = self._first_held(step, kinds, limit)
         if frame.api == "OffsetForLeaderEpoch" and frame.body and not asks_about_an_epoch(frame.body):
@@ -184,7 +186,9 @@ class Frames:
         return next((frame for frame in frames if frame is not None), None)
 
     def _request_of(self, broker: int, number: int) -> Frame | None:
-        """Return the held LeaderAndIsr request of an epoch, or None. Requests of earlier epochs block it."""
+        """Return the held LeaderAndIsr request of an epoch. Return None if there is none, or a request of an earlier
+        epoch is held before it.
+        """
         frame = self.stage.held("LeaderAndIsr", True, self.stage.controller, broker)
         if frame is None or frame.body is None:
             return None

@@ -35,7 +35,7 @@ NO_OFFSET = -1
 
 @attrs.frozen
 class Decision:
-    """The last decision of the controller: the leader, the leader epoch in the brokers' numbers, the ISR, the ELR."""
+    """The last decision of the controller: the leader, the leader epoch as numbered by brokers, the ISR and the ELR."""
 
     leader: int | None
     epoch: int
@@ -44,16 +44,16 @@ class Decision:
 
 
 class Observer:
-    """Observes the brokers of a stage.
+    """Observes the brokers in a replay.
 
-    The numbers of leader epochs differ on brokers and in the model, because the model does not number epochs without
-    a leader.
+    Leader epochs have different numbers on the brokers and in the model, because the model does not number epochs
+    without a leader.
     """
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self.numbers: list[int] = []
-        """The number on brokers of each epoch of the model that has begun."""
+        """For each epoch of the model that has begun, the number that brokers use for it."""
         self.down: set[int] = set()
         """The brokers that were killed or have ended."""
 
@@ -78,19 +78,19 @@ class Observer:
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
 
     def epochs_at(self) -> Mapping[int, int]:
-        """Return the partition's leader epochs by offset in KRaft's metadata log, in the brokers' numbers."""
+        """Return the partition's leader epochs in KRaft's metadata log, as numbered by brokers, keyed by offset."""
         metadata = self._stage.cluster.controller_metadata()
         topic = metadata.topic_id(TOPIC)
         history = [] if topic is None else metadata.partitions.get((topic, PARTITION), [])
         return {offset: state.leader_epoch for offset, state in history}
 
     def quorum(self) -> SeenQuorum:
-        """Return the last decision with the model's number of its epoch. A new epoch has the next number."""
+        """Return the last decision, with the model's number for its epoch. A new epoch gets the next number."""
         decision = self.decision()
         return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
 
     def number_of(self, epoch: int) -> int:
-        """Return the model's number of a leader epoch."""
+        """Return the model's number for a leader epoch."""
         return self.numbers.index(epoch) if epoch in self.numbers else len(self.numbers)
 
     # --- the disks ----------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Observer:
         return max(frames, key=lambda frame: frame.number, default=None)
 
     def message(self, frame: Frame | None) -> Message | None:
-        """Return a frame between a follower and its leader as a message of the model."""
+        """Convert a frame between a follower and its leader to a message of the model."""
         if frame is None or frame.body is None:
             return None
         told = partition_of(frame.body)
@@ -200,12 +200,12 @@ def proposed_isr(body: Mapping[str, Any]) -> frozenset[int]:
 
 
 def payload(value: int) -> bytes:
-    """Return the value of a record on brokers for a value in the model."""
+    """Return the value that a record has on brokers, given its value in the model."""
     return b"m%d" % value
 
 
 def value_of(data: bytes | None) -> int:
-    """Return the value in the model for the value of a record on brokers. This is the inverse of `payload`."""
+    """Return the value that a record has in the model, given its value on brokers. This is the inverse of `payload`."""
     return int((data or b"m-1")[1:])
 
 

@@ -1,6 +1,6 @@
 """Plan a replay: list the operations on real brokers for each step of a trace. No brokers are needed.
 
-The driver holds all replication traffic and lets one action of the model through at a time.
+The driver holds all replication traffic and lets the frames of one action of the model through at a time.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _LEAST_LAG_SECONDS = 2.0
 
 @attrs.frozen
 class PlannedStep:
-    """A step of a plan, with its action and the states around it.
+    """A step of a plan, with its action and the states before and after it.
 
     Attributes:
         number: the number of the step in the schedule, from 1.
         instance: the action instance.
         wire: how the action appears on the brokers of the release.
-        before, after: the states of the model.
+        before, after: the states of the model before and after the step.
         with_next: whether real brokers execute this step and the next one together, so that the state between them
             cannot be compared.
     """
@@ -60,7 +60,7 @@ class PlannedStep:
 
     @property
     def follower(self) -> int | None:
-        """The follower of a step about a message between a follower and its leader, or None."""
+        """The follower if the step is about a message between a follower and its leader, otherwise None."""
         return self.instance.arguments.get("follower")
 
     @property
@@ -74,10 +74,10 @@ class PlannedStep:
         return self.after.quorum.leader is not None and self.after.quorum.epoch > self.before.quorum.epoch
 
     def end(self, role: str) -> int | None:
-        """Return the broker at an end of a frame of the step, or None if the end is the controller.
+        """Return the broker at one end of a frame of the step, or None if the controller is at this end.
 
         Parameters:
-            role: the name of the end in `FrameKind`.
+            role: the name of this end in a `FrameKind`.
         """
         arguments = self.instance.arguments
         if role in arguments:
@@ -102,9 +102,10 @@ class Plan:
         start: the first state.
         controller: the kind of controller.
         refused: the step after the last one, if the model does not allow it. The driver attempts it, and it must fail.
-        replicas: the brokers with a replica in the order of the assignment, which decides who is elected.
-        lag_seconds: `replica.lag.time.max.ms` of each leader that removes a follower from the ISR, in seconds
-            on an idle machine.
+        replicas: the brokers with a replica, in the order of the assignment. This order decides which broker is
+            elected.
+        lag_seconds: for each leader that removes a follower from the ISR, its `replica.lag.time.max.ms` on an idle
+            machine, converted to seconds.
         departs: the number of the first step after which the states differ from the states of the planned trace,
             because the rules of the release differ, or None if there is no such step.
         trace: the states and steps of the plan.
@@ -126,7 +127,7 @@ class Plan:
 
     @property
     def fails_over(self) -> int:
-        """The number of controller failovers, each of which hides restarts of brokers."""
+        """The number of controller failovers. Each of them hides the restart of a broker."""
         tried = [*self.steps, *([self.refused] if self.refused is not None else [])]
         return sum(step.is_hidden for step in tried)
 
@@ -185,13 +186,13 @@ def _wire(instance: ActionInstance[Partition], controller: str, state: Partition
 
 
 def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ...]:
-    """Return an order of the replicas in which the controller elects the leaders of the trace.
+    """Return an order of the replicas with which the controller elects the leaders of the trace.
 
     A controller elects the first live replica of the assignment that may be elected (KafkaController's
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: if there is no such order. The message names the first election that most orders do not give.
+        Unmakeable: if there is no such order. The message names the election at which the best order fails.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
     worst: PlannedStep | None = None
@@ -224,7 +225,8 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
 def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
     """Return the lag time in seconds (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR.
 
-    The leader must not remove the follower before the step, so this time is longer than the steps in which it lags.
+    The leader must not remove the follower before the step, so this time exceeds the total duration of the steps in
+    which the follower lags.
     """
     lags: dict[int, float] = {}
     for step in steps:
@@ -236,7 +238,9 @@ def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
 
 
 def _lagging(steps: Sequence[PlannedStep], number: int, leader: int, member: int) -> Sequence[PlannedStep]:
-    """Return the steps before a shrink in which the leader already considers the follower as lagging."""
+    """Return the steps that precede a removal from the ISR, from the point at which the leader considers the follower
+    to be lagging.
+    """
     for at in range(number - 1, 0, -1):
         before = steps[at - 1].before
         replica = before.replicas[leader]
@@ -279,7 +283,9 @@ def _end_text(broker: int | None) -> str:
 
 
 def is_awaited(step: PlannedStep, kind: FrameKind) -> bool:
-    """Return whether a frame in flight after a step can reach the proxy because both its brokers are running."""
+    """Return whether a frame that is in flight after a step can reach the proxy. Its sender and receiver must be
+    running.
+    """
     ends = [step.end(role) for role in (kind.source, kind.target)]
     replicas: list[Replica] = [step.after.replicas[broker] for broker in ends if broker is not None]
     return all(replica.up for replica in replicas)

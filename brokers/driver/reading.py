@@ -16,7 +16,7 @@ class Read:
     Attributes:
         step: the number of the step before the read, or None for the last read, after all brokers were restarted.
         broker: the leader.
-        values: the value of each record in the model, by offset.
+        values: the value of each record in the model, keyed by offset.
         end: the end offset that ListOffsets returned, or None if it returned an error.
     """
 

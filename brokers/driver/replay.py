@@ -35,7 +35,7 @@ class Outcome:
         produced: the records that were sent to leaders, and the outcome of each.
         reads: the records that consumers could read after each step that made a record readable or elected a leader,
             and at the end.
-        replicas: the replicas at the end, after all brokers were restarted, by broker.
+        replicas: the replicas at the end, after all brokers were restarted, keyed by broker.
         quorum: the controller's decision at the end.
         leader: the leader at the end, or None.
     """
@@ -48,7 +48,8 @@ class Outcome:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """The records that were acknowledged or read by a consumer, and that the leader does not have at the end.
+        """The records that were acknowledged or read by a consumer, but are missing from the leader's log at the end of
+        the replay.
 
         The leader's log decides, not the records that a consumer can read, because the high watermark of a leader does
         not advance if its ISR is too small.
@@ -61,7 +62,7 @@ class Outcome:
 
     @property
     def taken_back(self) -> tuple[Read, Read] | None:
-        """Two reads of which the later one returned a smaller end offset than the earlier one, or None."""
+        """Two reads of which the later one returned a smaller end offset, or None if there are no such reads."""
         for at, later in enumerate(self.reads):
             for earlier in self.reads[:at]:
                 if later.step is not None and later.end is not None and later.end < len(earlier.values):
@@ -70,7 +71,7 @@ class Outcome:
 
     @property
     def diverged(self) -> tuple[int, ...]:
-        """The offsets at which two replicas have different records at the end."""
+        """The offsets at which two replicas have different records at the end of the replay."""
         logs = [replica.log for replica in self.replicas]
         longest = max(map(len, logs), default=0)
         at = (offset for offset in range(longest) if len({log[offset] for log in logs if offset < len(log)}) > 1)
@@ -84,7 +85,7 @@ class Replay:
     Attributes:
         release: the release of the brokers.
         plan: the plan.
-        start_differences: the differences of the brokers from the first state of the plan.
+        start_differences: the differences between the brokers and the first state of the plan.
         steps: the reports of the steps, up to the first step that failed or that differs from the model.
         attempt: the attempt at the step that the model does not allow, or None if it was not attempted.
         outcome: the records, replicas and leader at the end, or None if the replay ended early.
@@ -134,22 +135,22 @@ class Listener:
     """Receives the events of a replay."""
 
     def starting(self, release: BrokerRelease) -> None:
-        """The brokers of a release are being started."""
+        """Called before the brokers of a release are started."""
 
     def started(self, seconds: float) -> None:
-        """All brokers are running, and their replication is held."""
+        """Called when all brokers are running and their replication is held."""
 
     def step(self, step: PlannedStep) -> None:
-        """A step is beginning."""
+        """Called before a step is executed."""
 
     def made(self, report: StepReport) -> None:
-        """A step has ended."""
+        """Called after a step has ended."""
 
     def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
-        """A step that the model does not allow was attempted."""
+        """Called after a step that the model does not allow was attempted."""
 
     def settling(self) -> None:
-        """The steps have ended, and all brokers are being restarted."""
+        """Called after the last step, before the brokers that are down are restarted."""
 
 
 def replay(
@@ -164,8 +165,9 @@ def replay(
     Parameters:
         plan: the plan.
         release: the release of the brokers.
-        folder: an empty folder for the folder `cluster` and for copies of the data directories: `before` is copied
-            before the loss, when the last record has become readable, and `after` at the end.
+        folder: an empty folder. The replay creates the folder `cluster` in it, and two copies of the data directories:
+            `before` is made before records are lost, when the last record has become readable, and `after` is made at
+            the end.
         listener: receives the events of the replay, or None.
         recording: receives all frames, or None.
 
@@ -190,7 +192,7 @@ def replay(
 
 
 def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: Listener) -> Replay:
-    """Execute the steps until one differs from the model."""
+    """Execute the steps until one fails or differs from the model."""
     differences = driver.begin()
     steps: list[StepReport] = []
     if not differences:
@@ -215,7 +217,8 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
 def _last_before(plan: Plan) -> PlannedStep | None:
     """Return the step after which the disks are copied, so that an audit can find records that are lost later.
 
-    It is the last step before the final step that makes a record readable, or else the step before the final step.
+    It is the last step before the final step that makes a record readable. If there is none, it is the step before the
+    final step.
     """
     earlier = plan.steps[:-1]
     readable = [step for step in earlier if step.after.exposed != step.before.exposed]
@@ -240,13 +243,13 @@ def _outcome(driver: Driver, stage: Stage) -> Outcome:
 
 
 def _bring_back(driver: Driver, broker: int) -> None:
-    """Start a broker. If it fails to start, the outcome is read from the remaining brokers."""
+    """Start a broker again. Ignore a failure to start, because the outcome can be read from the remaining brokers."""
     with suppress(BrokerError, NotMade, OSError, Unanswered):
         driver.deeds.bring_back(broker)
 
 
 def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
-    """Read from a leader until its whole log can be read, or until a time limit.
+    """Read from a leader until its whole log can be read, or until a time limit is reached.
 
     Returns:
         The last read, or None if the leader does not respond in time.
@@ -275,7 +278,7 @@ def copy_disks(cluster: Cluster, brokers: range, folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a data directory that an audit reads. Indexes are sparse and large."""
+    """Yield the files of a data directory that an audit reads. Indexes are omitted: they are sparse and large."""
     for file in sorted(folder.rglob("*")):
         if file.is_file() and file.suffix not in (".index", ".timeindex", ".tmp"):
             yield file

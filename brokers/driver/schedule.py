@@ -1,9 +1,9 @@
 """Order the steps of a trace so that real brokers can execute each of them. The result is a trace of the same model.
 
-Some actions of the model are one step on real brokers, and some events happen on real brokers whether or not a trace
-contains them. For example, a ZooKeeper controller sends a broker every request in order, so the broker cannot
-learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is executed
-in the model, so it is always a behaviour of the release, and ends with the same violation.
+Some actions of the model happen together, in one step, on real brokers, and some events happen on real brokers whether
+or not a trace contains them. For example, a ZooKeeper controller sends a broker every request in order, so the broker
+cannot learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is
+executed in the model, so it is always a behaviour of the release, and ends with the same violation.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _conflicts(trace: Trace[Partition], controller: str) -> Iterator[_Conflict]:
 
 
 def _not_within(trace: Trace[Partition], number: int, within: tuple[str, ...]) -> Iterator[_Conflict]:
-    """Yield a conflict if a step does not come directly after a step that it is a part of on real brokers."""
+    """Yield a conflict if a step does not immediately follow the step that it is part of on real brokers."""
     instances = trace.instances
     if number > 1 and instances[number - 2].action.name in within:
         return
@@ -92,7 +92,7 @@ def _not_within(trace: Trace[Partition], number: int, within: tuple[str, ...]) -
 
 
 def _not_before(trace: Trace[Partition], number: int, following: str) -> Iterator[_Conflict]:
-    """Yield a conflict if a step is not followed by the step that comes with it on real brokers."""
+    """Yield a conflict if a step is not immediately followed by the step that always follows it on real brokers."""
     instances = trace.instances
     own = instances[number - 1].values
     later = [at for at in range(number, len(instances)) if _is(instances[at], following, own)]
@@ -103,10 +103,10 @@ def _not_before(trace: Trace[Partition], number: int, following: str) -> Iterato
 
 
 def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = ZOOKEEPER) -> Iterator[_Conflict]:
-    """Yield a conflict if the controller must not notice a restart.
+    """Yield a conflict if the controller must not notice a restart, but a driver cannot hide the restart.
 
-    With ZooKeeper, a driver can hide a restart from controllers that compare the ids of brokers only (up to 2.1), and
-    let another broker become the controller, which then sends its requests again.
+    With ZooKeeper, a driver can hide a restart from controllers that compare only broker ids (in releases up to 2.1).
+    The driver then lets another broker become the controller, which sends the controller's requests again.
     """
     before, broker = trace.states[number - 1], trace.instances[number - 1].values[0]
     hidden = controller == ZOOKEEPER and before.protocol.notices_bounces == "none"
@@ -117,8 +117,8 @@ def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = Z
 def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
     """Yield a conflict if a broker restarts without learning the current epoch.
 
-    The controller considers a broker alive again when the broker has read the metadata log up to its registration, and
-    so has learned of the leader epoch before it.
+    The controller considers a broker alive again when the broker has read the metadata log up to its registration. By
+    then, the broker has learned of the leader epoch that precedes the registration.
     """
     yield from _unnoticed_restart(trace, number, KRAFT)
     instance, before, after = trace.instances[number - 1], trace.states[number - 1], trace.states[number]
@@ -148,7 +148,7 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
         return
     request = before.requests[missed[0]]
     if request is None or request.leader is None:
-        raise ValueError(f"no request of epoch {missed[0]}")
+        raise ValueError(f"no request announces a leader in epoch {missed[0]}")
     learns = _learns(trace, broker, missed[0], request.leader)
     instances = trace.instances
     positions = range(number - 1, sent[missed[0]] - 1, -1)
@@ -158,7 +158,9 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
 
 
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """Return the epochs whose requests were sent to a broker since it started, with the number of the step."""
+    """Return the epochs whose requests have been sent to a broker since it started, each with the number of the step
+    that sent the request.
+    """
     sent: dict[int, int] = {}
     for at in range(1, number):
         before, after = trace.states[at - 1], trace.states[at]
@@ -198,7 +200,7 @@ def _is(instance: Instance, action: str, values: tuple[object, ...]) -> bool:
 
 
 def _moved(instances: Sequence[Instance], old: int, new: int) -> tuple[Instance, ...]:
-    """Return the steps with the one at index `old` at index `new`."""
+    """Return the steps after moving the step at index `old` to index `new`."""
     left = [*instances[:old], *instances[old + 1 :]]
     return (*left[:new], instances[old], *left[new:])
 
@@ -207,7 +209,7 @@ def _moved(instances: Sequence[Instance], old: int, new: int) -> tuple[Instance,
 
 
 def _executed(trace: Trace[Partition], instances: Sequence[Instance]) -> Trace[Partition] | None:
-    """Return a trace with the given steps that ends as the given trace does, or None if there is none."""
+    """Return a trace with the given steps that ends in the same way as the given trace, or None if there is none."""
     wanted = dict(zip(trace.instances, trace.states[1:], strict=False))
     left = _MOST_STATES
     states: list[Partition] = [trace.states[0]]
@@ -234,7 +236,7 @@ def _executed(trace: Trace[Partition], instances: Sequence[Instance]) -> Trace[P
 def _successors(
     spec: Spec[Partition], instances: Sequence[Instance], states: Sequence[Partition], wanted: dict[Instance, Partition]
 ) -> Iterator[Partition]:
-    """Return the next states, first those that have the most replicas in common with the original trace."""
+    """Return the next states, beginning with those that have the most replicas in common with the original trace."""
     instance = instances[len(states) - 1]
     target = wanted.get(instance)
     found = spec.take(instance, states[-1]) if spec.is_within(states[-1]) else []

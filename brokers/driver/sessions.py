@@ -1,4 +1,4 @@
-"""End the sessions of brokers, hold them, and keep them alive."""
+"""End the sessions of brokers, and keep the sessions of killed brokers alive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leadline.brokers.pending import Refused, Unanswered
 
 
 class Sessions:
-    """The sessions of the brokers of a stage.
+    """The sessions of the brokers in a replay.
 
     A KRaft controller notices missing heartbeats on its own. Therefore, this process sends the heartbeats of a killed
     broker until the step in which the controller notices the failure.
@@ -58,7 +58,9 @@ class Sessions:
         return f"closed the ZooKeeper session of broker {broker}"
 
     def keep(self, broker: int) -> None:
-        """Send the heartbeats of a broker that is being killed, until `end`. This has no effect with ZooKeeper."""
+        """Send the heartbeats of a broker that is being killed, until `end` is called. This has no effect with
+        ZooKeeper.
+        """
         if self._stage.release.kraft:
             body, version = self._last_heartbeat(broker)
             self._alive[broker] = threading.Event()

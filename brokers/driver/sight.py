@@ -1,4 +1,4 @@
-"""The observable part of a state, in the same form for the model and for real brokers, and its comparison."""
+"""The observable part of a state. Its form is the same for the model and for real brokers, so both can be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN_EPOCH = -2
 
 @attrs.frozen
 class SeenRecord:
-    """A record in a log: its value in the model, and its leader epoch in the model's numbers or `UNKNOWN_EPOCH`."""
+    """A record in a log: its value in the model, and its leader epoch as numbered in the model, or `UNKNOWN_EPOCH`."""
 
     value: int
     epoch: int
@@ -26,7 +26,7 @@ class SeenRecord:
         return f"m{self.value}" + ("" if self.epoch == UNKNOWN_EPOCH else f"@{self.epoch}")
 
     def is_like(self, other: SeenRecord) -> bool:
-        """Return whether two records can be the same. An unknown epoch is equal to any other epoch."""
+        """Return whether two records can be the same. An unknown epoch matches every epoch."""
         same_epoch = self.epoch == other.epoch or UNKNOWN_EPOCH in (self.epoch, other.epoch)
         return self.value == other.value and same_epoch
 
@@ -57,7 +57,9 @@ class SeenReplica:
 
 @attrs.frozen
 class SeenQuorum:
-    """The last decision of the controller: the leader or None, the model's leader epoch, the ISR and the ELR."""
+    """The last decision of the controller: the leader or None, the leader epoch as numbered in the model, the ISR and
+    the ELR.
+    """
 
     leader: int | None
     epoch: int
@@ -72,7 +74,7 @@ class SeenQuorum:
 
 @attrs.frozen
 class Sight:
-    """The observable part of a state: the controller's decision, and the replicas by broker."""
+    """The observable part of a state: the controller's decision, and the replicas, indexed by broker."""
 
     quorum: SeenQuorum
     replicas: tuple[SeenReplica, ...]
@@ -145,7 +147,7 @@ def _proposal(isr: frozenset[int] | None) -> str:
 
 
 def is_seen_as(model: Message, real: Message | None) -> bool:
-    """Return whether an observed message can be a message of the model.
+    """Return whether an observed message can correspond to a message of the model.
 
     In the observed message, a field that the release does not send is None or `UNKNOWN_EPOCH`.
     """
@@ -171,10 +173,11 @@ def is_seen_as(model: Message, real: Message | None) -> bool:
 
 
 def _can_be_last_epoch(model: int | None, real: int | None) -> bool:
-    """Return whether a fetch request with a last epoch can be one of the model.
+    """Return whether the last epoch in a real fetch request can correspond to the one in the model.
 
-    The epoch cache of a broker that has led also has epochs in which it wrote nothing, which the model derives from
-    records and so leaves out (KAFKA-10706). The logs are compared with their epochs anyway.
+    The epoch cache of a broker that has led also contains epochs in which it wrote nothing. The model derives epochs
+    from records, so it does not have these epochs (KAFKA-10706). Wrong epochs are found anyway, because the logs are
+    compared too.
     """
     return real is None or real >= (-1 if model is None else model)
 

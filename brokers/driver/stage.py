@@ -58,7 +58,7 @@ Where = Callable[[Mapping[str, Any]], bool]
 class Stage:
     """A cluster of brokers with proxies that hold its replication traffic.
 
-    A stage is a context manager. At the end of the block, all its processes and threads are stopped.
+    A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
 
     Parameters:
         release: the release of the brokers.
@@ -74,7 +74,7 @@ class Stage:
         self.controller: Node = "controller" if release.kraft else plan.brokers
         """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
         self.known: dict[int, int] = dict.fromkeys(self.replicas, NO_EPOCH)
-        """The largest leader epoch, in the brokers' numbers, of which each broker may have learned."""
+        """For each broker, the largest leader epoch, as numbered by brokers, of which it may have learned."""
         self.catching_up: dict[int, int] = {}
         """For each broker that reads the metadata log after a start, the offset from which on elections are held."""
         self._holds: dict[tuple[str, bool, Node, Node], Hold] = {}
@@ -120,7 +120,8 @@ class Stage:
         return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}
 
     def start(self) -> None:
-        """Start the cluster, create the topic, and hold its replication in the first state of the model.
+        """Start the cluster, create the topic, and hold its replication, so that the brokers are in the first state of
+        the model.
 
         Raises:
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
@@ -144,10 +145,12 @@ class Stage:
         self.known = dict.fromkeys(self.replicas, 0)
         self._hold_everything()
         for follower in self.replicas[1:]:
-            self._until(f"broker {follower} fetches", partial(self._fetches, follower))
+            self._until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
 
     def _fetches(self, follower: int) -> bool:
-        """Return whether a follower's fetch request is held. The response to an earlier request is released."""
+        """Release the response to a follower's earlier fetch request, and return whether the follower's next fetch
+        request is held.
+        """
         answer = self.held("Fetch", False, 0, follower)
         if answer is not None:
             self.release_frame(answer)
@@ -178,7 +181,7 @@ class Stage:
             session = self.proxy.session(following - 1)
             if session is not None:
                 zookeeper.close_session(port, session)
-            self._until(f"broker {following} is the controller", lambda: self._controller_is(following))
+            self._until(f"broker {following} is not the controller", lambda: self._controller_is(following))
         finally:
             for hold in deaf:
                 hold.end()
@@ -203,7 +206,7 @@ class Stage:
         end = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > end:
-                raise BrokerError(f"not within {seconds:.0f} s: {what}")
+                raise BrokerError(f"{what} after {seconds:.0f} seconds")
             time.sleep(0.05)
 
     def _all_brokers_are_known(self) -> bool:
@@ -253,11 +256,15 @@ class Stage:
                 yield ("ControlledShutdown", False, self.controller, own), None
 
     def _requests(self, broker: int) -> Where:
-        """Return whether a LeaderAndIsr request is about an epoch that is later than those that a broker may know."""
+        """Return a predicate that is true for LeaderAndIsr requests with an epoch that is later than any epoch that a
+        broker may know.
+        """
         return lambda body: any(epoch > self.known[broker] for epoch in epochs_of_request(body))
 
     def _announces(self, broker: int) -> Where:
-        """Return whether a part of the metadata log contains news about the partition for a broker."""
+        """Return a predicate that is true for parts of the metadata log that tell a broker something new about the
+        partition.
+        """
 
         def is_news(body: Mapping[str, Any]) -> bool:
             caught_up_at = self.catching_up.get(broker)
@@ -272,15 +279,17 @@ class Stage:
         return is_news
 
     def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-        """Return the records about the partition in batches of the metadata log, each with its offset."""
+        """Return the records about the partition that a part of the metadata log contains, each with its offset."""
         data = partition_of(body).get("Records")
         records = read_metadata(self.definitions, data) if data else []
         found = ((offset, record) for offset, name, record in records if name == "PartitionChangeRecord")
         return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
-        """Return the newest held frame of a kind, or None. Older frames, whose connections are closed, are
-        dropped.
+        """Return a held frame of a kind, or None if there is none.
+
+        LeaderAndIsr and AlterPartition frames, and frames from a KRaft controller, are returned oldest first. For all
+        other kinds, the newest frame is returned, and older frames, whose connections are closed, are dropped.
         """
         if api == "Fetch" and request:
             self.held("OffsetForLeaderEpoch", False, target, source)  # which may have to be let through first
@@ -296,9 +305,10 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Return whether a response is about no epoch. If it is, release it.
+        """Return whether a response answers a request about an undefined epoch. If so, release the response.
 
-        Up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it fetches.
+        In releases up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it
+        fetches.
         """
         asked = next((frame for frame in self.proxy.frames if frame.number == response.answers), None)
         if asked is None or asked.body is None or asks_about_an_epoch(asked.body):
@@ -329,7 +339,7 @@ class Stage:
         return next(hold for hold in self._holds.values() if frame in hold.held)
 
     def hold_session(self, broker: int) -> None:
-        """Hold the frames with which a broker renews its session."""
+        """Hold the frames that renew a broker's session."""
         if self.release.kraft:
             key = ("BrokerHeartbeat", True, broker, self.controller)
             rule = Rule(broker, "controller", "BrokerHeartbeat", True)
@@ -339,7 +349,7 @@ class Stage:
         self._holds[key] = self.proxy.hold(rule)
 
     def resume_session(self, broker: int) -> None:
-        """Release the frames with which a broker renews its session."""
+        """Release the frames that renew a broker's session."""
         for api in ("BrokerHeartbeat", "session"):
             for target in ("controller", "zookeeper"):
                 hold = self._holds.pop((api, True, broker, target), None)
@@ -354,7 +364,7 @@ class Stage:
 
 
 def asks_about_an_epoch(body: Mapping[str, Any]) -> bool:
-    """Return whether an OffsetForLeaderEpoch request asks for a valid epoch."""
+    """Return whether an OffsetForLeaderEpoch request asks about a valid epoch."""
     return bool(partition_of(body).get("LeaderEpoch", UNDEFINED_EPOCH) != UNDEFINED_EPOCH)
 
 
@@ -371,7 +381,7 @@ def partition_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def epochs_of_request(body: Mapping[str, Any]) -> list[int]:
     """Return the leader epochs of the partition in a LeaderAndIsr request, except epochs without a leader.
 
-    An epoch in which the partition has no leader changes nothing at a broker, and has no number in the model.
+    An epoch in which the partition has no leader changes nothing on a broker, and has no number in the model.
     """
     states = list(body.get("UngroupedPartitionStates") or ())
     for topic in body.get("TopicStates") or ():

@@ -16,7 +16,7 @@ class StepReport:
         step: the step of the plan.
         did: a line for each operation and observation, about frames, files and processes.
         sight: the observed state after the step.
-        differences: the differences of the observed state from the model. Empty if there are none.
+        differences: the differences between the observed state and the model. Empty if there are none.
         not_made: the reason why the step failed, or an empty string.
         seconds: the duration of the step.
     """
@@ -55,7 +55,7 @@ class Produced:
         value: the value of the record in the model.
         leader: the broker to which it was sent.
         outcome: ``waiting``, ``acknowledged at offset 3``, or the reason why the record was not acknowledged.
-        offset: the offset in the acknowledgement, or None without one.
+        offset: the offset in the acknowledgement, or None if there is none.
     """
 
     value: int

@@ -19,9 +19,9 @@ def until(found: Callable[[], T | None], limit: float, what: str) -> T:
     """Call a function repeatedly until it returns a value other than None and False, and return this value.
 
     Parameters:
-        found: the function.
+        found: the function to call.
         limit: the time limit, in seconds.
-        what: the message of the error.
+        what: the error message.
 
     Raises:
         NotMade: if the function returns no such value within the time limit.

@@ -100,7 +100,7 @@ def read_batches(data: bytes, *, records: bool = True) -> list[Batch]:
         records: whether to read records as well as headers.
 
     Raises:
-        Malformed: if the data do not consist of batches.
+        Malformed: if the data does not consist of batches.
     """
     return list(_batches(data, records))
 
@@ -179,7 +179,9 @@ def write_batch(values: Sequence[bytes | None], timestamp: int, *, magic: int = 
         ValueError: if there are no values, or the format does not exist.
     """
     if not values or magic not in (0, 1, 2):
-        raise ValueError(f"cannot encode {len(values)} records with magic {magic}: at least 1 record, magic 0, 1 or 2")
+        raise ValueError(
+            f"cannot encode {len(values)} records with magic {magic}: expected at least 1 record, and magic 0, 1 or 2"
+        )
     if magic == 2:
         return _write_batch(values, timestamp)
     return b"".join(_write_message(value, offset, timestamp, magic) for offset, value in enumerate(values))

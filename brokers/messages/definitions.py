@@ -7,10 +7,10 @@ releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x needs its own de
 
 No Python library decodes these messages. kio has classes that are generated from one release: kio 0.6.5 supports 4.1,
 so it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the
-metadata log. It fails on unknown tagged fields and error codes. kafka-python can interpret definitions, not through a
-documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
+metadata log. It fails on unknown tagged fields and error codes. kafka-python can interpret definitions, but not through
+a documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
 not decode tagged fields whose tag is written as a string (the log directories in a broker's registration and
-heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All remaining Python
+heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All other Python
 clients contain only the messages of clients.
 """
 
@@ -63,7 +63,8 @@ class Field:
         type: the type of the value, or of the elements if `array` is true: a primitive type such as "int32", or
             "struct".
         array: whether the value is an array.
-        versions, nullable, tagged: the versions of the message in which the field exists, can be null, and is tagged.
+        versions, nullable, tagged: the versions of the message in which the field exists, can be null, and is tagged,
+            respectively.
         flexible: the versions in which the field has the compact encoding if the message is flexible.
         tag: the number of a tagged field.
         default: the default value as it is written in the definition, or None.
@@ -92,7 +93,7 @@ class Fields:
         self._of_version: dict[int, tuple[tuple[Field, ...], Mapping[int, Field]]] = {}
 
     def of_version(self, version: int) -> tuple[tuple[Field, ...], Mapping[int, Field]]:
-        """Return the untagged fields of a version in order, and its tagged fields by tag."""
+        """Return the untagged fields of a version, in order, and its tagged fields, keyed by tag."""
         if version not in self._of_version:
             present = [field for field in self.all if version in field.versions]
             tagged = {field.tag: field for field in present if field.tag is not None and version in field.tagged}
@@ -101,7 +102,7 @@ class Fields:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of the fields of all versions."""
+        """The names of all fields that exist in any version."""
         return frozenset(field.name for field in self.all)
 
 
@@ -112,7 +113,7 @@ class Message:
     Attributes:
         name: the name, for example "FetchRequest" or "PartitionChangeRecord".
         kind: "request", "response", "metadata", or a kind that is not used here.
-        key: the API key of a request or response, or the type of a record; None for all remaining kinds.
+        key: the API key of a request or response, or the type of a record; None for all other kinds.
         versions: the versions that the definition describes.
         flexible: the versions with compact lengths and tagged fields (KIP-482).
         fields: the fields.
@@ -127,7 +128,7 @@ class Message:
 
     @property
     def api(self) -> str:
-        """The name without "Request" or "Response"."""
+        """The name of the message without "Request" or "Response"."""
         return self.name.removesuffix("Request").removesuffix("Response")
 
     @classmethod
@@ -150,7 +151,7 @@ class Message:
 
 
 class _Structs:
-    """Builds fields. A struct is defined where it is used first, or among the shared ones of its message."""
+    """Builds fields. A struct is defined where it is first used, or among the common structs of its message."""
 
     def __init__(self, shared: Mapping[str, list[dict[str, Any]]]) -> None:
         self.known = dict(shared)
@@ -185,9 +186,11 @@ class Definitions:
     """The message definitions of a release.
 
     Attributes:
-        requests, responses: the definitions of requests and responses, by key.
-        records: the records of the metadata log by key. Empty for a release without KRaft.
-        keys: the keys of requests by name without the suffix. For example, "Fetch" has the key 1.
+        requests, responses: the definitions of requests and responses, keyed by API key.
+        records: the definitions of the records of the metadata log, keyed by record type. Empty for a release without
+            KRaft.
+        keys: the API key of each request, keyed by the name of the request without "Request". For example, "Fetch" has
+            the API key 1.
     """
 
     def __init__(self, messages: Iterator[Message] | list[Message]) -> None:

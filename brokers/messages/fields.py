@@ -1,7 +1,7 @@
-"""Decode and encode the bodies of messages with their definitions.
+"""Decode and encode the bodies of messages according to their definitions.
 
 A body is a dict of field names and values: int, float, bool, str, bytes, `uuid.UUID`, None, lists, and dicts for
-structs. Unknown tagged fields are kept under the key `UNKNOWN_TAGS`, as bytes by tag, and are encoded again.
+structs. Unknown tagged fields are kept under the key `UNKNOWN_TAGS`, as bytes keyed by tag, and are encoded again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def decode(message: Message, version: int, wire: Wire) -> dict[str, Any]:
     Parameters:
         message: the definition.
         version: the version of the message.
-        wire: the bytes of the body. No bytes may follow it.
+        wire: the bytes of the body. No bytes may follow the body.
 
     Raises:
         Malformed: if the version is not defined, or the bytes are not a valid body.
@@ -53,7 +53,7 @@ def decode(message: Message, version: int, wire: Wire) -> dict[str, Any]:
 
 
 class _Decoder:
-    """Decodes values of a message in a version."""
+    """Decodes the values in a message of a given version."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version, self.flexible = version, flexible
@@ -117,7 +117,7 @@ def encode(message: Message, version: int, body: Mapping[str, Any]) -> bytes:
     Parameters:
         message: the definition.
         version: the version of the message.
-        body: the values by name.
+        body: the values, keyed by the name of the field.
 
     Raises:
         ValueError: if the version is not defined, or a value cannot be encoded in it.
@@ -131,7 +131,7 @@ def encode(message: Message, version: int, body: Mapping[str, Any]) -> bytes:
 
 
 class _Encoder:
-    """Encodes values of a message in a version."""
+    """Encodes the values in a message of a given version."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version, self.flexible = version, flexible

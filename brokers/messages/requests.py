@@ -104,12 +104,12 @@ def read_response(definitions: Definitions, request: RequestHeader, frame: bytes
 
 
 def write_request(definitions: Definitions, header: RequestHeader, body: Mapping[str, Any]) -> bytes:
-    """Encode a request, with its length at the beginning.
+    """Encode a request, prefixed with its length.
 
     Parameters:
         definitions: the definitions.
         header: the header.
-        body: the values by name; see `leadline.brokers.messages.fields.encode`.
+        body: the values, keyed by the name of the field; see `leadline.brokers.messages.fields.encode`.
 
     Raises:
         ValueError: if the values cannot be encoded in this version.
@@ -162,13 +162,13 @@ def read_record(definitions: Definitions, value: bytes) -> tuple[str, int, dict[
 
 
 def read_metadata(definitions: Definitions, data: bytes) -> list[tuple[int, str, dict[str, Any]]]:
-    """Decode batches of KRaft's metadata log, for example the "Records" in the controller's Fetch response.
+    """Decode batches of KRaft's metadata log, for example the "Records" in a Fetch response from the controller.
 
     Returns:
         The offset, the name and the body of each record, without control records.
 
     Raises:
-        Malformed: if the data are not valid batches.
+        Malformed: if the data does not consist of valid batches.
     """
     batches = [batch for batch in read_batches(data) if not batch.control]
     records = [record for batch in batches for record in batch.records or ()]

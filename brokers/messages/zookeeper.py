@@ -34,7 +34,7 @@ OPERATIONS = {
     -10: "createSession",
     -11: "close",
 }
-"""The types of requests, by number."""
+"""The types of requests, keyed by number."""
 
 NO_NODE, NODE_EXISTS = -101, -110
 """Errors of responses."""
@@ -114,7 +114,7 @@ def _operations(wire: Wire) -> Iterator[dict[str, Any]]:
             return
         name = OPERATIONS.get(kind, str(kind))
         if name not in {"create", "create2", "delete", "setData", "check"}:
-            raise Malformed(f"a multi contains an unknown operation of type {kind}")
+            raise Malformed(f"a multi request contains an unknown operation of type {kind}")
         yield {"operation": name, **_operation(wire, name)}
 
 
@@ -168,7 +168,7 @@ def read_response(frame: bytes, operation: str | None) -> tuple[str, dict[str, A
 
 
 def write_connect(session: Session, timeout: int) -> bytes:
-    """Encode the first frame of a client, with its length at the beginning.
+    """Encode the first frame of a client, prefixed with its length.
 
     Parameters:
         session: the session to take over. The id 0 requests a new session.
@@ -178,17 +178,17 @@ def write_connect(session: Session, timeout: int) -> bytes:
 
 
 def write_close() -> bytes:
-    """Encode a request that closes the session, with its length at the beginning."""
+    """Encode a request that closes the session, prefixed with its length."""
     return _framed(struct.pack(">ii", _XID, _CLOSE))
 
 
 def write_get_data(path: str) -> bytes:
-    """Encode a request for the data of a node, without a watch, with its length at the beginning."""
+    """Encode a request for the data of a node, without a watch, prefixed with its length."""
     return _framed(struct.pack(">ii", _XID, _GET_DATA) + _sized(path.encode()) + b"\0")
 
 
 def write_create(path: str, data: bytes) -> bytes:
-    """Encode a request that creates a persistent node with an open ACL, with its length at the beginning."""
+    """Encode a request that creates a persistent node with an open ACL, prefixed with its length."""
     everybody = struct.pack(">ii", 1, _ALL_PERMISSIONS) + _sized(b"world") + _sized(b"anyone")
     return _framed(struct.pack(">ii", _XID, _CREATE) + _sized(path.encode()) + _sized(data) + everybody + bytes(4))
 

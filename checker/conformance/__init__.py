@@ -2,8 +2,8 @@
 
 The modules are best read in this order:
 
-- `observation` defines an observation: what was recorded of a step, and the time window of the step.
-- `following` defines what is recorded of each action of a spec, and creates observations of steps.
+- `observation` defines an observation: what was recorded about a step, and the time window of the step.
+- `following` defines what is recorded about each action of a spec, and creates observations of steps.
 - `follow` contains the search, and explains why its answer is exact. `result` defines the result of the search.
 - `why` explains why an action is not enabled in a state.
 """

@@ -20,16 +20,16 @@ the search takes it early. Conversely, the search takes an observation early onl
 are not before the beginning of its window, and after observations whose deadlines are not after its own deadline.
 Therefore every order that the search builds is possible.
 
-**A node is dropped if another node reaches it** by open observations or hidden steps alone. The answer remains exact:
-any steps that explain the rest of the recording from the dropped node also explain it from the other node, if the steps
-to the dropped node are taken first. These steps are still possible before the next deadline, because windows that are
-open now are open then. If nodes reach each other, the first one is kept.
+**A node is dropped if another node reaches it** through open observations or hidden steps alone. The answer remains
+exact: any steps that explain the rest of the recording from the dropped node also explain it from the other node, if
+the steps to the dropped node are taken first. These steps are still possible before the next deadline, because windows
+that are open now are open then. If nodes reach each other, the first one is kept.
 
-**An observation is not taken early if it is not connected with the observation that is due.** Two observations or
-hidden steps are connected if they touch a common component, directly or through a chain of open observations and hidden
-steps. In a sequence that ends with the observation that is due, steps that are not connected with it commute with all
-steps that are, so they can be moved behind it, because their deadlines are later. Therefore the search takes only
-connected observations. It requires that `touches` is complete, which the tests of a mapping check.
+**An observation is taken early only if it is connected to the observation that is due.** Two observations or hidden
+steps are connected if they touch a common component, directly or through a chain of open observations and hidden steps.
+In a sequence that ends with the observation that is due, steps that are not connected to it commute with all steps that
+are, so they can be moved behind it, because their deadlines are later. Therefore the search takes only connected
+observations. It requires that `touches` is complete, which the tests of a mapping check.
 
 The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
 remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.
@@ -154,7 +154,7 @@ def follow(
 ) -> Conformance[S]:
     """Determine whether a recording is a behaviour of a spec, and return the result.
 
-    The docstring of the module explains why the answer is exact. The use of memory does not depend on the number of
+    The docstring of the module explains why the answer is exact. Memory usage does not depend on the number of
     observations if they come from an iterator, `kept_steps` is set, and the states do not grow.
 
     Parameters:
@@ -235,7 +235,7 @@ class _Search(Generic[S]):
             while following is not None and (not deadlines or following.earliest <= deadlines[0][0]):
                 if following.earliest < last:
                     raise RecordingError(
-                        f"the observation {following.label!r} is out of order: it begins before the last"
+                        f"the observation {following.label!r} is out of order: it begins before the previous one"
                     )
                 last = following.earliest
                 self._open[number] = following
@@ -287,7 +287,7 @@ class _Search(Generic[S]):
         return list(after.values()), reached
 
     def _connected(self, due: int) -> list[int]:
-        """Return the other open observations that are connected with the one that is due."""
+        """Return the other open observations that are connected to the one that is due."""
         components = self._open[due].touches
         others = {number: self._open[number].touches for number in self._open if number != due}
         if components is None:
@@ -330,7 +330,7 @@ class _Search(Generic[S]):
     # --- pruning --------------------------------------------------------------------------------------------------
 
     def _pruned(self, nodes: list[_Node[S]], due: int) -> list[_Node[S]]:
-        """Return the nodes that no other node reaches by open observations or hidden steps."""
+        """Return the nodes that no other node reaches through open observations or hidden steps."""
         if len(nodes) < 2:
             return nodes
         by_key = {node.key: node for node in nodes}
@@ -366,7 +366,7 @@ class _Search(Generic[S]):
         return _longer(node.path, Taken(step.label, None, step.action, node.state, step.after))
 
     def _settle(self) -> None:
-        """Remove the steps that all nodes share from the paths of the nodes."""
+        """Remove, from the paths of the nodes, the steps that all nodes share."""
         paths = [node.path for node in self._nodes]
         while any(path is not paths[0] for path in paths):
             longest = max(0 if path is None else path.length for path in paths)

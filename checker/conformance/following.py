@@ -54,7 +54,7 @@ class Following(Generic[S]):
     Attributes:
         spec: the spec. Its properties are not used.
         visible: for each action, what a recorder sees of it; a dict whose keys are the names of the actions.
-        instances: a function that returns the parameter values with which an action may be enabled in a state, if the
+        instances: a function that returns the parameter values for which an action may be enabled in a state, if the
             bounds of the spec do not limit them. By default, the values within the bounds are used.
 
     Raises:
@@ -139,7 +139,7 @@ class Following(Generic[S]):
     def follow(
         self, observations: Iterable[Observation[S]], *, initials: Iterable[S] | None = None, **options: Any
     ) -> Conformance[S]:
-        """Determine whether some observations are a behaviour of the spec, and return the result.
+        """Determine whether the observations are a behaviour of the spec, and return the result.
 
         Parameters:
             observations: the observations in the order of `Observation.earliest`.

@@ -29,7 +29,7 @@ class Observation(Generic[S]):
     Attributes:
         earliest, latest: the time window of the step, in any unit. Both ends are included. `latest` is infinite if
             nothing shows that the step was taken.
-        label: a sentence that describes it in reports.
+        label: a sentence for reports.
         apply: a function that takes a state, and returns the possible states after the observation. It returns no state
             if the observation is not possible in the given state. It returns the same state if nothing changes.
         why: a function that explains why the observation is not possible in a state, and what is possible instead.
@@ -52,7 +52,9 @@ class Observation(Generic[S]):
 
     def __attrs_post_init__(self) -> None:
         if self.earliest > self.latest:
-            raise ValueError(f"the window of {self.label!r} ends at {self.latest}, before it begins ({self.earliest})")
+            raise ValueError(
+                f"the time window of {self.label!r} ends at {self.latest}, before it begins ({self.earliest})"
+            )
 
 
 @attrs.frozen(eq=False)
@@ -60,7 +62,7 @@ class HiddenStep(Generic[S]):
     """A step that is not recorded.
 
     Attributes:
-        label: a sentence that describes it in reports.
+        label: a sentence for reports.
         action: the name of the action.
         after: the state after the step.
         touches: the names of the components that the step reads or writes, or None if it may read or write any

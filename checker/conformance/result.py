@@ -14,7 +14,7 @@ S = TypeVar("S")
 
 
 class Answer(enum.Enum):
-    """The answer to the question whether a recording is a behaviour of a spec."""
+    """The answer to the question of whether a recording is a behaviour of a spec."""
 
     CONFORMS = "conforms"
     REJECTED = "does not conform"

@@ -22,7 +22,7 @@ def why_not(instance: ActionInstance[S], state: S) -> str:
     """Return why an action instance is not enabled in a state.
 
     The reason is the condition that made the action's function return, with the values of the names and fields in it.
-    Of conditions that are joined by ``or``, only the first true one is given. If there is a comment on the line of the
+    If conditions are joined by ``or``, only the first true one is given. If there is a comment on the line of the
     ``if``, the reason begins with the comment.
 
     Parameters:

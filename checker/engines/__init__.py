@@ -67,7 +67,7 @@ class Engine(Generic[Settings]):
 
         Returns:
             The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
-            incomplete and contains everything that was found before.
+            incomplete and contains everything that was found up to that point.
 
         Raises:
             SpecError: if an action or a property raised an exception or is not a pure function, or `settings` is not an
@@ -77,7 +77,7 @@ class Engine(Generic[Settings]):
         settings = self.settings() if settings is None else settings
         if not isinstance(settings, self.settings):
             raise SpecError(
-                f"the settings of this engine must be {self.settings.__name__}, not {type(settings).__name__}"
+                f"the settings of this engine must be of type {self.settings.__name__}, not {type(settings).__name__}"
             )
         limits = limits or Limits()
         if limits.coverage and self.measures_lines:
@@ -155,4 +155,4 @@ ENGINES: dict[str, Engine[Any]] = {
 """All engines by name. The default engine is ``compiled``."""
 
 EXHAUSTIVE = {name: engine for name, engine in ENGINES.items() if engine.is_exhaustive}
-"""The engines that search every reachable state, by name."""
+"""The engines that search every reachable state, keyed by name."""

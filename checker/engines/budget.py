@@ -90,7 +90,7 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """The reason for the first interrupt that the spec caught, so that the search did not catch it. None if there
+        """The reason for the first interrupt that the spec caught, so that it did not reach the search. None if there
         is none.
         """
         return _stop(self._not_caught[0]) if self._not_caught else None
@@ -209,7 +209,7 @@ class Budget:
         call.
 
         Parameters:
-            came: the read end of the pipe that was passed to `signal.set_wakeup_fd`.
+            came: the read end of the pipe whose write end was passed to `signal.set_wakeup_fd`.
         """
         main = threading.main_thread().ident
         assert main is not None

@@ -2,7 +2,7 @@
 
 This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). A step affects a later step if it
 writes a value that the later step reads. The reads are recorded as in the compiled engine. They include every value
-that affects the result, and possibly further values.
+that affects the result, and possibly others.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def causes(trace: Trace[S]) -> list[Cause]:
 
 
 def _without_laziness(call: Callable[[], T]) -> T:
-    """Call a function that records reads, and return its result. Afterwards, restore the spec's classes, which
-    recording changes.
+    """Call a function that records reads, and return its result. Afterwards, restore the spec's classes, which were
+    changed for the recording.
     """
     from leadline.checker.observing.lazy import make_ordinary
 
@@ -115,8 +115,8 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return a caller that records reads, and the states of the trace, each given as the index of the value in each
-    slot.
+    """Return two values: a caller that records reads; and the states of the trace, each given as the index of the value
+    in each slot.
 
     A component whose shape changes in the trace has a single slot.
     """

@@ -57,7 +57,7 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
 
 
 def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> bool | None:
-    """Return whether the premise of a property was true in some state, or None if the property has no premise.
+    """Return whether the premise of a property was true in any state, or None if the property has no premise.
 
     Parameters:
         spec, item: the spec and the property.
@@ -68,8 +68,7 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Return the number of states that satisfy each witness or the premise of each property, by the name of the witness
-    or property.
+    """Return the number of states that satisfy each witness or the premise of each property, keyed by name.
 
     Parameters:
         spec: the spec.

@@ -8,7 +8,7 @@ different verdicts, the spec depends on the order of a set.
 
 Limits: a difference is found only if it occurs in these states. If a function uses the first of two members of a set,
 all five processes use the same member with probability 1/16, and the difference is not found. If the set has three
-members, the probability is 1/81. It decreases with every further state in which the function uses a different set.
+members, the probability is 1/81. It decreases with every additional state in which the function uses a different set.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
 
 
 def _is_same(one: Spec[S], other: Spec[S]) -> bool:
-    """Return whether two specs have the same functions. Their bounds, properties and names may be different."""
+    """Return whether two specs have the same functions. Their bounds, properties and names may differ."""
     return one.initial_states is other.initial_states and one.actions == other.actions and one.within is other.within
 
 
@@ -249,8 +249,8 @@ class Prefix(Generic[S]):
     Parameters:
         spec: the spec.
         states: the maximum number of states to expand.
-        seconds: the processor time after which no further states are expanded. At least `LEAST_STATES` states are
-            expanded in any case.
+        seconds: the processor time after which no more states are expanded. At least `LEAST_STATES` states are expanded
+            in any case.
     """
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:

@@ -97,8 +97,8 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Return the phrase `Ceiling.reached` of a limit that `more` further bytes would exceed, or None if there is
-        none.
+        """Return the phrase `Ceiling.reached` of a limit that `more` additional bytes would exceed, or None if no limit
+        would be exceeded.
         """
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
@@ -107,7 +107,7 @@ class Memory:
 
     @property
     def scarcest(self) -> Ceiling:
-        """The limit under which the least memory is free."""
+        """The limit that leaves the least memory free."""
         try:
             return min(self.ceilings, key=lambda ceiling: ceiling.free)
         except MemoryError:
@@ -151,10 +151,10 @@ class _Processes:
 
 
 def _anonymous(process: int) -> tuple[int, int]:
-    """Return two sizes of the anonymous memory of a process, in bytes.
+    """Return the size of the anonymous memory of a process in bytes, measured in two ways.
 
-    The first counts a page that n processes share as 1/n of a page. The second counts every page in full. Both are 0 if
-    the operating system does not provide them.
+    The first size counts a page that n processes share as 1/n of a page. The second counts every page in full. Both are
+    0 if the operating system does not provide them.
     """
     try:
         lines = [line.split() for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]]
@@ -167,8 +167,8 @@ def _anonymous(process: int) -> tuple[int, int]:
 def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
     """Yield the limits of the control groups (version 1 and 2) that contain this process, and of their parents.
 
-    The mount points are read from ``mountinfo``; see `cgroups(7)` and `proc_pid_mountinfo(5)`. In a container,
-    only the container's own part of the hierarchy may be mounted.
+    The mount points are read from ``mountinfo``; see `cgroups(7)` and `proc_pid_mountinfo(5)`. In a container, it can
+    happen that only the container's own part of the hierarchy is mounted.
     """
     try:
         memberships = [line.split(":", 2) for line in (proc / "cgroup").read_text().splitlines()]
@@ -222,7 +222,9 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """Return the memory of the machine in bytes. A control group (version 1) with a larger number has no limit."""
+    """Return the size of the machine's memory in bytes. A control group (version 1) whose limit is at least this size
+    is in effect unlimited.
+    """
     return int(psutil.virtual_memory().total)
 
 

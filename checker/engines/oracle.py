@@ -41,7 +41,7 @@ class OracleSearch(Generic[S]):
         arrivals: maps every state found to the last steps of all shortest paths to it, in the order of discovery.
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
-        liveness: maps the liveness properties that were checked to a counterexample, or to None if they hold.
+        liveness: maps each liveness property that was checked to a counterexample, or to None if the property holds.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class OracleSearch(Generic[S]):
             self._shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
-        """Return whether a state or step violates a property, or is the first that satisfies a witness or a premise."""
+        """Return whether a state or step violates a property, or is the first to satisfy a witness or a premise."""
         if item.kind.is_witness:
             return not self.sightings[item] and self.spec.complaint(item, *states) is None
         return self.spec.complaint(item, *states) is not None
@@ -253,14 +253,14 @@ def explore(
             is used.
         progress: a function that is called regularly with the current statistics.
         budget: the time and the memory that the search may use. By default, a budget is created from `limits`. Pass a
-            budget if time before this call counts towards the time limit.
-        look: a function that is called like `progress` while states are expanded, but not at the end of the search. It
-            may raise an exception to end the search.
+            budget if the time limit includes time that was spent before this call.
+        look: a function that is called regularly with the current statistics while states are expanded, but not at the
+            end of the search. It may raise an exception to end the search.
         tuning: internal settings of the engines.
 
     Returns:
         The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
-        incomplete and contains everything that was found before.
+        incomplete and contains everything that was found up to that point.
 
     Raises:
         SpecError: if an action or a property raised an exception or is not a pure function, or a state is not hashable.

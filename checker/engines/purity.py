@@ -35,11 +35,11 @@ KEPT = 16
 
 
 class Purity(Generic[S]):
-    """Checks that the functions of a spec are pure, on a sample of the states of a search.
+    """Checks, on a sample of the states of a search, that the functions of a spec are pure.
 
     Parameters:
         spec: the spec.
-        tuning: defines the sample; see `Tuning.pure_states`.
+        tuning: the settings that define the sample; see `Tuning.pure_states`.
         with_distance: whether to check `Spec.distance` too.
     """
 
@@ -89,11 +89,12 @@ class Purity(Generic[S]):
             self._compare(once, self._outcomes(state, state), LATER)
 
     def _outcomes(self, state: S, before: S) -> dict[str, object]:
-        """Return the results of all actions and properties for a state, by name.
+        """Return the results of all actions and properties for a state, keyed by name.
 
         Parameters:
             state: the state.
-            before: a copy of the state. An error is raised if a function changes the state.
+            before: a copy of the state, which is compared with the state after the calls. If they differ, an error is
+                raised.
         """
         outcomes: dict[str, object] = {}
         steps: list[S] = []

@@ -20,7 +20,7 @@ def attempt(
     """Run a part of a search until it ends, is interrupted, or exceeds a limit.
 
     Parameters:
-        budget: the time and the memory of the search.
+        budget: the time and the memory that the search may use.
         part: the part of the search. It returns the reason why the search must stop, or None.
         out_of_memory: a function that is called if an allocation fails. It returns the reason why the search must stop.
             By default, `Budget.memory_failed` is called.
@@ -42,11 +42,11 @@ def conclude(budget: Budget, stop: Stop | None) -> Stop | None:
     """Return the reason why the search stopped, and stop enforcing the limits, so that the result is not lost.
 
     Parameters:
-        budget: the time and the memory of the search.
+        budget: the time and the memory that the search may use.
         stop: the reason that the search recorded, or None if it ended normally.
 
     Returns:
-        The reason for the interrupt if the spec caught the exception of an interrupt, otherwise `stop`.
+        The reason for the interrupt if the spec caught the exception that the interrupt raised, otherwise `stop`.
     """
     budget.relax()
     return budget.swallowed or stop
@@ -56,7 +56,7 @@ def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) 
     """Run a search, and interrupt it if it exceeds a limit on time or on memory.
 
     Parameters:
-        budget: the time and the memory of the search.
+        budget: the time and the memory that the search may use.
         spec: the spec that is searched.
         engine: the name of the engine.
         search: a function that runs the search. Once it has a partial result, it handles interrupts itself and returns

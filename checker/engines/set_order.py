@@ -1,8 +1,8 @@
 """Checks whether a spec depends on the order of a set, by calling its functions again with reordered sets.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-that contain them. For example, ``next(iter({"a", "b"} - taken))`` can be either member. A search finds only the states
-that follow from one of the members, and may wrongly report that a property holds.
+that contain them. For example, ``next(iter({"a", "b"} - taken))`` can return either member. A search finds only the
+states that follow from one of the members, and may wrongly report that a property holds.
 
 After a search, some states are expanded again, alternately from a breadth-first search and a random walk. In each
 state, every action and property is called twice: normally, and with every set iterated in a different order; see
@@ -13,7 +13,7 @@ not support the code of the spec, the states are expanded by separate processes 
 
 Limits: a difference is found only if it occurs in these states. A spec is not checked if its code cannot create a set
 (see `makes_sets`). The specs that are part of leadline are not checked either, because leadline's tests search them
-under several hash seeds.
+with several hash seeds.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def check_order(spec: Spec[S], seconds: float = 0.0) -> None:
 def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
     """Check a spec in this process. Return the reason why the check ended early, or None if it was completed."""
     if any(map(_is_installed, modules)):
-        raise NotUnderstood("an installed library creates sets")
+        raise NotUnderstood("an installed library may create sets")
     reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
     try:
         with budget.enforced():
@@ -132,7 +132,7 @@ class _Check(Generic[S]):
 
     Parameters:
         spec: the spec.
-        reordering: changes the order in which the functions of the spec iterate over sets.
+        reordering: the object that changes the order in which the functions of the spec iterate over sets.
     """
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
@@ -173,7 +173,7 @@ class _Check(Generic[S]):
         return (instance for action in self._spec.actions for instance in action.instances(self._spec.bounds))
 
     def _found(self, state: S, successors: Sequence[S]) -> dict[str, object]:
-        """Return the results of all actions and properties for a state, by name."""
+        """Return the results of all actions and properties for a state, keyed by name."""
         spec, found = self._spec, dict[str, object]()
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._holds(item, state)

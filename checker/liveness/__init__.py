@@ -1,4 +1,5 @@
-"""Checks liveness properties, which say what happens in every infinite behaviour of a spec, or what can still happen.
+"""Checks liveness properties, which say what happens in every infinite behaviour of a spec, or what can still happen
+after every reachable state.
 
 - `fairness` defines the fairness conditions of actions.
 - `graph` is the graph of all states and steps, and `decide` checks properties on it in plain Python.

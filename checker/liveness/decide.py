@@ -2,14 +2,15 @@
 
 A property of behaviours is violated if some fair behaviour violates it. In a finite graph, every behaviour eventually
 stays in the set of states that it visits infinitely often. This set is strongly connected, because the behaviour
-reaches each of its states from each other state again and again. A single state is also such a set, because a behaviour
-may stop there. Conversely, in every strongly connected set, some behaviour visits all states and takes all steps
-infinitely often. Therefore a property is violated if there is a strongly connected set of states that
+reaches each of its states from every other state again and again. A single state is also such a set, because a
+behaviour may stop there. Conversely, in every strongly connected set, some behaviour visits all states and takes all
+steps infinitely often. Therefore a property is violated if there is a strongly connected set of states that
 
 - lies in the *region*, the states in which the violation continues (for ``always_eventually(P)``, states without P),
-- contains a state in which the violation recurs, if this is required (for ``eventually_always(P)``, one without P),
+- contains a state in which the violation recurs, if this is required (for ``eventually_always(P)``, a state without P),
 - satisfies each fairness condition, and
-- can be reached from an initial state so that the violation begins (for ``leads_to``, after the left side was true).
+- can be reached from an initial state on a path on which the violation begins (for ``leads_to``, after the left side
+  was true).
 
 Without strong fairness, only the maximal sets have to be checked. If a strong condition is enabled in some states of a
 set but no step in the set takes it, a subset that contains one of these states is not fair either, but a subset without
@@ -50,7 +51,8 @@ class Obligation:
 
     Attributes:
         starts: the states in which a violation can begin.
-        region: the states in which it continues. After the violation has begun, the behaviour stays in these states.
+        region: the states in which the violation continues. After the violation has begun, the behaviour stays in these
+            states.
         again: a set of states, at least one of which must be visited infinitely often, or None if this is not required.
     """
 
@@ -154,7 +156,9 @@ def fair_components(
 
 
 def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condition]:
-    """Return the fairness conditions that are taken by steps between states of a component."""
+    """Return the fairness conditions that steps between states of a component take; see
+    `leadline.checker.liveness.fairness`.
+    """
     taken = set()
     for index in component:
         for instance, target in graph.steps[index]:
@@ -223,9 +227,9 @@ def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
     """Find the shortest paths to the states in which a violation continues.
 
     Returns:
-        Two values. The first is a dict from each state on a shortest path to its predecessor. Each state is paired with
-        False if the violation has not begun yet, and with True if it has. The second is a list of the states in which
-        the violation continues, sorted by the length of the shortest path.
+        Two values. The first is a dict that maps each state on a shortest path to its predecessor. Each state is paired
+        with False if the violation has not begun yet, and with True if it has. The second is a list of the states in
+        which the violation continues, sorted by the length of the shortest path.
     """
     before: Ways = {(index, False): None for index in graph.initials}
     waiting, order = deque(before), []
@@ -269,6 +273,6 @@ def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
 
 
 def counts(graph: StateGraph[S], seconds: float) -> LivenessCounts:
-    """Return the numbers of components and open states of a graph, for the statistics of a run."""
+    """Return the number of components and the number of open states of a graph, for the statistics of a run."""
     sizes = [len(component) for component in strongly_connected(graph, set(range(len(graph.states))))]
     return LivenessCounts(len(sizes), max(sizes, default=0), len(graph.open_states), seconds)

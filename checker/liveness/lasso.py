@@ -1,4 +1,4 @@
-"""Builds lassos. A lasso is a behaviour with a stem, followed by a loop that is repeated for ever.
+"""Builds lassos. A lasso is a behaviour with a stem, followed by a loop that is repeated forever.
 
 The loop of a lasso lies in a strongly connected set of states that satisfies every fairness condition, so the set
 contains a loop that satisfies them too. The loop goes from its first state to the nearest state or step that satisfies
@@ -22,7 +22,7 @@ TRIED = 50
 class Need:
     """A condition that a loop must satisfy: a fairness condition, or a condition for the violation of a property.
 
-    The loop satisfies the condition if it visits one of the states or takes one of the steps.
+    The loop satisfies the condition if it visits one of `states` or takes one of `steps`.
 
     Attributes:
         states: the states.
@@ -53,7 +53,7 @@ class FairSet:
 
 
 def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> tuple[int, list[int]] | None:
-    """Return the shortest lasso that is found in some sets of states.
+    """Return the shortest lasso that is found in the given sets of states.
 
     Parameters:
         sets: the sets of states. The loop of the lasso lies in one of them.
@@ -62,7 +62,7 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
 
     Returns:
         The first state of the loop, and the list of its states, which begins and ends with this state. If the loop has
-        no steps, the list contains only this state. None if there are no sets.
+        no steps, the list contains only this state. The result is None if there are no sets.
     """
     best: tuple[int, list[int]] | None = None
     least = -1
@@ -78,14 +78,14 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
 
 
 def _starts(each: FairSet) -> Iterator[int]:
-    """Yield the states where to try to begin a loop: the first `TRIED`, and one where a loop without steps suffices."""
+    """Yield the states at which to begin loops: the first `TRIED`, and one where a loop without steps suffices."""
     yield from itertools.islice(each.first, TRIED)
     rest = (index for index in each.first if all(index in need.states for need in each.needs))
     yield from itertools.islice(rest, 1)
 
 
 def loop_from(start: int, each: FairSet) -> list[int]:
-    """Return the states of a loop that begins and ends with the given state, and satisfies all conditions."""
+    """Return the states of a loop that begins and ends at the given state, and satisfies all conditions."""
     loop = [start]
     missing = [need for need in each.needs if start not in need.states]
     while missing:

@@ -27,7 +27,7 @@ class Neglected:
         name: the name of the action, or the instance as text.
         always: whether it is enabled in every state of the loop.
         is_still: whether the loop consists of a single state.
-        unfair: whether this violates its fairness condition.
+        unfair: whether its fairness condition is violated because it is never taken.
     """
 
     name: str
@@ -120,9 +120,9 @@ def _is_violated(spec: Spec[S], item: Property, trace: Trace[S]) -> bool:
 
 
 def _recovers(spec: Spec[S], item: Property, state: S) -> str | None:
-    """Return a sentence that says that a property can be satisfied again after a state, or None.
+    """Return a sentence that says that the property can be satisfied again after the given state, or None.
 
-    Return None if the search has found no such path after `MOST_SEARCHED` states.
+    Search at most `MOST_SEARCHED` states. Return None if none of them satisfies the property or is open.
     """
     found, waiting = {state}, [state]
     for before in waiting:

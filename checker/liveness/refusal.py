@@ -1,4 +1,4 @@
-"""Rejects liveness properties in engines that do not check them."""
+"""Rejects specs with liveness properties, on behalf of engines that do not check such properties."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def refuse_liveness(spec: Spec[S], engine: str, instead: str) -> None:
     for item in spec.liveness:
         raise SpecError(
             f"{engine} cannot check {item.name}, which is a property of kind {item.kind.value!r}: "
-            f"leave it out (-i names the properties to check), or use {instead}"
+            f"leave it out (select the properties to check with -i), or use {instead}"
         )

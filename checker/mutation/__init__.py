@@ -1,1 +1,1 @@
-"""Mutation testing: makes mistakes in a spec, to find out which of these mistakes the properties detect."""
+"""Mutation testing: introduces mistakes into a spec, to find out which of these mistakes the properties detect."""

@@ -52,15 +52,16 @@ class Mutation:
     Attributes:
         name: a name that is unique among the mutations of a spec. It does not contain line numbers, so it stays the
             same when lines of the file move.
-        kind: ``action`` if an action is skipped, ``code`` if a function has a mistake. Other mutations use other words.
+        kind: ``action`` if an action is skipped, ``code`` if a function has a mistake. Other kinds of mutations use
+            other words.
         sentence: a description of the mistake, or an empty string if the name is sufficient.
         source: the KIP, the ticket or another source that describes the correct rule or the mistake, or an empty
             string.
         file: the file that `change` changes, or None.
-        change: the change of the file, or None.
+        change: the change to the file, or None.
         replace: a function that takes the original spec and returns the mutated spec, or None.
-        bounds: the bounds with which the mutated spec is searched, if they differ from those of the spec: a dict from
-            names to values.
+        bounds: the bounds with which the mutated spec is searched, if they differ from those of the spec: a dict that
+            maps names to values.
         harmless: the reason why no property has to detect the mutation, or an empty string if one should detect it.
     """
 
@@ -269,7 +270,9 @@ def _root(file: Path) -> Path:
 
 
 def _shown(file: Path, roots: set[Path]) -> str:
-    """Return the path of a file relative to the folder that contains its package, for the names of mutations."""
+    """Return the path of a file relative to the folder that contains its package. The names of mutations contain this
+    path.
+    """
     root = next(root for root in roots if file.is_relative_to(root))
     start = root.parent if (root / "__init__.py").is_file() else root
     return file.relative_to(start).as_posix()

@@ -45,10 +45,11 @@ class Change:
         old: the replaced text.
         new: the replacement.
         is_expression: whether `old` and `new` are expressions. If so, parentheses are added around the replacement.
-        line: the line number of the replaced text, from 1. If the text has several lines, the number of its first line.
-        begins: the line numbers where the functions around the replaced text begin, including decorators, from the
+        line: the line number of the replaced text, starting from 1. If the text has several lines, the number of its
+            first line.
+        begins: the line numbers at which the functions around the replaced text begin, including decorators, from the
             outermost function to `function`.
-        number: a number from 1 that distinguishes changes with the same function and the same texts.
+        number: a number, starting from 1, that distinguishes changes with the same function and the same texts.
     """
 
     function: str
@@ -122,7 +123,7 @@ class _Inside:
 
     Attributes:
         function: the qualified name of the function.
-        begins: the line numbers where the functions around the change begin, from the outermost to the innermost.
+        begins: the line numbers at which the functions around the change begin, from the outermost to the innermost.
     """
 
     function: str = ""
@@ -141,7 +142,7 @@ class _Inside:
 
 
 def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Replaced, str]]:
-    """Yield every change below a node as a tuple of the function, the replaced node, and the replacement."""
+    """Yield every possible change below a node, as a tuple of the function, the replaced node, and the replacement."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.ClassDef(name=name):

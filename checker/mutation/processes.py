@@ -92,7 +92,7 @@ class Process(Generic[T]):
     Parameters:
         name: the name of the call.
         call: the function to call.
-        worker: the index of the worker, which is the argument of the function.
+        worker: the index of the worker, which is passed to the function.
 
     Attributes:
         pipe: the connection from which the answer is read.

@@ -70,7 +70,7 @@ class Outcome:
         fate: the verdict on the mutant.
         violated: the properties that the mutant violates, each with the number of states in a shortest counterexample.
             The number is 0 for a witness that no state satisfies.
-        is_partial: whether the mutant may violate further properties, because a limit ended a search for all
+        is_partial: whether the mutant may violate further properties, because a limit ended the search for all
             violations.
         text: an explanation of the verdict, or an empty string if the other attributes are sufficient.
         bounds: the bounds of the search, as text.
@@ -131,7 +131,7 @@ class Original:
         vacuous: the names of the properties that hold only because their premise is never true. Only a mutant in which
             the premise becomes true can violate them.
         counts: the counts of the search.
-        steps: a digest of each reachable step, or None if there are more than `EXACT` states.
+        steps: the digests of all reachable steps, or None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
     """
 
@@ -178,7 +178,7 @@ class Way:
 
     Attributes:
         engine: the name of the engine.
-        max_seconds: the time limit in seconds of each search.
+        max_seconds: the time limit of each search in seconds.
         max_states: the maximum number of distinct states of each search. None means no limit for the original spec, and
             a limit relative to the original for a mutant; see `TIMES`.
         all_properties: whether to continue after a violation in order to find every property that a mutant violates.
@@ -221,7 +221,7 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
         way: the settings of the searches.
 
     Returns:
-        A dict from the text of the bounds to the result of the search.
+        A dict that maps the text of the bounds to the result of the search.
 
     Raises:
         SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. (Mutants are not
@@ -355,7 +355,7 @@ def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate
 
 
 def _steps(spec: Spec[S]) -> dict[bytes, str]:
-    """Return a dict from a digest of each reachable step to the name of its action.
+    """Return a dict that maps a digest of each reachable step to the name of its action.
 
     The digest is computed from the action instance and the states before and after the step. An initial state counts as
     a step of an action whose name is empty.

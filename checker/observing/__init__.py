@@ -1,1 +1,1 @@
-"""Analysis of a spec's code: which objects it can reach, which operations it contains, and what each call reads."""
+"""Analysis of a spec's code: which objects the code can reach, which operations it contains, and what calls read."""

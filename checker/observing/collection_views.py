@@ -186,7 +186,7 @@ class _Members:
     def _in_order(self, conditions: list[Condition]) -> Iterator[object]:
         """Return an iterator over the members in the order of the real collection.
 
-        Therefore the code yields its next states in the same order as with the real collection.
+        As a result, the code yields its next states in the same order as with the real collection.
         """
         view = self._view
         concern = [member for member in view._candidates() if self._concerns(conditions, member) is not False]
@@ -206,7 +206,7 @@ class _Members:
         return True
 
     def _note(self, number: int) -> None:
-        """Record an unsupported condition, because of which the loop reads more members than necessary.
+        """Record an unsupported condition, which makes the loop read more members than necessary.
 
         Parameters:
             number: the index of the condition in `Filter.asked`.
@@ -218,7 +218,7 @@ class _Members:
 
 
 class SetView(CollectionView, Set[object]):
-    """Replaces a frozenset."""
+    """Replaces a frozenset while a call is recorded."""
 
     __slots__ = ()
 
@@ -336,7 +336,7 @@ def _is_frozen(other: object) -> TypeGuard[Set[object]]:
 
 
 class BagView(CollectionView, Mapping[object, int]):
-    """Replaces a `Bag`."""
+    """Replaces a `Bag` while a call is recorded."""
 
     __slots__ = ()
 

@@ -78,7 +78,7 @@ def checked(condition: ast.expr) -> ast.expr:
 
 
 def _value(node: ast.expr) -> ast.expr:
-    """Return the operand of a comparison, with added calls that check its values."""
+    """Return the syntax tree of the operand of a comparison, with added calls that check its values."""
     match node:
         case ast.Constant():
             return node
@@ -98,7 +98,7 @@ def _value(node: ast.expr) -> ast.expr:
 
 
 def _reached(node: ast.expr) -> ast.expr:
-    """Return a name, a constant, a field or an item, with added calls that check its values."""
+    """Return the syntax tree of a name, a constant, a field or an item, with added calls that check its values."""
     match node:
         case ast.Name() | ast.Constant():
             return node
@@ -117,7 +117,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
 
 
 def plain(value: Any) -> Any:
-    """Return a value that can be compared. For a view of a tuple, return the tuple.
+    """Check that a value can be compared, and return it. If it is a view of a tuple, return the tuple.
 
     Raises:
         NotPlain: if comparing the value could run code of the spec.
@@ -243,7 +243,7 @@ def item(value: Any, place: object) -> object:
 
 
 def single(value: T) -> T:
-    """Return the right operand of ``is``, which must be None, a bool or a member of an enum.
+    """Check that the right operand of ``is`` is None, a bool or a member of an enum, and return it.
 
     Raises:
         NotPlain: if the operand is any other value, because equal values of its type can be different objects.
@@ -254,7 +254,7 @@ def single(value: T) -> T:
 
 
 def plain_tuple(value: T) -> T:
-    """Return a member that a loop unpacks.
+    """Check that a member that a loop unpacks is a tuple, and return it.
 
     Raises:
         NotPlain: if it is not a tuple.
@@ -265,7 +265,7 @@ def plain_tuple(value: T) -> T:
 
 
 def integer(value: object) -> int:
-    """Return an operand of a sum or a difference.
+    """Check that an operand of a sum or a difference is an integer, and return it.
 
     Raises:
         NotPlain: if it is not an integer.
@@ -308,4 +308,4 @@ CHECKS = {
     "__plain_tuple": plain_tuple,
     "__single": single,
 }
-"""The functions that check the values of a condition, by the names that `checked` uses."""
+"""The functions that check the values of a condition, keyed by the names that `checked` uses."""

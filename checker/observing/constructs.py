@@ -17,7 +17,7 @@ class Construct(NamedTuple):
         function: the qualified name of the function that contains the code, or an empty string if it is not in a
             function.
         file: the path of the source file, or an empty string if it is unknown.
-        line: the line number in the file, from 1, or 0 if it is unknown.
+        line: the line number in the file, starting from 1, or 0 if it is unknown.
     """
 
     text: str

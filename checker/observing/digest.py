@@ -75,7 +75,7 @@ def _leadline() -> bytes:
 
 
 def own_modules(spec: Spec[S]) -> dict[str, Path]:
-    """Return the source files of a spec's modules, by module name. Leadline's own modules are not included."""
+    """Return the source files of a spec's modules, keyed by module name. Leadline's own modules are not included."""
     objects = _Objects()
     objects.digest([*_begin(spec), spec.distance])
     sources = _sources(objects.modules)
@@ -99,7 +99,7 @@ class _Objects:
     not depend on the order in which the objects are found.
 
     Attributes:
-        modules: the modules of the spec that were found, by name.
+        modules: the modules of the spec that were found, keyed by name.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class _Objects:
         return found.digest()
 
     def _of(self, value: object, by_name: bool = True) -> bytes:
-        """Return the digest of one value. The method is not recursive, because data can be nested deeply."""
+        """Return the digest of one value. The method is not recursive, because data can be deeply nested."""
         under_way: list[tuple[int, Generator[object, bytes, bytes]]] = [(id(value), self._parts(value, by_name))]
         answer: bytes | None = None
         while under_way:
@@ -262,9 +262,7 @@ _DEEPEST = 5
 
 
 def _of_object(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the content of an instance: its items, its fields, and further objects that the garbage collector
-    reports.
-    """
+    """Yield the content of an instance: its items, its fields, and other objects that the garbage collector reports."""
     if is_a(value, *_BUFFERS):
         yield "content", bytes(memoryview(cast(bytearray, value)).cast("B"))
     elif is_a(value, collections.deque):

@@ -15,7 +15,7 @@ from leadline.checker.values import refusal
 
 
 class NewKind(Exception):
-    """Raised when a slot takes a value because of which a copy of the slot must count as a read.
+    """Raised when a slot takes a value that makes it necessary to count copies of the slot as reads.
 
     An earlier call copied the slot without reading it. The code of that call may compare values of certain types with
     ``is``, and the new value is the slot's first value of such a type.
@@ -110,8 +110,8 @@ class Domain:
     Parameters:
         slot: the index of the slot.
         path: the location of the slot in the state, for messages.
-        read_when_copied: whether a copy of the slot counts as a read.
-        kinds: collects the classes, functions and modules in the values.
+        read_when_copied: whether copying the slot counts as reading it.
+        kinds: the object that collects the classes, functions and modules in the values.
 
     Attributes:
         values: the values. A row contains the index of a value in this list instead of the value.
@@ -177,7 +177,8 @@ class Domain:
             told_apart: the types whose values the code of the call may compare with ``is``.
 
         Raises:
-            NewKind: if the slot has meanwhile taken a value of such a type, because of which the copy counts as a read.
+            NewKind: if the slot has meanwhile taken a value of such a type, so that copying the slot counts as reading
+                it.
         """
         if not self.can_be_copied(told_apart):
             raise NewKind(self.slot)

@@ -12,9 +12,9 @@ Filters are read from the source code of the running function, provided that the
 that are running.
 
 A filter is evaluated before the loop starts. It must therefore be supported by `conditions`, and its result must not
-change while the loop runs: the loop must not assign to the names in it, and a generator expression must be consumed at
-once. The variable of a ``for`` loop must not be read after the loop, because it then contains the last member. If the
-analysis cannot prove that these requirements are met, the loop reads all members.
+change while the loop runs: the loop must not assign to the names in it, and a generator expression must be consumed
+immediately. The variable of a ``for`` loop must not be read after the loop, because it then contains the last member.
+If the analysis cannot prove that these requirements are met, the loop reads all members.
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     """Return the filters of all loops in a file.
 
     Returns:
-        A dict from the code of each function to its filters. The filters are a dict whose keys are the positions at
-        which the loops start.
+        A dict that maps the code of each function to its filters. The filters are a dict whose keys are the positions
+        at which the loops start.
     """
     source = "".join(linecache.getlines(filename))
     try:
@@ -238,9 +238,10 @@ def _declared(tree: ast.AST) -> frozenset[str]:
 
 
 def _suspended(module: CodeType) -> frozenset[str]:
-    """Return the variables that a generator assigns and that functions nested in the generator use in loops.
+    """Return the variables that functions nested in a generator use in loops, and to which the generator itself
+    assigns.
 
-    The generator can assign such a variable while the loop runs, because the loop can resume the generator.
+    The generator can assign to such a variable while the loop runs, because the loop can resume the generator.
     """
     found = set[str]()
     for code in _codes(module):
@@ -298,7 +299,7 @@ def _of_comprehension(
 
 
 def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
-    """Return the name of the built-in function that consumes a generator expression at once, or an empty string."""
+    """Return the name of the built-in function that consumes a generator expression immediately, or an empty string."""
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.args == [generator]:
         return parent.func.id if parent.func.id in _CONSUMERS else ""
     return ""
@@ -411,7 +412,7 @@ def _negated(test: ast.expr) -> ast.expr:
 
 
 def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """Yield conditions, after splitting each condition at ``and`` into its parts."""
+    """Split each condition at ``and``, and yield the parts."""
     for test in tests:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             yield from _split(test.values)
@@ -420,7 +421,7 @@ def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]) -> tuple[ast.expr, ...]:
-    """Return the conditions up to the first condition that is not supported or whose result the loop may change."""
+    """Return the conditions before the first one that is not supported or whose result the loop may change."""
     found: list[ast.expr] = []
     if not isinstance(target, ast.Name) and not (
         isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts)

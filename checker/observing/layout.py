@@ -47,16 +47,17 @@ class Layout:
     Parameters:
         state: an initial state.
         whole: the paths of parts that must not be split, because their structure differs between states.
-        apart: further parts that are split, given as the patterns of their paths; see `pattern`.
+        apart: additional parts to split, given as the patterns of their paths; see `pattern`.
         read_when_copied: the slots that count as read even when code only copies them.
-        many_values: the number of values from which a leaf counts as crowded.
+        many_values: the minimum number of values for a leaf to count as crowded.
 
     Attributes:
         root: the root of the tree.
         domains: the values of each slot.
         members: for each slot that belongs to a member of a collection, the path of the collection and the member.
-        crowded: the leaves that have many values and can be split, given as the patterns of their paths.
-        kinds: collects the classes, functions and modules in the values.
+        crowded: the leaves that have at least `many_values` values and can be split, given as the patterns of their
+            paths.
+        kinds: the object that collects the classes, functions and modules in the values.
     """
 
     def __init__(
@@ -194,8 +195,8 @@ class Layout:
         Parameters:
             node: the collection.
             member: the member.
-            asked: whether code only tested for the member, as in ``True in state.numbers``. If false, the collection of
-                a state contains the member.
+            asked: whether code only tested for the member, as in ``True in state.numbers``. If false, the collection in
+                some state contains the member.
 
         Raises:
             ShapeChanged: if there are more than `MOST_MEMBERS` members, or if code tested for a value that is equal to
@@ -256,7 +257,7 @@ class Layout:
         return self._build(self.root, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def keep(self, state: Any) -> None:
-        """Store the parts of a state, so that states that are created later reuse them."""
+        """Store the parts of a state, so that states created later reuse these parts."""
         self._keep(self.root, state, (*(row := self.row(state)), *[0] * (self.slots - len(row))))
 
     def _keep(self, node: Node, value: Any, numbers: tuple[int, ...]) -> None:
@@ -343,7 +344,7 @@ class Layout:
 
     @staticmethod
     def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
-        """Return the value indices in the slots of a node, without those of the members that a collection does not
+        """Return the value indices in the slots of a node, except the slots of members that a collection does not
         contain.
         """
         if isinstance(node, Collection):

@@ -95,7 +95,7 @@ _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 
 
 def _evolved(args: tuple[object, ...], changes: dict[str, object]) -> object:
-    """Replace `attrs.evolve` while classes can have lazy instances."""
+    """Return a changed copy of an instance. Replaces `attrs.evolve` while classes can have lazy instances."""
     lazy = lazy_instances.get(id(args[0])) if len(args) == 1 else None
     if lazy is not None:
         recorder, node, offset, changed = lazy

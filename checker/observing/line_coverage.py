@@ -1,4 +1,4 @@
-"""The lines and branches of a spec's functions that a search ran, measured with coverage.py.
+"""Measures, with coverage.py, which lines and branches of a spec's functions a search ran.
 
 An engine that records the results of calls does not call a function in every state. The coverage is still complete: an
 engine skips a call only if an earlier call read the same values in the same order, and two such calls to a pure
@@ -8,8 +8,8 @@ Two features are turned off, so a search with coverage takes longer. Loops do no
 lines that run only for skipped members would not be counted. Helper processes are not used, because calls in these
 processes are not measured.
 
-A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after the
-requested number of counterexamples was found. Lines that would run only later are reported as never run.
+A step witness is not evaluated again after it has been satisfied, and a step invariant is not evaluated again after the
+requested number of counterexamples has been found. Lines that would run only later are reported as never run.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
-    """Yield the Python functions of the actions, properties and premises of a spec, and its constraint."""
+    """Yield the Python functions of a spec's actions, properties and premises, and the function of its constraint."""
     within = [function for function in (spec.within, spec.cut) if function is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:

@@ -54,17 +54,17 @@ class Struct:
     Attributes:
         path: the location of the value in the state. Empty for the state itself.
         cls: the class of the value.
-        children: the node of each field, by name.
-        constants: the value of each constant field, by name.
-        aliases: the name of each field, by the name of its constructor argument.
+        children: the node of each field, keyed by name.
+        constants: the value of each constant field, keyed by name.
+        aliases: the name of each field, keyed by the name of its constructor argument.
         slots: the range of the slots of all leaves below this node.
         collections: all collections below this node. Their slots are not in `slots`.
         slotted: whether instances have no `__dict__`.
-        set_at_once: the attributes that a lazy instance has from the start, by name. These are the constants and the
-            cached hash, which are not part of the state.
+        set_at_once: the attributes that a lazy instance has from the start, keyed by name. These are the constants and
+            the cached hash, which are not part of the state.
         copied_unread: whether the constructor only stores its arguments, so that `attrs.evolve` does not have to read
             the fields that it copies.
-        built: the instances created so far, by the value indices in their slots.
+        built: the instances created so far, keyed by the value indices in their slots.
     """
 
     path: str
@@ -91,7 +91,7 @@ class Parts:
             without reading any slot.
         slots: the range of the slots of all leaves below this node.
         collections: all collections below this node. Their slots are not in `slots`.
-        built: the tuples created so far, by the value indices in their slots.
+        built: the tuples created so far, keyed by the value indices in their slots.
     """
 
     path: str
@@ -113,7 +113,7 @@ class Collection:
         path: the location of the collection in the state.
         cls: `frozenset` or `Bag`.
         members: the slot of each member, in the order in which the members were found.
-        built: the collections created so far, by the value indices in their slots.
+        built: the collections created so far, keyed by the value indices in their slots.
     """
 
     path: str
@@ -164,7 +164,7 @@ def constructed(node: Struct, values: dict[str, object]) -> Any:
 
     Parameters:
         node: the node of the instance.
-        values: the value of each field, by name.
+        values: the value of each field, keyed by name.
 
     Raises:
         ShapeChanged: if the constructor raises an exception or changes a value.

@@ -1,8 +1,8 @@
 """Finds the objects to which a value or code refers, and the origin of each module.
 
 `reach` uses this module to find the code that an action can run, `mutation.changes` uses it to find the functions of a
-spec, and `digest` uses it to find the code and the data of a spec. The functions of this module do not run code of the
-objects.
+spec, and `digest` uses it to find the code and the data of a spec. The functions of this module do not run any code of
+the objects.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Reference(NamedTuple):
 
 
 def referents(value: object) -> Iterator[Reference]:
-    """Yield the references from a value: first its contents, then its fields, then all further references.
+    """Yield the references from a value: first its contents, then its fields, then all other references.
 
     The contents are in the order of the value itself. For a module, nothing is yielded, because the caller decides
     which members to visit; see `Walk.owners`.
@@ -181,9 +181,9 @@ class Walk:
         members: a function that is called with a class or a module and returns the members to visit.
 
     Attributes:
-        met: the objects found, by their `id`, in the order in which they were found. This dict keeps the objects alive,
-            so that their ids are not reused.
-        owners: the classes and modules whose members are searched, by their `id`.
+        met: the objects found, keyed by their `id`, in the order in which they were found. This dict keeps the objects
+            alive, so that their ids are not reused.
+        owners: the classes and modules whose members are searched, keyed by their `id`.
         names: the names of attributes that occur in the visited code.
         any_name: whether the visited code computes names at run time, so that it can use any name.
     """
@@ -207,13 +207,13 @@ class Walk:
                 self._waiting.append(value)
 
     def own(self, owner: type | ModuleType) -> bool:
-        """Add a class or a module whose members are searched. Return whether it was not added before."""
+        """Add a class or a module whose members are searched. Return whether it is new."""
         is_new = id(owner) not in self.owners
         self.owners[id(owner)] = owner
         return is_new
 
     def use(self, names: Iterable[str]) -> list[str]:
-        """Add names that occur in the code. Return the names that were not added before, sorted."""
+        """Add names that occur in the code. Return the new names, sorted."""
         new = sorted(set(names) - self.names)
         self.names.update(new)
         return new

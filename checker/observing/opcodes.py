@@ -119,13 +119,13 @@ class IdentityTest(NamedTuple):
     right: tuple[Instruction, ...] | None
 
     def told_apart(self, names: Mapping[str, Any]) -> type | None:
-        """Return the type of the right operand if the test cannot distinguish equal values of this type.
+        """Return the type of the right operand if the operand is a class or a constant of a supported type.
 
         Parameters:
             names: the values of the global names.
 
         Returns:
-            The type, or None if the right operand may be any object. If the right operand is a class, the type is
+            The type, or None if the right operand may be any other object. If the right operand is a class, the type is
             `type`, even if the class has a different metaclass.
         """
         if self.right is None:
@@ -316,7 +316,9 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
 
 
 def _operand(before: Sequence[Instruction]) -> int | None:
-    """Return the index of the first instruction that computes the last value, or None if it cannot be determined."""
+    """Return the index of the first of the instructions that compute the last value, or None if it cannot be
+    determined.
+    """
     if not before:
         return None
     name, argument = before[-1]
@@ -341,9 +343,9 @@ def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | Non
 
 
 def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> bool:
-    """Return whether the result of some instructions cannot be a str or a tuple.
+    """Return whether the result of some instructions can be neither a str nor a tuple.
 
-    A str and a tuple do not support ``-`` and most other operators. They support ``+``, but not with a number.
+    Strings and tuples do not support ``-`` or most other operators. They support ``+``, but not with a number.
 
     Parameters:
         operand: the instructions.

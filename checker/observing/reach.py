@@ -133,7 +133,7 @@ class Reach:
     Parameters:
         function: the function of an action or a predicate.
         given: the objects that the function can receive. The first object is a state. The other objects are values in
-            further states and the arguments of an action.
+            other states and the arguments of an action.
         copies: whether the function belongs to an action, which may copy elements of tuples without reading them.
 
     Attributes:
@@ -160,7 +160,7 @@ class Reach:
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes to pickle, without the objects found, which are stored by their `id`."""
+        """Return the attributes to pickle. The objects found are left out, because they are keyed by their `id`."""
         return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -169,7 +169,7 @@ class Reach:
         self._named_in = {}
 
     def extend(self, values: Sequence[object]) -> None:
-        """Search the code of further objects that the function can receive."""
+        """Search the code of additional objects that the function can receive."""
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
         self._walk.run()

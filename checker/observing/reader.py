@@ -13,9 +13,9 @@ class Reader(Protocol):
     """The methods and attributes of `recording.Recorder` that views and lazy instances use.
 
     Attributes:
-        enumerated: the collections whose members the call read completely, including members that are not known yet.
+        enumerated: the collections of which the call read all members, including members that are not known yet.
         looked_at: whether the code used the value of an element that it was only expected to copy.
-        escaped: whether the code may have read a value without a record of the read.
+        escaped: whether the code may have read a value without the read being recorded.
         constructs: the code in loops over collections that the analysis does not support.
     """
 

@@ -68,15 +68,15 @@ class Recorder:
         rows: the row of each state: the indices of the values in its slots.
         precision: the precision with which reads are recorded.
         told_apart: the types whose values the code may compare with ``is``. If a slot can have a value of these types,
-            a copy of the slot counts as a read.
+            copying the slot counts as reading it.
 
     Attributes:
         reads: the slots that were read, each with the index of its value. The slots of the second state begin at
             `SECOND`.
-        enumerated: the collections whose members the call read completely, including members that are not known yet.
+        enumerated: the collections of which the call read all members, including members that are not known yet.
         copied: the slots that were copied without being read.
         looked_at: whether the code used the value of an element that it was only expected to copy.
-        escaped: whether the code may have read a value without a record of the read.
+        escaped: whether the code may have read a value without the read being recorded.
         constructs: the code in loops over collections that the analysis does not support.
     """
 
@@ -131,7 +131,7 @@ class Recorder:
         values count as read.
 
         Raises:
-            NotOrdinary: if the value contains a view or a lazy instance in an object that cannot be created again.
+            NotOrdinary: if the value contains a view or a lazy instance inside an object that cannot be recreated.
         """
         kind = type(value)
         if kind in _ATOMS:
@@ -221,7 +221,7 @@ class Recorder:
         Parameters:
             node: the node of the instance.
             offset: 0 for the first state, or `SECOND` for the second state.
-            changed: the fields that `attrs.evolve` changed, by name, or None for an instance that is part of a state.
+            changed: the fields that `attrs.evolve` changed, keyed by name, or None if the instance is part of a state.
         """
         made: Any = _new(node.cls)
         for name, value in node.set_at_once:
@@ -249,7 +249,7 @@ class Recorder:
         return self.layout.part(node, row)
 
     def copied_element(self, node: Node, offset: int) -> Any:
-        """Return the object that represents an element of a tuple over which the code iterates. If the element need not
+        """Return the object that represents an element of a tuple that the code iterates over. If the element need not
         be read, this is an `Unread` object, which the code can only copy.
         """
         if (
@@ -348,7 +348,7 @@ class Recorder:
         return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: object, value: object) -> None:
-        """Record that every part of the states that a written value contains is read.
+        """Record a read of every part of a state that is contained in a written value.
 
         Parameters:
             seen: the value that the recorded call wrote.
@@ -361,7 +361,7 @@ class Recorder:
             raise Mismatch
 
     def read_within(self, value: object) -> bool:
-        """Record that every part of the states that a value contains is read.
+        """Record a read of every part of a state that is contained in a value.
 
         Returns:
             True if the value could be searched completely. If not, the caller must compare the value with the real

@@ -1,4 +1,4 @@
-"""Calls to a spec's functions in which sets iterate in an unusual order.
+"""Makes sets iterate in an unusual order while a spec's functions are called.
 
 The iteration order of a set of strings differs between processes, so the results of a spec must not depend on it. To
 test this, the functions of the spec are compiled again with hooks. A hook is a call to a method of `Reordering`. Hooks
@@ -150,7 +150,7 @@ class Reordering:
         known = {id(function) for function, *_ in self._functions}
         for function in needed:
             if id(function) not in known:
-                raise NotUnderstood(f"the source of {getattr(function, '__qualname__', function)} is not known")
+                raise NotUnderstood(f"the source code of {getattr(function, '__qualname__', function)} is not known")
         self._order: Order = list
 
     @contextmanager
@@ -172,7 +172,7 @@ class Reordering:
         vars(builtins).pop(_HOOK, None)
 
     def each(self, value: object) -> object:
-        """Return a replacement for a value over which the code iterates."""
+        """Return a replacement for a value that the code iterates over."""
         return self._ordered(value) if _is_set(value) else value
 
     def unpacked(self, value: object, pattern: Pattern) -> object:
@@ -250,7 +250,7 @@ class Reordering:
         return origin(type(function).__module__) in (Origin.SPEC, Origin.LEADLINE)
 
     def _method(self, method: BuiltinFunctionType) -> object:
-        """Return a replacement for a method of a built-in object that the code calls."""
+        """Return a replacement for a method that the code calls on a built-in object."""
         owner, name = method.__self__, method.__name__
         if _is_set(owner):
             if name == "pop":
@@ -267,7 +267,7 @@ class Reordering:
         return method if name in _KEEPING_METHODS else self._passing(method)
 
     def _showing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Return a wrapper of a function that converts its arguments to text."""
+        """Return a wrapper for a function that converts its arguments to text."""
 
         def call(*args: object, **named: object) -> object:
             return function(*map(self.shown, args), **{name: self.shown(value) for name, value in named.items()})
@@ -275,8 +275,8 @@ class Reordering:
         return call
 
     def _passing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """Return a wrapper of a function that has no hooks. The wrapper passes it sets that iterate in a different
-        order.
+        """Return a wrapper for a function that has no hooks. Sets that the wrapper passes to the function iterate in a
+        different order.
         """
 
         def call(*args: object, **named: object) -> object:
@@ -348,7 +348,7 @@ def _holds_set(value: object) -> bool:
 
 
 def _with_hooks(file: str) -> dict[CodeType, CodeType]:
-    """Return a dict from the original code of each function in a file to its code with hooks.
+    """Return a dict that maps the original code of each function in a file to its code with hooks.
 
     Raises:
         NotUnderstood: if the file cannot be read, or if it uses a name that is not supported.
@@ -357,11 +357,11 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
     try:
         tree, compiled = ast.parse(source), compile(source, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        raise NotUnderstood(f"{file} cannot be read") from error
+        raise NotUnderstood(f"{file} cannot be parsed") from error
     changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
     own, others = list(_codes(compiled)), list(_codes(changed))
     if [code.co_qualname for code in own] != [code.co_qualname for code in others]:
-        raise NotUnderstood(f"functions in {file} cannot be distinguished")
+        raise NotUnderstood(f"the functions in {file} cannot be matched with their versions with hooks")
     return dict(zip(own, others, strict=True))
 
 
@@ -429,7 +429,7 @@ class _Hooks(ast.NodeTransformer):
         self.generic_visit(node)
         patterns = {pattern for target in node.targets if (pattern := _pattern(target)) is not None}
         if len(patterns) > 1:
-            raise NotUnderstood(f"{self._file} unpacks a value in two ways in line {node.lineno}")
+            raise NotUnderstood(f"{self._file} unpacks a value into two different patterns on line {node.lineno}")
         for pattern in patterns:
             node.value = _hook("unpacked", node.value, _constant(pattern))
         if any(isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) for target in node.targets):

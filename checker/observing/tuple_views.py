@@ -65,7 +65,7 @@ _set_recorder, _set_slot = _recorder.__set__, _slot.__set__
 
 
 class TupleView(StandIn, Sequence[object]):
-    """Replaces a tuple. An element counts as read only when the code accesses it.
+    """Replaces a tuple while a call is recorded. An element counts as read only when the code accesses it.
 
     Parameters:
         recorder: the recorder of the call.

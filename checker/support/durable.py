@@ -1,4 +1,4 @@
-"""Durable files, which have a checksum and are replaced atomically."""
+"""Functions for durable files, which have a checksum and are replaced atomically."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _checksum(content: Mapping[str, object]) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically, and wait until the new file is stored on the disk.
+    """Replace a file atomically, and wait until the new file is stored on disk.
 
     If the path is a device or a pipe, for example ``/dev/null``, the data is written to it instead.
 
@@ -97,7 +97,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path | str) -> None:
-    """Wait until the entries of a folder are stored on the disk, if the file system supports this."""
+    """Wait until the entries of a folder are stored on disk, if the file system supports this."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -12,7 +12,7 @@ MOST_BYTES = 256 * 2**20
 
 
 def file_text(path: Path) -> str:
-    """Return the text of a regular file that contains UTF-8.
+    """Return the text of a regular file that is encoded in UTF-8.
 
     Devices and pipes are rejected, because reading them may never end.
 

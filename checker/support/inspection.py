@@ -2,7 +2,7 @@
 
 The modules of a spec can contain any object. An example is a proxy object whose `__class__` attribute raises an
 exception outside of a web request, or a module object that imports a library when it is first used. `isinstance` and
-`getattr` run the code of such objects. The functions of this module do not run it.
+`getattr` run the code of such objects. The functions in this module do not.
 """
 
 from __future__ import annotations

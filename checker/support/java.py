@@ -1,4 +1,4 @@
-"""The version of an installed Java."""
+"""Finds the version of an installed Java runtime."""
 
 from __future__ import annotations
 

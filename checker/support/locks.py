@@ -65,7 +65,7 @@ class FolderLock:
     def release(self) -> None:
         """Release the lock and delete the lock file.
 
-        This has no effect if the lock was released before, or in a forked child process.
+        This has no effect if the lock has already been released, or in a forked child process.
         """
         if self in _held:
             with suppress(OSError):
@@ -102,18 +102,18 @@ def is_locked(path: Path) -> bool:
 
 
 def owner(**more: object) -> bytes:
-    """Return JSON that contains the id and the host of this process.
+    """Return JSON that contains the process id and the host name of this process.
 
     The JSON is written to a lock file, so that other processes can name this process in their error messages.
 
     Parameters:
-        more: additional entries.
+        more: additional entries for the JSON object.
     """
     return json.dumps({"process": os.getpid(), "host": socket.gethostname(), **more}).encode()
 
 
 def owner_named(data: bytes) -> str:
-    """Return a description of the process that wrote a lock file, for the beginning of a sentence.
+    """Return a description of the process that wrote a lock file. An error message can begin with it.
 
     Parameters:
         data: the content of the lock file, as `owner` returned it.

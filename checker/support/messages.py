@@ -1,4 +1,4 @@
-"""Parts of messages: suggestions of similar names, and numbers followed by a noun."""
+"""Functions that format parts of messages: suggestions of similar names, and numbers followed by a noun."""
 
 from __future__ import annotations
 

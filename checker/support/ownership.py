@@ -1,4 +1,4 @@
-"""Protection against files that another user of the machine may have written."""
+"""Functions that protect against files that another user of the machine may have written."""
 
 from __future__ import annotations
 

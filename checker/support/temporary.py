@@ -29,7 +29,7 @@ _YOUNG_SECONDS = 60
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Return a context manager that creates a private folder and removes it at the end of the block.
+    """Return a context manager that creates a private folder and removes it at the end of the ``with`` block.
 
     Raises:
         OSError: if the folder cannot be created.
@@ -46,7 +46,7 @@ def private_folder() -> Iterator[Path]:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders that this user's processes left behind because they were killed."""
+    """Remove the folders left behind by processes of this user that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, LeadlineError):
             found = folder.lstat()
@@ -71,5 +71,5 @@ def own_folder(name: str) -> Path:
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise LeadlineError(f"{folder} must be a folder that only you can access: remove it")
+        raise LeadlineError(f"{folder} exists, but is not a folder that only you can access: remove it")
     return folder

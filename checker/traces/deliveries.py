@@ -1,4 +1,4 @@
-"""The messages of a trace, with the step that sends and the step that receives each message.
+"""The messages of a trace: for each message, the step that sends it and the step that receives it.
 
 The drawing of the spec defines the messages; see `leadline.checker.drawing.Drawing`.
 """
@@ -45,7 +45,7 @@ def deliveries(trace: Trace[Any]) -> tuple[Delivery, ...]:
     """Return the deliveries of all messages of a trace, in the order in which the messages are sent.
 
     Parameters:
-        trace: the trace. Its spec's drawing returns the messages.
+        trace: the trace. The drawing of its spec returns the messages in each state.
 
     Raises:
         SpecError: if the drawing raised an exception, or returned a value of the wrong type.

@@ -45,7 +45,7 @@ class Parting:
 
 
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
-    """Take the actions of a trace of one spec in a second spec.
+    """Perform the actions of a trace of one spec in a second spec.
 
     If an action leads to several states in the second spec, the state that is also in the trace is chosen if possible.
 
@@ -77,7 +77,7 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
 
 def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None) -> Parting | None:
-    """Return a shortest behaviour of the first spec that the second spec does not have, or None if there is none.
+    """Return a shortest behaviour of the first spec that is not a behaviour of the second, or None if there is none.
 
     Parameters:
         first: the first spec.

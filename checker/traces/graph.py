@@ -1,4 +1,4 @@
-"""State graphs, in the form of networkx graphs, and the shortest traces in them."""
+"""State graphs, represented as networkx graphs, and the shortest traces in them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ Values are encoded as follows:
 - A tuple is a `#tup`, a frozenset is a `#set`, a mapping is a `#map`, and an integer is a `#bigint`.
 - Any other value is `#unserializable`.
 
-A lasso has the field ``loop``, the index of the state where the loop begins. The last state is equal to this state.
+A lasso (a trace that ends in a loop) has the field ``loop``, which is the index of the state where the loop begins. The
+last state is equal to this state.
 
 ``#meta`` contains the spec with its bounds, the property and, for each state, the action that led to it.
 """
@@ -51,7 +52,7 @@ class RecordedState:
     """One state of a trace file.
 
     Attributes:
-        values: the value of each variable in ITF, in the form that `canonical` returns.
+        values: the value of each variable, encoded in ITF in the form that `canonical` returns.
         action: the name of the action that led to the state. It is None for the first state.
         arguments: the values of the action's parameters, in the same form.
     """
@@ -77,7 +78,7 @@ class TraceFile:
             does not name a property.
         sentence: the description of the property.
         states: the states in order. There is at least one state.
-        loop: for a lasso, the index of the state where the loop begins, otherwise None.
+        loop: for a lasso (a trace that ends in a loop), the index of the state where the loop begins, otherwise None.
     """
 
     spec: str | None
@@ -306,7 +307,7 @@ def decode_trace(content: Json) -> TraceFile:
         case _:
             raise TraceError('"vars" or "states" is missing')
     if not isinstance(meta, dict):
-        raise TraceError('"#meta" is not an object')
+        raise TraceError('"#meta" is not a JSON object')
     spec, bounds, about = meta.get("spec"), meta.get("bounds", {}), meta.get("property")
     if not isinstance(bounds, dict) or not isinstance(spec, str | None) or not isinstance(about, str | None):
         raise TraceError('"spec", "bounds" or "property" in "#meta" has the wrong type')

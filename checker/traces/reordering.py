@@ -88,7 +88,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """Yield the steps from a state with action instances that are not yet in the new trace.
+    """Yield the steps that are possible in a state and whose action instances are not yet in the new trace.
 
     Parameters:
         spec: the spec.

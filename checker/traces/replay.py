@@ -1,4 +1,4 @@
-"""Replays a trace file: takes its actions in the model, and compares each state with the recorded state."""
+"""Replays a trace file: performs its actions in the model, and compares each state with the recorded state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ S = TypeVar("S")
 
 
 def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
-    """Replay a trace file: take its actions in the model, starting from the recorded initial state.
+    """Replay a trace file: perform its actions in the model, starting from the recorded initial state.
 
     Parameters:
         spec: the spec, with the bounds of the trace.
@@ -29,7 +29,7 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     Raises:
         TraceError: if a state of the model differs from the recorded state, or if the trace no longer violates or
             satisfies the property. The message names the step and the variable, or states another reason, for example
-            that the loop of a lasso is not fair.
+            that the loop at the end of the trace is not fair.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]
@@ -41,7 +41,7 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     if recorded.loop is not None and states[recorded.loop] != states[-1]:
         raise TraceError(
             f"every step is as recorded, but the last state is not equal to state {recorded.loop}, "
-            "with which the loop begins"
+            "at which the loop begins"
         )
     followed = Trace(spec, states, instances, about, recorded.loop)
     if about is not None and about.kind.is_liveness:

@@ -85,7 +85,7 @@ class Done:
     seconds: float = 0.0
 
     def add(self, report: PartitionReport, seconds: float) -> None:
-        """Count a partition as audited. Its audit ended `seconds` after the start of the whole audit."""
+        """Record that the audit of a partition ended, `seconds` after the start of the whole audit."""
         self.partitions += 1
         self.batches += report.batches
         self.size += report.size
@@ -110,10 +110,10 @@ def audit(
 
     Parameters:
         given: the paths of data directories, or of directories that contain data directories.
-        files: the file system with the directories.
+        files: the file system that contains the directories.
         checksums: whether to compute the checksums of batches.
-        stopped: whether no broker was running when the directories were copied, even if a broker was not stopped
-            cleanly.
+        stopped: whether no broker was running when the directories were copied. If this is false, only brokers that
+            were stopped cleanly count as stopped.
         workers: the number of worker processes. The default is the number of cores.
         progress: a function that is called regularly, or None.
 
@@ -143,7 +143,7 @@ def compare(
 
     Parameters:
         before, after: the paths of the directories in the earlier and in the later copy. See `audit` for the remaining
-        parameters.
+            parameters.
 
     Raises:
         LeadlineError: if a path contains no data directory, or cannot be read, or a copy contains several clusters.
@@ -213,8 +213,8 @@ def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cl
             raise LeadlineError(_shown(str(error))) from error
         if not inside:
             raise LeadlineError(
-                f"{_shown(path)} is not a broker's data directory and does not contain one: a data directory has a "
-                "file meta.properties, or directories such as my-topic-0 with segments"
+                f"{_shown(path)} is not a broker's data directory and does not contain one: a data directory contains "
+                "a file meta.properties, or directories such as my-topic-0 that contain segments"
             )
         found += inside
     try:
@@ -310,8 +310,8 @@ def result_of(
     Parameters:
         clusters: the clusters that were audited.
         reports: the reports on the partitions that were audited.
-        checks: the properties that were checked on partitions.
-        began: the time at which the audit began, from `time.monotonic`.
+        checks: the properties that were checked on each partition.
+        began: the time at which the audit began, as returned by `time.monotonic`.
         interrupted: whether the audit was interrupted.
     """
     findings = [*_of_clusters(clusters), *(finding for report in reports for finding in report.findings)]
@@ -355,7 +355,7 @@ def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
 
 
 def _printable(finding: Finding) -> Finding:
-    """Return a finding without secrets and terminal escape sequences, which directory names can contain."""
+    """Return a finding without secrets and terminal escape sequences. Directory names can contain both."""
     return attrs.evolve(finding, sentence=_shown(finding.sentence), path=_shown(finding.path))
 
 
@@ -383,7 +383,7 @@ def _names(checks: Iterable[Property]) -> str:
 
 
 def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
-    """Yield sentences that say why properties could not be decided on certain partitions."""
+    """Yield sentences that say why properties could not be decided for certain partitions."""
     every = [
         reason
         for report in reports

@@ -52,7 +52,7 @@ def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Fin
 
 
 def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
-    """Yield the likely cause of a log that ends below its high watermark, based on other files of the replica."""
+    """Yield the likely reason why a log ends below its high watermark, based on other files of the replica."""
     if finding.check != "hw_within_log":
         return
     for _, replica in partition.replicas_of(finding.brokers):
@@ -144,7 +144,7 @@ def _without_leader(partition: DiskPartition) -> Iterator[str]:
 
 
 def _sets_of(partition: DiskPartition, brokers: Iterable[int]) -> str:
-    """Return the names of the sets, ISR or ELR, that contain at least one of the given brokers."""
+    """Return the names of those sets (ISR and ELR) that contain at least one of the given brokers."""
     assert partition.state is not None
     chosen, state = set(brokers), partition.state
     return " or ".join(name for name, members in (("ISR", state.isr), ("ELR", state.elr)) if chosen & members)
@@ -179,7 +179,7 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
 
 
 def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
-    """Return whether a replica has every batch below the largest high watermark, and none of its batches is damaged.
+    """Return whether a replica has every batch below the largest high watermark and has no damaged batch.
 
     Parameters:
         partition: the partition.

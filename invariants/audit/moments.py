@@ -1,4 +1,4 @@
-"""The comparison of two copies of a cluster. Committed records may be missing in the later copy only if Kafka removed
+"""The comparison of two copies of a cluster. Committed records may be missing from the later copy only if Kafka removed
 them.
 """
 

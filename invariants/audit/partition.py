@@ -105,12 +105,12 @@ class PartitionTask:
         topic, number: the topic name and the partition number.
         places: the locations of the replicas.
         topic_id, state: the topic id and the state of the partition in the metadata log, or None if the metadata log
-        does not have them.
+            does not have them.
         history: the states of the partition. Each state is preceded by the offset in the metadata log at which it
             began.
         cleaned_below: the offset below which compaction may have changed the logs.
         one_moment: whether the disks were copied at the same moment.
-        has_metadata: whether one of the given directories has a metadata log.
+        has_metadata: whether one of the given directories contains a metadata log.
         held_back, fenced: see `DiskPartition`.
     """
 
@@ -151,7 +151,7 @@ def audit_partition(files: Files, task: PartitionTask, *, checksums: bool = True
     """Audit one partition.
 
     Parameters:
-        files: the file system with the data directories.
+        files: the file system that contains the data directories.
         task: the partition to audit.
         checksums: whether to compute the checksums of batches.
     """
@@ -166,7 +166,7 @@ class Observation:
     Attributes:
         partition: the partition, with the replicas on which properties are checked.
         others: the remaining replicas. These are replicas of a different topic with the same name, replicas that could
-            not be read, and replicas whose segments are missing in the copy.
+            not be read, and replicas whose segments are missing from the copy.
     """
 
     partition: DiskPartition
@@ -261,8 +261,8 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
-        The findings, one for each group of brokers, and whether the property is undecided. It is undecided if a missing
-        record may have arrived after the copy was made.
+        The findings, one for each set of brokers to which complaints refer, and whether the property is undecided. It
+        is undecided if a missing record may have arrived after the copy was made.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}
     later, count, partition = False, 0, moments[-1]
@@ -281,7 +281,7 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
-    """Return whether a complaint may be due only to copying disks or files at different moments."""
+    """Return whether copying disks or files at different moments may be the only reason for a complaint."""
     replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)

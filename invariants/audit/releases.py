@@ -52,12 +52,12 @@ BEFORE_LEADER_EPOCHS = _between("releases before 0.11", (), (0, 11), kraft=False
 def releases_of(partition: DiskPartition, *, has_metadata: bool) -> ReleaseRange:
     """Return the releases that could have written the logs of a partition.
 
-    Brokers have a metadata log only with KRaft. They store topic ids in 2.8 and later (KIP-516). They store leader
+    Brokers have a metadata log only in KRaft mode. They store topic ids in 2.8 and later (KIP-516). They store leader
     epochs, both in the batches and in a checkpoint, in 0.11 and later (KIP-101).
 
     Parameters:
         partition: the partition.
-        has_metadata: whether a directory of the cluster has a metadata log.
+        has_metadata: whether a directory of the cluster contains a metadata log.
     """
     replicas = [replica for _, replica in partition.replicas_of()]
     if has_metadata:

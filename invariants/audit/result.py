@@ -28,8 +28,9 @@ class Finding:
         brokers: the brokers that the finding concerns.
         offset: the first offset that the finding concerns, or None if it does not concern an offset.
         sentence: the description of the violation or the note.
-        context: sentences on likely causes and on further violations.
-        situation: sentences on the partition, such as the offsets at which its logs diverge and the electable brokers.
+        context: sentences about likely causes and about further violations.
+        situation: sentences about the partition, such as the offsets at which its logs diverge and the electable
+            brokers.
         path: a file or directory to inspect.
         shape: the shape of the violation (see `shape_of`), or None if no spec has this property.
         releases: the releases that could have written the logs, or None if `shape` is None.
@@ -75,12 +76,12 @@ class AuditResult:
         findings: the findings, errors first.
         reasons: sentences that say why the audit is incomplete. Empty if it is complete.
         checks: the properties that were checked.
-        open: the names of the properties that could not be decided on every partition.
+        open: the names of the properties that could not be decided for at least one partition.
         brokers, partitions: the number of brokers and the number of partitions. Nodes that are only controllers and the
-        metadata log are not counted.
+            metadata log are not counted.
         batches, size: the number of batches that were read, and the size of the segments in bytes.
         seconds: the duration of the audit in seconds.
-        tables: tables of the logs of partitions with errors, by topic and partition number.
+        tables: tables of the logs of partitions with errors, keyed by topic and partition number.
     """
 
     findings: tuple[Finding, ...]

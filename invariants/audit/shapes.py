@@ -22,7 +22,7 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
     Parameters:
         check: the name of the property that is violated.
         state: the state that violates the property: a state of a spec, or a partition on disks.
-        complaints: the complaints of the property about the state.
+        complaints: the complaints that the property yields for the state.
 
     Returns:
         The name of the property. If the property compares two logs, the shape also describes each pair of replicas to

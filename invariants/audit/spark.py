@@ -1,4 +1,4 @@
-"""The audit on Spark, which reads headers on the machines on which the data is stored.
+"""The audit on Spark, which reads the headers of batches on the machines on which the data is stored.
 
 Directories can be given as URIs of object storage or of a distributed file system. Every machine can access them, so
 any machine can audit any partition. Directories that are given as paths are on the local disks of the machines, and the
@@ -188,10 +188,10 @@ def _never() -> None:
 
 
 def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, ...]:
-    """Return the names of the machines that have a replica.
+    """Return the names of the machines that store a replica.
 
     Parameters:
-        where: the data directories, by their paths, which begin with the name of a machine.
+        where: the data directories, keyed by their paths, which begin with the name of a machine.
         place: the location of the replica.
     """
     return next(each.machines for path, each in where.items() if place.path.startswith(f"{path}/"))
@@ -226,7 +226,7 @@ def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
 
 
 def _called(surveyed: Survey, machine: str) -> Survey:
-    """Return a copy of a data directory in which every path begins with the name of the machine."""
+    """Return a copy of a `Survey` in which every path begins with the name of the machine."""
     directory = surveyed.directory
     partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
     named = attrs.evolve(directory, path=f"{machine}{directory.path}", partitions=partitions)
@@ -239,7 +239,7 @@ def _local(path: str) -> str:
 
 
 def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[str, list[T]]]:
-    """Call `look` with the name of the machine, in one Spark task for each core, so that every machine is reached.
+    """In one Spark task per core, call `look` with the name of the task's machine. This reaches every machine.
 
     Returns:
         The name of the machine and the result of the call, for each task.

@@ -61,8 +61,8 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     fair="weak",
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names a different broker as leader, and truncates its log by the rule of its
-    protocol.
+    """A broker obeys a request that names a different broker as leader, and truncates its log according to the rule of
+    its protocol.
     """
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
@@ -159,8 +159,8 @@ def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a broker follows the given leader, and the leader accepts this follower by the rule of the
-    protocol.
+    """Return whether a broker follows the given leader, and the leader accepts this follower according to the rule of
+    the protocol.
     """
     return (
         state.believes_to_lead(leader)

@@ -27,7 +27,7 @@ from leadline.model.rows import (
 
 
 def rows(state: Partition) -> dict[str, Row]:
-    """Return the rows of a state by name: one for the controller, one for producers, and one for each broker."""
+    """Return the rows of a state, keyed by name: one for the controller, one for producers, and one for each broker."""
     controller = Row(badges=controller_badges(state.quorum), columns=controller_columns(state.quorum))
     return {CONTROLLER: controller, PRODUCERS: Row()} | {
         broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))
@@ -57,7 +57,7 @@ def messages(state: Partition) -> Iterator[Message]:
 
 
 def _announcements(state: Partition, broker: int, epoch: int) -> list[Message]:
-    """Return the requests of a leader epoch to one broker.
+    """Return the requests that announce a leader epoch to one broker.
 
     Requests without a leader are left out, because no broker obeys them.
     """

@@ -28,7 +28,7 @@ from leadline.model.log import Log
 
 @attrs.frozen(eq=False)
 class Protocol:
-    """The rules of one protocol, in which versions of Kafka differ.
+    """The rules of one protocol. Versions of Kafka differ in these rules, which are functions.
 
     Attributes:
         name: the name of the protocol.

@@ -17,7 +17,7 @@ class Replica:
         high_watermark: the offset below which the broker considers records committed.
         epoch: the leader epoch of the last request that the broker obeyed.
         leader: the leader that this request names, or None before the first request.
-        isr: the in-sync replicas that the broker has last learned.
+        isr: the latest ISR that the broker has learned.
     """
 
     log: Log = Log()

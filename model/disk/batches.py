@@ -177,11 +177,11 @@ def read_headers(
 
 
 def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list[bool], int | None]:
-    """Find the batches that are completely in a buffer.
+    """Find the batches that are completely contained in a buffer.
 
     Returns:
-        Three lists with the start of each batch, its size, and whether its checksum is correct. Then the position of
-        the first bytes that are not a batch, or None if there are no such bytes.
+        Three lists, which contain the start of each batch, its size, and whether its checksum is correct; and the
+        position of the first bytes that are not a batch, or None if there are no such bytes.
     """
     starts: list[int] = []
     sizes: list[int] = []
@@ -208,7 +208,7 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
 
 
 def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:
-    """Return whether the checksum of a batch matches its header, for a batch that is larger than the buffer."""
+    """Return whether a batch, which is larger than the buffer, has the checksum that its header contains."""
     head = memoryview(bytearray(_LEAST_LEFT))
     source.read_into(head, at)
     compute: Callable[[memoryview, int], int] = crc32c if magic == 2 else zlib.crc32
@@ -278,7 +278,7 @@ def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], inta
 
 
 def _with_first_offsets(batches: NDArray[np.void]) -> NDArray[np.void]:
-    """Set the first offset of compressed batches from before 0.11. The headers of these batches have only the last
+    """Set the first offset of compressed batches from before 0.11. The headers of these batches contain only the last
     offset.
     """
     wrappers = np.flatnonzero((batches["magic"] < 2) & (batches["attributes"] & CODEC != 0))

@@ -100,13 +100,13 @@ class Cluster:
     """The nodes that belong to one cluster.
 
     Attributes:
-        nodes: the nodes, by id.
+        nodes: the nodes, keyed by id.
         metadata: the content of the metadata log, or None if there is no metadata log.
         why_not_one_moment: the reasons, as clauses, why the disks were not copied at the same moment. Empty if they
             were.
-        notes: notes about the directories. Each note has the ids of the nodes that it concerns.
-        doubled: the partitions that a broker has in two of its data directories. Each partition is given with the
-            broker and both paths.
+        notes: notes about the directories. Each note is preceded by the ids of the nodes that it concerns.
+        doubled: the partitions of which a broker has replicas in two of its data directories. Each entry consists of
+            the broker, the partition and both paths.
         unread: errors from reading the metadata log, one line each.
     """
 
@@ -146,7 +146,7 @@ class Cluster:
 
     @property
     def partitions(self) -> dict[Partition, list[tuple[Node, DataDirectory]]]:
-        """The nodes and data directories that have a replica of each partition.
+        """For each partition, the nodes and data directories that contain a replica of it.
 
         The partitions are those in the directories and those in the metadata log.
         """
@@ -244,10 +244,10 @@ class Cluster:
         return Belief(leader, state.leader_epoch, state.partition_epoch, state.electable)
 
     def _stand_in(self, partition: Partition, state: PartitionState) -> int:
-        """Return the broker to treat as the leader of a partition that has no leader, for example
-        after all brokers have stopped.
+        """Return the broker to treat as the leader of a partition that has no leader, for example after all brokers
+        have stopped.
 
-            This is the broker with the largest high watermark among the brokers that can be elected.
+        This is the broker with the largest high watermark among the brokers that can be elected.
         """
         known = {
             node.id: directory.checkpoint(text.HIGH_WATERMARKS, partition) or 0
@@ -272,7 +272,7 @@ class Survey:
     Attributes:
         directory: the data directory.
         metadata: the metadata log in the directory, or None if it has none.
-        topics: the ids of the topics in the directory, by name.
+        topics: the ids of the topics in the directory, keyed by name.
     """
 
     directory: DataDirectory
@@ -304,8 +304,8 @@ class Reader:
 
     Attributes:
         metadata: reads the content of a metadata log.
-        alike: returns whether two directories have a batch in common, or None if there is no offset that both
-            directories have.
+        alike: returns whether two directories have a batch in common, or None if there is no offset at which their logs
+            can be compared.
     """
 
     metadata: Callable[[MetadataLog], Metadata]
@@ -419,8 +419,8 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
 
 
 def _have_a_batch_in_common(files: Files, one: DataDirectory, other: DataDirectory) -> bool | None:
-    """Return whether two directories have a batch in common, or None if there is no offset that both directories
-    have.
+    """Return whether two directories have a batch in common, or None if there is no offset at which their logs can be
+    compared.
     """
     found = None
     for partition in sorted(one.partitions.keys() & other.partitions.keys())[:MOST_LOGS]:
@@ -471,8 +471,8 @@ def _own_directories(
 ) -> list[Survey]:
     """Return the data directories of a node, chosen from all directories with its id.
 
-    A directory is left out if it and a chosen directory both have the metadata log, or if most of its partitions are in
-    chosen directories. It is then a copy from a different time, or of an earlier or later incarnation of the node. A
+    A directory is left out if it and a chosen directory both contain the metadata log, or if most of its partitions are
+    in chosen directories. It is then a copy from a different time, or of an earlier or later incarnation of the node. A
     directory without partitions is left out if there are directories with partitions.
 
     Parameters:

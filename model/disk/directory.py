@@ -36,9 +36,9 @@ class DataDirectory:
         path: the path of the data directory.
         node: the id of the broker or controller, or None if `meta.properties` does not contain it.
         cluster, directory: the ids of the cluster and of the directory, or empty strings if `meta.properties` does not
-        contain them.
+            contain them.
         clean: whether the broker was stopped cleanly.
-        checkpoints: the offsets in each checkpoint file, by file name. Files that do not exist have no entry.
+        checkpoints: the offsets in each checkpoint file, keyed by file name. Files that do not exist have no entry.
         partitions: the path of the directory of each partition.
         set_aside: the names of partition directories that are being deleted, that are being moved, or that are stray.
         problems: errors from reading the files, one line each.
@@ -73,7 +73,7 @@ def find_data_directories(files: Files, path: str) -> list[str]:
         here, depth = waiting.pop(0)
         looked_at += 1
         if looked_at > MOST_DIRECTORIES:
-            raise Unreadable(f"{path} has more than {MOST_DIRECTORIES:,} directories below it")
+            raise Unreadable(f"{path} contains more than {MOST_DIRECTORIES:,} directories")
         try:
             entries = files.listed(here)
         except Unreadable:

@@ -47,7 +47,7 @@ class Source(Protocol):
         """The size of the file in bytes when it was opened."""
 
     def read_into(self, buffer: memoryview, at: int) -> int:
-        """Fill a buffer from the position `at` in the file.
+        """Fill a buffer with the bytes of the file that begin at position `at`.
 
         Returns:
             The number of bytes read, which is less than the buffer's length only at the end of the file.
@@ -68,7 +68,7 @@ class Files(Protocol):
         """
 
     def opened(self, path: str) -> AbstractContextManager[Source]:
-        """Return a context manager that opens a file and closes it at the end of the block.
+        """Return a context manager that opens a file and closes it at the end of the ``with`` block.
 
         Raises:
             Unreadable: if the path cannot be opened or is not a regular file.

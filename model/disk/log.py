@@ -1,5 +1,5 @@
-"""The log of a replica on disk, which consists of batches and has the methods of `leadline.model.log.Log` for
-properties.
+"""The log of a replica on disk, which consists of batches and has those methods of `leadline.model.log.Log` that
+properties use.
 
 A log on disk differs from a log in the model in three ways. It can start after offset 0, because retention moves its
 start. Compaction can have removed batches, or records from a batch. It can also be long, so logs are compared as
@@ -80,8 +80,8 @@ class DiskLog:
         return _batch(self.batches[_covering(self.batches, np.array([offset]))[0]])
 
     def beside(self, other: DiskLog, below: int) -> Iterator[Place]:
-        """Compare two logs. The result contains each offset less than `below` at which it can differ from the previous
-        offset.
+        """Compare two logs, and return the offsets less than `below` at which the result can differ from that at the
+        previous offset.
 
         Offsets at which a difference is not a fault are omitted: offsets below a log start offset, offsets that
         compaction may have removed, and offsets of batches with a wrong checksum, which are reported separately.
@@ -139,13 +139,13 @@ class DiskLog:
 
 @attrs.frozen(eq=False)
 class Alignment:
-    """The comparison of two logs at every offset at which a batch of one of them begins.
+    """The comparison of two logs at every offset at which a batch of either log begins.
 
     Attributes:
         mine, theirs: the batches of the first and of the second log, as arrays of type `BATCH`.
         offsets: the offsets that are compared.
         left, right: for each offset, the index of its batch in `mine` and in `theirs`, or -1 if the log has no batch
-        there.
+            there.
         same: for each offset, whether both logs have the same batch.
     """
 
@@ -257,7 +257,7 @@ def _same(one: NDArray[np.void], other: NDArray[np.void], cleaned_below: int) ->
 
 
 def _window(batches: NDArray[np.void], low: int, below: int) -> NDArray[np.void]:
-    """Return the batches that contain an offset from `low` to `below` - 1."""
+    """Return the batches that contain any of the offsets from `low` to `below` - 1."""
     begin = int(np.searchsorted(batches["last"], low))
     end = int(np.searchsorted(batches["first"], below))
     return batches[begin : max(begin, end)]

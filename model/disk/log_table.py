@@ -1,6 +1,6 @@
 """A table that compares the logs of a partition, with a row for each log and a column for each range of offsets.
 
-The offsets of a column have the same leader epoch, and the same result of the comparison, in every log.
+Within a column, all offsets have the same leader epoch and the same comparison result in every log.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ batch. ``end``: the log ends before these offsets."""
 
 @attrs.frozen
 class LogCell:
-    """The cell of a log in a column.
+    """The cell of a log in one column of a log table.
 
     Attributes:
         kind: the result of comparing the log with the remaining logs.
@@ -47,7 +47,7 @@ class LogCell:
 
 @attrs.frozen
 class LogRow:
-    """The row of a log.
+    """The row of a log in a log table.
 
     Attributes:
         broker: the broker that has this log.
@@ -55,7 +55,7 @@ class LogRow:
         cells: the cell of each column.
         start, high_watermark, end: the log start offset, high watermark and log end offset.
         high_watermark_at, end_at: the index of the first column at or after the high watermark, and of the first column
-        at or after the log end offset. If there is no such column, the number of columns.
+            at or after the log end offset. If there is no such column, the number of columns.
     """
 
     broker: int

@@ -136,14 +136,14 @@ class Metadata:
         end: the offset after the last record that was read.
         topics: every topic, by topic id.
         ids: for each topic name, the ids of the topics with this name, oldest first.
-        partitions: the states of each partition, by topic id and partition number. Each state has the offset of the
-            record that began it.
-        registrations: the registrations of each broker, by broker id.
+        partitions: the states of each partition, keyed by topic id and partition number. Each state is preceded by the
+            offset of the record with which it began.
+        registrations: the registrations of each broker, keyed by broker id.
         compacted: the names of topics whose cleanup policy has ever included compaction.
-        fenced_elections: the elections of fenced brokers, by topic id and partition number.
-        minima: the values of ``min.insync.replicas`` by topic name. An empty name stands for the default of all topics.
-            Each value has the offset of its record. None means that the value was removed.
-        levels: the levels of ``metadata.version``, each with the offset of its record.
+        fenced_elections: the elections of fenced brokers, keyed by topic id and partition number.
+        minima: the values of ``min.insync.replicas``, keyed by topic name. An empty name stands for the default of all
+            topics. Each value is preceded by the offset of its record. None means that the value was removed.
+        levels: the levels of ``metadata.version``. Each level is preceded by the offset of its record.
         problems: errors from reading the log, one line each.
     """
 
@@ -190,15 +190,16 @@ class Metadata:
         return None
 
     def min_insync_replicas(self, topic: str, since: int, until: int) -> int | None:
-        """Return the smallest value of ``min.insync.replicas`` of a topic between two offsets of the metadata log.
+        """Return the smallest value that ``min.insync.replicas`` of a topic has between two offsets of the metadata
+        log.
 
         Parameters:
             topic: the name of the topic.
             since, until: the first offset, and the offset after the last one.
 
         Returns:
-            The value, or None if the metadata log does not have a value at all of these offsets. The configuration
-            files of the brokers then give the value.
+            The value, or None if the metadata log has no value for at least one of these offsets. The value is then in
+            the configuration files of the brokers.
         """
         own, default = self.minima.get(topic, ()), self.minima.get("", ())
         changes = {since, *(offset for offset, _ in (*own, *default) if since < offset < until)}
@@ -210,7 +211,7 @@ class Metadata:
         """Return whether, at an offset, a leader whose ISR is below ``min.insync.replicas`` does not advance its high
         watermark (KAFKA-15583).
 
-        This is known if ``metadata.version`` is 3.7 or later, because no older broker can be in the cluster then.
+        The result is True if ``metadata.version`` is 3.7 or later, because the cluster then contains no older broker.
         """
         return (_value_at(self.levels, at) or 0) >= HOLDS_BACK
 
@@ -223,7 +224,7 @@ class Metadata:
 
 
 def _value_at(changes: Sequence[tuple[int, int | None]], at: int) -> int | None:
-    """Return the value at an offset of the metadata log, from changes in the order of their offsets."""
+    """Return the value at an offset of the metadata log, given the changes in the order of their offsets."""
     return next((value for offset, value in reversed(changes) if offset <= at), None)
 
 

@@ -54,7 +54,7 @@ class ReplicaPlace:
         path: the path of the partition directory.
         clean: whether the broker was stopped cleanly.
         high_watermark, recovery_point, log_start, cleaned_to: the offsets of the partition in the broker's checkpoint
-        files. An offset is None if the file does not exist or does not contain the partition.
+            files. An offset is None if the file does not exist or does not contain the partition.
         belief: the state of the partition according to the broker.
         missing: whether the broker should have this directory but does not have it.
     """
@@ -227,7 +227,7 @@ class DiskPartition:
     Attributes:
         topic, number: the topic name and the partition number.
         topic_id: the topic id, or None if it is unknown.
-        replicas: the replicas with this topic id, by broker.
+        replicas: the replicas with this topic id, keyed by broker.
         state: the state of the partition in the metadata log, or None if the metadata log does not have the partition.
         one_moment: whether the disks were copied at the same moment. If not, a missing record may have arrived after
             the copy.
@@ -258,7 +258,7 @@ class DiskPartition:
     def quorum(self) -> Quorum:
         """The leader and leader epoch in the metadata log.
 
-        The ISR is the brokers that can be elected, including the ELR.
+        The ISR consists of the brokers that can be elected, including the ELR.
         """
         if self.state is None:
             return Quorum(None, NO_EPOCH, frozenset())

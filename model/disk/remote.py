@@ -33,7 +33,7 @@ def canonical(path: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text from which the user names, passwords and options of URIs have been removed."""
+    """Return the text with the user names, passwords and options of URIs removed."""
     return re.sub(r"(://)[^/@\s]+@", r"\1...@", re.sub(r"(://[^/?\s]*)\?[^/\s]*", r"\1", text))
 
 
@@ -51,7 +51,7 @@ class AnyFiles:
 
 
 class _Stream(Protocol):
-    """An input file of pyarrow."""
+    """A file that pyarrow has opened for reading."""
 
     def seek(self, position: int, /) -> int: ...
     def readinto(self, buffer: memoryview, /) -> int: ...
@@ -99,7 +99,7 @@ def _opened(path: str) -> Iterator[_RemoteSource]:
 def _system(path: str) -> tuple[Any, str]:
     """Return the pyarrow file system of a URI, and the path in that file system."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise Unreadable(f"{path} needs pyarrow: run pip install 'leadline[spark]'")
+        raise Unreadable(f"reading {path} requires pyarrow: run pip install 'leadline[spark]'")
     scheme, _, rest = path.partition("://")
     host, slash, inside = rest.partition("/")
     host, mark, options = host.partition("?")
@@ -115,7 +115,7 @@ def _system_of(root: str) -> tuple[Any, str]:
     try:
         system, inside = fs.FileSystem.from_uri(root)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise Unreadable(f"{root} is not a file system that can be read: {_line(error)}") from error
+        raise Unreadable(f"cannot access the file system {root}: {_line(error)}") from error
     return system, str(inside)
 
 

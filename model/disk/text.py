@@ -43,7 +43,7 @@ class Epoch:
 
 
 def offsets(files: Files, path: str) -> dict[Partition, int]:
-    """Return the offsets in an offset checkpoint file, by partition.
+    """Return the offsets in an offset checkpoint file, keyed by partition.
 
     Raises:
         Unreadable: if the file is missing, cannot be read, or is not an offset checkpoint.
@@ -87,7 +87,7 @@ def topic_id(files: Files, path: str) -> UUID | None:
 
 
 def properties(files: Files, path: str) -> dict[str, str]:
-    """Return the properties in a file such as `meta.properties`, by name.
+    """Return the properties in a file such as `meta.properties`, keyed by name.
 
     Raises:
         Unreadable: if the file is missing or cannot be read.
@@ -123,7 +123,7 @@ def _lines(files: Files, path: str) -> Iterator[str]:
     if not lines:
         return
     if lines[0].strip() not in ("0", "1"):
-        raise Unreadable(f"{path} has an unknown version")
+        raise Unreadable(f"{path} has an unknown format version")
     expected = _number(path, lines[1].strip()) if len(lines) > 1 else 0
     if expected != len(lines) - 2:
         raise Unreadable(f"{path} declares {expected} entries but has {max(len(lines) - 2, 0)}")

@@ -116,7 +116,7 @@ class Wire:
         """Read a compact array.
 
         Parameters:
-            read: reads one element, which must have at least one byte.
+            read: reads one element, which must consist of at least one byte.
         """
         found = self.nullable_array(read)
         if found is None:
@@ -140,7 +140,7 @@ class Wire:
 
 
 def uuid_of_text(text: str) -> UUID:
-    """Return the UUID of an id in Kafka's notation, which consists of 22 characters of URL-safe Base64."""
+    """Return the UUID that is written in Kafka's notation: as 22 characters of URL-safe Base64."""
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
 
 

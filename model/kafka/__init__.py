@@ -1,4 +1,4 @@
-"""The `kafka` family of specs, in which replication uses requests and responses in flight, as in Kafka's releases.
+"""The `kafka` family of specs, in which brokers exchange requests and responses, as in Kafka's releases.
 
 Read the modules in this order. `bounds`, `messages`, `broker` and `state` define the state. `protocols` defines the
 rules as functions, `rules` is the table of rules with their sources, and `releases` lists the rules of each release.

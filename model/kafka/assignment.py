@@ -18,7 +18,7 @@ class Assignment:
     Attributes:
         replicas: the replicas in order, including those that are being added or removed. The first one is the preferred
             leader.
-        adding: the replicas that are being added. They become replicas for good when the reassignment completes.
+        adding: the replicas that are being added. They become permanent replicas when the reassignment completes.
         removing: the replicas that are being removed. They are replicas until the reassignment completes.
         wanted: the replicas that an operator has requested, or None once the partition has these replicas. Only
             properties read this field.
@@ -56,8 +56,8 @@ def when_all_are_in_sync(assignment: Assignment, rest: frozenset[int]) -> bool:
 
 
 def when_the_added_are_in_sync_or_all(assignment: Assignment, rest: frozenset[int]) -> bool:
-    """4.3 and later: all replicas that are being added are in the ISR, and all that remain if fewer are added than
-    removed (KAFKA-19975).
+    """4.3 and later: return whether all replicas that are being added are in the ISR. If fewer replicas are added than
+    removed, all replicas that remain must also be in the ISR (KAFKA-19975).
     """
     if len(assignment.adding) < len(assignment.removing) and not assignment.final <= rest:
         return False
@@ -67,14 +67,14 @@ def when_the_added_are_in_sync_or_all(assignment: Assignment, rest: frozenset[in
 def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: bool) -> Assignment:
     """Return the assignment after an operator has requested different replicas.
 
-    If a reassignment is in progress, its replicas count as the current ones. The controller writes the brokers that are
-    added and removed only if there are any (`changePartitionReassignment`), so that a set of the reassignment in
-    progress is kept if the new one has none.
+    If a reassignment is in progress, its replicas count as the current replicas. The controller writes the sets of
+    added and removed brokers only if they are not empty (`changePartitionReassignment`). Therefore an empty set does
+    not replace the set of the reassignment in progress, unless `replaces` is true.
 
     Parameters:
-        assignment: the assignment before.
+        assignment: the assignment before the request.
         target: the requested replicas, in order.
-        replaces: whether an empty set replaces that of the reassignment in progress too.
+        replaces: whether an empty set also replaces the set of the reassignment in progress.
     """
     adding = frozenset(target) - frozenset(assignment.replicas)
     removing = frozenset(assignment.replicas) - frozenset(target)
@@ -92,8 +92,8 @@ def completed(assignment: Assignment, isr: frozenset[int], completes: Completes)
     `min.insync.replicas` is not part of the rule in any release.
 
     Parameters:
-        assignment: the assignment before.
-        isr: the ISR that the partition is about to have.
+        assignment: the assignment before the completion.
+        isr: the ISR that the partition will have.
         completes: the rule of the release.
     """
     rest = isr - assignment.removing
@@ -104,7 +104,7 @@ def completed(assignment: Assignment, isr: frozenset[int], completes: Completes)
 
 
 def reverted(assignment: Assignment) -> Assignment:
-    """Return the assignment after a reassignment in progress was cancelled. The replicas keep their order."""
+    """Return the assignment after a reassignment in progress is cancelled. The replicas keep their order."""
     return Assignment(_without(assignment.replicas, assignment.adding))
 
 

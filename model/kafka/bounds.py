@@ -26,7 +26,7 @@ def perturbation(default: int, text: str) -> int:
 
 @attrs.frozen
 class Bounds:
-    """The limits that make the state space finite, and configuration properties under Kafka's names.
+    """The limits that make the state space finite, and configuration properties with the names that Kafka gives them.
 
     The number of perturbations is limited, but recovery from them is not. Leader epochs are numbered from 0 to
     `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch. It

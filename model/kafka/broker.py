@@ -31,7 +31,7 @@ class Replica:
         up: whether the broker is running.
         epoch: the leader epoch of the last request that the broker obeyed since it started.
         leader: the leader that this request names, or None before the first request.
-        isr: for a leader, the committed ISR that it has last learned. Empty for a follower.
+        isr: for a leader, the latest committed ISR that it has learned. Empty for a follower.
         remote_leos: for a leader, the log end offset that it stores for each broker. Empty for a follower.
         in_flight: for a follower, its request to its leader or the response to the request. None for all other brokers.
         proposal: the ISR that a leader has proposed to the controller in an `AlterPartition` request, or None if the
@@ -39,15 +39,15 @@ class Replica:
         stopped_cleanly: whether a broker that is down has left a clean shutdown file (KIP-966).
         newest_checkpoint: the highest high watermark that can be on disk, if it is above `high_watermark`; otherwise 0.
         waits_from: for a leader, the first of its earlier epochs with a record at or above the high watermark whose
-            producer still waits for the acknowledgement; `NO_EPOCH` if there is none.
+            producer is still waiting for the acknowledgement, or `NO_EPOCH` if there is none.
         late_response: a diverging response that the broker is still handling although it has learned of a later epoch.
         last_epoch: whether a follower knows the epoch of its last record, which it sends in fetch requests: `KNOWN`,
             `FORGOTTEN`, or `UNTIL_EMPTY` if it forgets the epoch when the next response is empty (KAFKA-15510).
-        assigned: for a leader, the replicas of the partition that it has last learned. None for a follower, and if all
-            brokers have a replica at any time.
+        assigned: for a leader, the latest replicas of the partition that it has learned. None for a follower, or if
+            every broker always has a replica.
         metadata: how far a leader has applied the metadata log: `CURRENT`; `ANSWERED` if it knows its ISR from the
-            answer to an `AlterPartition` request, and has not applied the record of the same change yet; or `BEHIND` if
-            the controller has changed the replicas, and the leader has not applied that record yet.
+            response to an `AlterPartition` request but has not yet applied the record of the same change; or `BEHIND`
+            if the controller has changed the replicas but the leader has not yet applied the record of this change.
         offline: whether the log directory of a running broker has failed. The broker has no replica until it restarts.
     """
 

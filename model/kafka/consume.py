@@ -24,7 +24,7 @@ def exposed_by(leader: Replica, exposed: tuple[Promise, ...]) -> tuple[Promise, 
 
     Parameters:
         leader: a leader, whose high watermark may have advanced.
-        exposed: the records that consumers could read before.
+        exposed: the records that consumers could read in earlier states.
     """
     new = [Promise(leader.log[offset], offset, leader.epoch) for offset in readable(leader)[len(exposed) :]]
     return (*exposed, *new)

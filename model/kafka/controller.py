@@ -3,8 +3,8 @@
 Its decisions can be based on outdated information. The controller considers a running broker dead if the broker's
 session has expired. The controller can elect a leader before it notices that other brokers are down.
 
-Every change of the ISR or of the replicas is made by `build`, as in Kafka's `PartitionChangeBuilder`. So each of them
-may complete a reassignment, elect a leader, and compute the ELR again.
+Every change of the ISR or of the replicas is made by `build`, as in Kafka's `PartitionChangeBuilder`. Therefore each
+change may complete a reassignment, elect a leader, and update the ELR.
 """
 
 from __future__ import annotations
@@ -81,17 +81,18 @@ def build(
     """Yield the states after the controller has changed the ISR or the replicas (PartitionChangeBuilder.build).
 
     In this order: a reassignment completes if it can, the ELR is computed, a leader is elected if the old one cannot
-    lead on, and a leader epoch begins if the partition loses a replica or if the release begins one for a smaller ISR.
+    continue to lead, and a new leader epoch begins if the partition loses a replica, or if the ISR becomes smaller and
+    the release begins an epoch in this case.
 
     Parameters:
-        state: the state before.
+        state: the state before the change.
         isr: the requested ISR.
         assignment: the new replicas, or None if the replicas do not change.
-        deposed: whether the leader may not lead on, even if it is in the ISR.
-        bumps: whether a leader epoch begins if the ISR loses a member.
+        deposed: whether the leader must not continue to lead, even if it is in the ISR.
+        bumps: whether a new leader epoch begins if the ISR loses a member.
 
     Yields:
-        The next states. If the bounds do not allow a leader epoch that begins, nothing is yielded.
+        The next states. If a leader epoch would begin and the bounds do not allow it, nothing is yielded.
     """
     quorum = state.quorum
     if not state.bounds.moves:
@@ -119,10 +120,11 @@ def build(
 
 
 def _without_telling(state: Partition, leader: int) -> Partition:
-    """Return the state after the replicas have changed in the same leader epoch, which the leader does not know yet.
+    """Return the state after the replicas have changed in the same leader epoch. The leader does not know of the change
+    yet.
 
-    Until the leader applies the record, the controller refuses its `AlterPartition` requests: their partition epoch is
-    old.
+    Until the leader applies the record, the controller rejects its `AlterPartition` requests, because their partition
+    epoch is outdated.
     """
     if not state.is_true_leader(leader):
         return state
@@ -195,7 +197,7 @@ def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Parti
 
 @action("an operator has broker {broker} elected, which is not in the ISR", broker=brokers)
 def operator_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
-    """An operator requests an unclean election (KIP-460), whatever `unclean.leader.election.enable` is."""
+    """An operator requests an unclean election (KIP-460), regardless of `unclean.leader.election.enable`."""
     if state.may("unclean_elections"):
         yield from _elected_uncleanly(state.having("unclean_elections"), broker)
 
@@ -231,7 +233,7 @@ def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
 
 
 def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
-    """Return the ELR with a new ISR. It is not limited to replicas (`maybePopulateTargetElr`)."""
+    """Return the ELR that results from a new ISR. It can contain non-replicas (`maybePopulateTargetElr`)."""
     replicas = len(state.assignment.replicas) if state.bounds.moves else state.bounds.brokers
     return state.protocol.eligible(state.quorum, isr, min(state.bounds.min_insync_replicas, replicas))
 
@@ -242,7 +244,7 @@ def new_epoch(
     """Begin the next leader epoch and announce it to the brokers.
 
     Parameters:
-        state: the state before.
+        state: the state before the epoch begins.
         leader, isr: the leader and ISR of the new epoch.
         elected: whether the epoch begins with an election. If not, the leader stays the same and the ISR becomes
             smaller.

@@ -70,7 +70,7 @@ def _down(state: Partition, broker: int, replica: Replica) -> Partition:
 
 
 def brokers_that_may_lose_directories(bounds: Bounds) -> range:
-    """Return the brokers whose log directory can be lost. Empty by default."""
+    """Return the brokers whose log directory can be lost. By default, there are none."""
     return brokers(bounds) if bounds.lost_directories else range(0)
 
 
@@ -78,7 +78,7 @@ def brokers_that_may_lose_directories(bounds: Bounds) -> range:
 def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
     """The directory with the replica of a running broker fails (KIP-112, KIP-858). The broker has other directories.
 
-    The broker runs on without the replica, and tells the controller (`controller_notices_failure`).
+    The broker continues to run without the replica, and tells the controller (`controller_notices_failure`).
     """
     replica = state.replicas[broker]
     if state.may("lost_directories") and replica.up and replica.leader is not None and not replica.offline:
@@ -87,12 +87,12 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("the log directory of stopped broker {broker} is gone", broker=brokers_that_may_lose_directories)
 def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
-    """The directory with the replica of a stopped broker is taken out of `log.dirs`, or its disk is replaced.
+    """The directory with the replica of a stopped broker is removed from `log.dirs`, or its disk is replaced.
 
-    The broker creates an empty log in another directory when it starts, and assigns it (AssignReplicasToDirs). A broker
-    counts as stopped cleanly if every directory in its configuration has the file of a clean shutdown with the same
-    broker epoch (`LogManager.readBrokerEpochFromCleanShutdownFiles`). A directory that is no longer in the
-    configuration does not matter for that, and a replaced disk has no such file.
+    When the broker starts, it creates an empty log in another directory, and reports this directory to the controller
+    (AssignReplicasToDirs). A broker counts as stopped cleanly if every directory in its configuration contains a clean
+    shutdown file with the same broker epoch (`LogManager.readBrokerEpochFromCleanShutdownFiles`). A directory that is
+    no longer in the configuration is not considered, and a replaced disk has no such file.
     """
     replica = state.replicas[broker]
     if not state.may("lost_directories") or replica.up or not replica.log.end_offset:
@@ -172,9 +172,7 @@ def _unclean(state: Partition, broker: int) -> Partition:
 
 
 def _another_incarnation(state: Partition, broker: int) -> Partition:
-    """Return a state in which the requests in flight that contain the old broker epoch of a restarted broker are
-    marked.
-    """
+    """Mark requests in flight that contain the old broker epoch of a restarted broker, and return the new state."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal

@@ -52,7 +52,7 @@ from leadline.model.rows import (
 
 
 def rows(state: Partition) -> dict[str, Row]:
-    """Return the rows of a state by name, for the controller, producers, each broker, and consumers.
+    """Return the rows of a state, keyed by name: for the controller, producers, each broker, and consumers.
 
     The row of producers shows the acknowledged records. The row of consumers shows the records that consumers can read.
     """
@@ -223,7 +223,7 @@ def _rule(protocol: Protocol, field: str) -> str:
 
 
 def answers(step: Step[Partition]) -> Iterator[Answer]:
-    """Yield the end of an epoch that a leader sends to a follower in a step, with the leader's record there."""
+    """Yield the epoch end that a leader sends to a follower in a step, with the leader's record at this offset."""
     for broker, replica in enumerate(step.after.replicas):
         response, leader = replica.in_flight, replica.leader
         if not isinstance(response, EpochResponse | Diverging) or response == step.before.replicas[broker].in_flight:

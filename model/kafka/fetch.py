@@ -35,7 +35,7 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     waiting.
 
     If a late response has truncated the follower's log after it sent the request, the response to this request does not
-    fit: the follower stops fetching until the next leader epoch.
+    match the log, and the follower stops fetching until the next leader epoch.
     """
     request = _fetch_of(state, leader, follower)
     if request is None:
@@ -161,8 +161,8 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     """A leader uses the offset in a fetch request whose connection broke. Its response is lost.
 
     In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
-    again. If the leader handles a fetch request of a new incarnation in between, it sends the new broker epoch to the
-    controller, although its decision was based on the previous incarnation (KAFKA-15221).
+    again. If the leader handles a fetch request of a new incarnation of the follower in between, it sends the new
+    broker epoch to the controller, although its decision was based on the previous incarnation (KAFKA-15221).
     """
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)
@@ -195,7 +195,8 @@ def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | 
 def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | None:
     """Return a follower's fetch request if the leader accepts it.
 
-    A leader refuses a broker that is not a replica as far as it knows (UNKNOWN_LEADER_EPOCH).
+    A leader rejects a request from a broker if, as far as the leader knows, the broker is not a replica
+    (UNKNOWN_LEADER_EPOCH).
     """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None or not state.bounds.moves:
@@ -218,12 +219,12 @@ def _looked_at(
     In this state, the follower may have joined the ISR, and the high watermark may have advanced.
 
     Parameters:
-        state: the state before.
+        state: the state before the leader handled the request.
         leader, follower: the broker that handled the request, and the broker that sent it.
         request: the request that decides whether the follower may join the ISR.
         outdated: whether the follower has restarted since it sent the request.
-        seen: the remote log end offset after the step, if the leader handled a second fetch request in between. The
-            default is the offset of `request`.
+        seen: the remote log end offset after the step, if the leader handled a second fetch request in the meantime.
+            The default is the offset of `request`.
     """
     replica = state.replicas[leader]
     joins = (

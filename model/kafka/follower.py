@@ -24,8 +24,8 @@ def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchR
     Parameters:
         protocol: the rules of the release.
         follower: the follower's replica, which has a leader.
-        asks: whether the follower asks where to truncate before it fetches, if the protocol requires this and the log
-            is not empty.
+        asks: whether the follower may ask where to truncate before it fetches. It asks only if the protocol requires
+            this and the log is not empty.
 
     Returns:
         An `OffsetsForLeaderEpoch` request, or a fetch request from the log end offset.

@@ -18,7 +18,7 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
     acks=all receive their acknowledgements.
 
     Parameters:
-        state: the state before.
+        state: the state before the replica changes.
         leader: a broker that believes it leads.
         replica: the leader's replica, whose log, ISR or remote log end offsets may have changed.
     """
@@ -39,7 +39,7 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     """Return the smallest log end offset of the brokers that count towards the high watermark, including the leader.
 
     For brokers other than the leader, the log end offset that the leader stores is used. Only replicas that the leader
-    knows of count.
+    knows of are counted.
     """
     counted = state.protocol.counts(replica) | {leader}
     if replica.assigned is not None:
@@ -50,11 +50,13 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
 
 
 def waiting(replica: Replica, first: int) -> int:
-    """Return the first epoch before a leader's own with a record whose producer still waits for an acknowledgement.
+    """Return the first epoch before the leader's own epoch with a record whose producer is still waiting for an
+    acknowledgement.
 
     Parameters:
         replica: the leader's replica.
-        first: the epoch from which on producers may wait: the broker has led since then. `NO_EPOCH` if none waits.
+        first: the first epoch whose producers may still be waiting, because the broker has led since then. `NO_EPOCH`
+            if no producer is waiting.
     """
     if first == NO_EPOCH:
         return NO_EPOCH
@@ -63,15 +65,15 @@ def waiting(replica: Replica, first: int) -> int:
 
 
 def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tuple[Promise, ...]:
-    """Return the acknowledged records with acks=all after a leader's high watermark has advanced.
+    """Return the records that are acknowledged, with acks=all, after a leader's high watermark has advanced.
 
-    A record of an earlier epoch is acknowledged only if its producer still waits (see `Replica.waits_from`). Producers
-    that wrote to an earlier leader got the error that the leader has changed. If the ISR is too small, producers get
-    the error that there are not enough replicas.
+    A record of an earlier epoch is acknowledged only if its producer is still waiting (see `Replica.waits_from`).
+    Producers that wrote to an earlier leader have received an error, because the leader has changed. If the ISR is too
+    small, producers receive an error, because there are not enough replicas.
 
     Parameters:
         state: the state after the step.
-        leader: the leader's replica with the high watermark before the step.
+        leader: the leader's replica, which still has the high watermark from before the step.
         high_watermark: the high watermark after the step.
     """
     if len(leader.maximal_isr) < state.protocol.min_isr(leader, state.bounds):

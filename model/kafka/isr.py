@@ -25,7 +25,7 @@ from leadline.model.quorum import brokers
 
 
 def leaders_with_late_records(bounds: Bounds) -> range:
-    """Return the brokers that can know less of the metadata log than answers have told them. Empty by default."""
+    """Return the brokers that can receive responses before they apply the metadata log. By default, there are none."""
     return brokers(bounds) if bounds.late_records or bounds.reassignments else range(0)
 
 
@@ -62,7 +62,7 @@ def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, 
     The leader also tries to advance its high watermark.
 
     Parameters:
-        state: the state before.
+        state: the state before the leader handles the fetch request.
         leader: the true leader.
         replica: the leader's replica after it has handled the fetch request.
         follower: the broker that joins the ISR.
@@ -121,7 +121,7 @@ def _all_may_join(state: Partition, proposal: Proposal) -> bool:
 def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader learns the ISR of its own epoch from the response to its request or from the metadata log.
 
-    If the bounds allow it, the leader gets the response and applies the record of the same change only later.
+    If the bounds allow it, the leader receives the response first, and applies the record of the same change later.
     """
     if not state.is_true_leader(leader):
         return
@@ -144,12 +144,12 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
 
 @action("broker {leader} applies the record of a change that it has heard of", leader=leaders_with_late_records)
 def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
-    """A leader applies a record of the metadata log later than the response to its request, or the record of a change
-    of the replicas.
+    """A leader applies a record of the metadata log: either the record of an ISR change that it already knows from a
+    response, or the record of a change of the replicas.
 
-    The record of a change that the leader knows already has the partition epoch of the leader, and is applied again
-    (`Partition.makeLeader`, KAFKA-13790). So the leader forgets what it has proposed since, but the request stays in
-    flight or in the queue. The rule `same_record` decides whether that is so.
+    If the leader already knows of the change, the record has the leader's partition epoch, and is applied again
+    (`Partition.makeLeader`, KAFKA-13790). The leader then discards its newer proposal, but the request stays in flight
+    or in the queue. The rule `same_record` defines in which releases this happens.
     """
     replica = state.replicas[leader]
     if replica.metadata == CURRENT or not state.is_true_leader(leader):

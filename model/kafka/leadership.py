@@ -57,7 +57,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 
 def _waited_from(state: Partition, broker: int) -> int:
-    """Return the first epoch of a broker's uninterrupted leadership in which producers may wait, or `NO_EPOCH`."""
+    """Return the first epoch of a broker's uninterrupted leadership whose producers may still wait, or `NO_EPOCH`."""
     replica = state.replicas[broker]
     if replica.leader != broker or state.bounds.acks != "all" or not state.protocol.acknowledges_earlier:
         return NO_EPOCH
@@ -65,7 +65,7 @@ def _waited_from(state: Partition, broker: int) -> int:
 
 
 def _still_truncates_by(state: Partition, broker: int) -> Diverging | None:
-    """Return the response by which a broker truncates in a later epoch, or None (KAFKA-13207)."""
+    """Return the diverging response that makes a broker truncate its log in a later epoch, or None (KAFKA-13207)."""
     response = state.replicas[broker].in_flight
     if not state.protocol.truncates_late or not isinstance(response, Diverging) or response.high_watermark is not None:
         return None
@@ -79,9 +79,9 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
 
-    It may still handle a response to its previous request if the leader and the fetch offset are the same, because
-    responses are matched with the fetch offset only. In 2.8.0, it also truncates after a diverging response of a
-    previous leader (KAFKA-13207).
+    The broker may still handle a response to its previous request if the leader and the fetch offset are the same,
+    because a response is matched to a request only by its fetch offset. In 2.8.0, the broker also truncates after a
+    diverging response from a previous leader (KAFKA-13207).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:
@@ -120,7 +120,8 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 
 def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
-    """Return whether a follower fetches from the same offset as before, without a request about epochs in between.
+    """Return whether a follower fetches from the same offset as before, without an `OffsetsForLeaderEpoch` request in
+    between.
 
     With KIP-595, a follower without records truncates to its high watermark first, and ignores responses until then.
     """
@@ -130,7 +131,7 @@ def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
-    """Return a follower that continues to fetch in a new epoch. Its request in flight is changed to the new epoch.
+    """Return a follower that continues to fetch in a new epoch. Its request in flight is given the new epoch.
 
     In releases in which followers continue to fetch, leaders do not check the epoch of a request.
     """
@@ -141,15 +142,15 @@ def _in_epoch(follower: Replica, epoch: int) -> Replica:
 
 
 def _heard(state: Partition, broker: int, epoch: int) -> Partition:
-    """Return the state after a broker has received a request. A request from before a restart of the broker is
-    counted.
+    """Return the state after a broker has received a request. A request that was sent before the broker restarted
+    counts as a perturbation.
     """
     late = state.replicas[broker].leader is None and not state.is_current(epoch)
     return state.having("late_requests") if late else state
 
 
 def brokers_that_may_leave(bounds: Bounds) -> range:
-    """Return the brokers whose replica can be removed. Empty by default."""
+    """Return the brokers whose replica can be removed. By default, there are none."""
     return brokers(bounds) if bounds.reassignments else range(0)
 
 
@@ -159,10 +160,11 @@ def brokers_that_may_leave(bounds: Bounds) -> range:
     epoch=epochs,
 )
 def delete_replica(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker that applies a record without its replica deletes its log (`TopicDelta.localChanges`).
+    """A broker deletes its log when it applies a record that does not list it as a replica (`TopicDelta.localChanges`).
 
-    If the broker applies this record together with one that adds it again, it keeps its log; see `become_follower`. A
-    broker that has restarted since finds its log to be a stray, which is not used again (KAFKA-14616, KAFKA-15605).
+    If the broker applies this record together with a record that adds it again, it keeps its log; see
+    `become_follower`. If the broker has restarted since, it treats its log as stray and does not use it again
+    (KAFKA-14616, KAFKA-15605).
     """
     request, replica = state.requests[epoch], state.replicas[broker]
     if not state.bounds.moves or request is None or not replica.up or replica.offline:

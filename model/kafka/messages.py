@@ -118,7 +118,7 @@ class Proposal:
 
     Attributes:
         isr: the proposed ISR.
-        known: the ISR of the leader when it sent the request. Together with the leader epoch, it identifies the
+        known: the ISR that the leader knew when it sent the request. Together with the leader epoch, it identifies the
             partition epoch.
         sent: whether the request is in flight. If not, the controller has handled it, but the leader has not received
             the response.

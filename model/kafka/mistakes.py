@@ -2,7 +2,8 @@
 
 Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate` checks a release or design with
 each mistake. `rules` contains the values that releases have had, whether right or wrong. The `atomic` family has some
-further mistakes: a high watermark that is one too high or counts a majority, and requests that are applied again.
+further mistakes: a high watermark that is one too high or advances with a majority of the ISR, and requests that are
+applied again.
 
 Some mistakes are missing because the model has no reassignment with ZooKeeper (KAFKA-9672), no log start offsets
 (KAFKA-12996) and no topic ids (KAFKA-14190). It also has no responses to an older `AlterPartition` request
@@ -600,7 +601,7 @@ _LATER_AND_WRONG = {("elr", "on-unchecked")}
 
 def why_harmless(rule: Rule, own: str, other: str) -> str:
     """Return the reason why a different value of a rule is harmless in a release, or an empty string if it is not known
-    to be.
+    to be harmless.
 
     Values are in the order of releases and become stricter: a later value keeps the guarantees of an earlier value.
 

@@ -79,7 +79,7 @@ class Protocol:
             the bounds.
         min_isr: returns the size of the ISR that acks=all needs. The arguments are the leader's replica and the bounds.
         acknowledges_earlier: whether a leader that begins another epoch still acknowledges the records that it wrote
-            before, in its uninterrupted leadership.
+            earlier during its uninterrupted leadership.
         tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
             it handled the request, and whether there are records to send.
         learns: returns a follower's high watermark. The arguments are the follower's log end offset and the leader's

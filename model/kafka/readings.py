@@ -54,7 +54,7 @@ def the_log_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> Epoc
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def fall_back_and_lead(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A new leader that is still waiting to learn where to truncate first truncates to its high watermark.
+    """If a new leader is still waiting to learn where to truncate, it truncates to its high watermark before it leads.
 
     Source: seed 003, comment 18.
     """

@@ -1,4 +1,4 @@
-"""Reassignment: an operator moves a partition to other replicas, changes this request, or cancels it (KIP-455)."""
+"""Reassignment: an operator requests other replicas for a partition, changes the request, or cancels it (KIP-455)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leadline.model.quorum import brokers
 
 
 def targets(bounds: Bounds) -> list[tuple[int, ...]]:
-    """Return the brokers that an operator can ask for: a preferred leader, and the other replicas in ascending order.
+    """Return the replicas that an operator can request: a preferred leader, and the other replicas in ascending order.
 
     The model leaves out the order of the other replicas, because it decides only which of them is elected first. The
     list is empty by default.
@@ -33,8 +33,8 @@ def targets(bounds: Bounds) -> list[tuple[int, ...]]:
 def reassign(state: Partition, target: tuple[int, ...]) -> Iterator[Partition]:
     """The controller starts a reassignment, or changes the one in progress (`changePartitionReassignment`).
 
-    The ISR and the leader stay the same, unless the reassignment completes at once. Brokers learn of the new replicas
-    later.
+    The ISR and the leader stay the same, unless the reassignment completes immediately. Brokers learn of the new
+    replicas later.
     """
     if not state.may("reassignments"):
         return
@@ -53,8 +53,8 @@ def only_if_reassigned(bounds: Bounds) -> range:
 def cancel_reassignment(state: Partition, request: int) -> Iterator[Partition]:
     """The controller cancels a reassignment in progress (`PartitionReassignmentRevert`).
 
-    Brokers that were being added leave the replicas and the ISR. If no other broker is in the ISR, the controller
-    refuses unless unclean leader election is enabled. The model leaves out this exception.
+    Brokers that were being added are removed from the replicas and the ISR. If no other broker is in the ISR, the
+    controller refuses unless unclean leader election is enabled. The model leaves out this exception.
     """
     assignment = state.assignment
     if not assignment.in_progress or not state.may("cancellations"):

@@ -25,18 +25,18 @@ KRAFT = "KRaft"
 
 @attrs.frozen(eq=False, kw_only=True)
 class Column:
-    """A release or a design: a value for each rule.
+    """A release or a design, with a value for each rule.
 
     Attributes:
         name: the name in the catalog, such as ``kafka/2.8``.
         summary: a sentence that describes the release or design.
         controller: the kind of controller, `ZOOKEEPER` or `KRAFT`, or an empty string for a design.
-        values: the name of the value of each rule, by the name of the rule.
+        values: the name of the value of each rule, keyed by the name of the rule.
         changed: the values that differ from those of the preceding column.
         bounds: the default bounds and the default configuration. With the default bounds, a search takes seconds.
         versions: the published releases with these rules, oldest first. Empty for a design.
-        suffix: the text after the version in the names. Empty unless the names without a suffix belong to the column
-            with the other kind of controller.
+        suffix: the text after the version in the name and the aliases. Empty unless the names without a suffix belong
+            to the column with the other kind of controller.
         same_as: the proper name of the column, if the column was looked up by an alias.
     """
 
@@ -89,7 +89,7 @@ class Column:
         return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
 
     def called(self, name: str) -> Column:
-        """Return the column under a different name."""
+        """Return the column with a different name."""
         return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
 
 
@@ -482,7 +482,7 @@ def column_of(reference: str) -> Column | None:
     for change in changes:
         rule, equals, value = change.partition("=")
         if not equals:
-            raise SpecError(f"cannot read the rule {change!r}: write rule=value, as in elr=on")
+            raise SpecError(f"invalid rule {change!r}: write rule=value, as in elr=on")
         if rule in parsed:
             raise SpecError(f"rule {rule} is given twice")
         parsed[rule] = value

@@ -702,7 +702,8 @@ def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
 
 
 def rule_and_value(protocol: Protocol, field: str) -> str:
-    """Return the rule that sets a field of a protocol, with its value, as in ``isr_join=epoch-start``.
+    """Return the name of the rule that sets a field of a protocol, and the value of the rule, as in
+    ``isr_join=epoch-start``.
 
     Parameters:
         protocol: the protocol.
@@ -723,7 +724,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
 
     Parameters:
         name, summary: the name and summary of the protocol.
-        values: the name of the value of each rule, by the name of the rule.
+        values: the name of the value of each rule, keyed by the name of the rule.
 
     Raises:
         SpecError: if a rule or value does not exist, or a rule has no value.

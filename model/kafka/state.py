@@ -54,10 +54,11 @@ class Partition(Leadership[Replica]):
 
     Attributes:
         next_value: the value of the next record that a producer writes.
-        exposed: the records that consumers could read so far, by offset.
+        exposed: the records that consumers have been able to read so far, keyed by offset.
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
         spent: the number of times that each perturbation has happened.
-        quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed its failure.
+        quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed that the
+            leader failed.
         assignment: the replicas of the partition. They change only if the bounds allow reassignments.
         requests: the controller's announcement of each leader epoch, or None if the epoch has not begun. With
             ZooKeeper, this is a `LeaderAndIsr` request, and with KRaft a record of the metadata log. Announcements are
@@ -85,7 +86,7 @@ class Partition(Leadership[Replica]):
     def with_replica(self, broker: int, replica: Replica) -> Self:
         """Return the state with the replica of a broker replaced.
 
-        A high watermark that decreases in memory stays on disk until the next checkpoint.
+        If the high watermark decreases in memory, the old value stays on disk until the next checkpoint.
         """
         if self.protocol.keeps_newer_checkpoints and replica.up:
             known = self.replicas[broker]
@@ -149,12 +150,12 @@ class Partition(Leadership[Replica]):
         return self.replicas[broker].up and self.registrations[broker].status == ACTIVE
 
     def may(self, perturbation: str) -> bool:
-        """Return whether the bounds allow one more perturbation of a kind. The argument is the name of its bound."""
+        """Return whether the bounds allow one more perturbation. The argument is the name of its bound."""
         limit: int = getattr(self.bounds, perturbation)
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """Return the state with one more perturbation of a kind. The argument is the name of its bound.
+        """Return the state in which one more perturbation has happened. The argument is the name of its bound.
 
         The state does not count perturbations without a limit.
         """

@@ -15,7 +15,8 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request", leader=brokers, follower=brokers)
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A broker that believes it leads responds with the end offset of an epoch from its leader epoch cache.
+    """A broker that believes it leads responds with the end offset of an epoch, which it looks up in its leader epoch
+    cache.
 
     With KIP-320, the broker rejects a request from a follower in a different leader epoch.
     """
@@ -31,8 +32,8 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
 
 @action("broker {follower} learns where to truncate", follower=brokers)
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
-    """A follower truncates its log by the rule of its protocol, and then either fetches or asks about an earlier
-    epoch.
+    """A follower truncates its log according to the rule of its protocol, and then either fetches or asks about an
+    earlier epoch.
     """
     replica, protocol = state.replicas[follower], state.protocol
     if isinstance(replica.in_flight, EpochResponse):

@@ -21,7 +21,7 @@ CONTROLLER = "controller"
 
 
 class Deed(enum.Enum):
-    """An operation on a process, disk or session, or a request of a client, that makes a step happen."""
+    """An operation on a process, disk or session, or a request from a client, that makes a step happen."""
 
     PRODUCE = "a client produces a record"
     KILL = "the process is killed (SIGKILL), and its connections with it"
@@ -45,8 +45,8 @@ class FrameKind:
     Attributes:
         api: the name of the request in Kafka's definitions, such as ``Fetch``.
         request: True if the frame is the request, False if it is the response.
-        source, target: the sender and the receiver. Each is a parameter of the action, ``leader`` (the leader that
-            the follower of the action has learned), or `CONTROLLER`.
+        source, target: the sender and the receiver. Each is the name of a parameter of the action, or ``leader`` for
+            the leader that the follower has learned, or `CONTROLLER`.
     """
 
     api: str
@@ -67,8 +67,7 @@ class OnTheWire:
         does: the deeds that the driver then performs, in this order.
         leaves: the frames that are held after the step, and that identify the step. A frame can be missing if its
             receiver is down. All other changes of the step are visible on disks and at the controller.
-        loses: whether the broker loses its messages in flight if the step changes them. The driver closes their
-            connections.
+        loses: whether the step may remove messages in flight of the broker. The driver then closes their connections.
         within: the actions that real brokers execute together with this action, as one step. The step must directly
             follow a step of one of them. Empty if the action is a separate step on real brokers.
         before: the action that must directly follow the step, because the state between the two cannot be observed.

@@ -45,7 +45,8 @@ def append_record(state: Transactions, request: Produce) -> tuple[Transactions, 
 
 
 def write_marker_to(state: Transactions, request: WriteMarker) -> Transactions | None:
-    """Append a marker, unless its producer epoch or coordinator epoch is lower than one that the leader knows.
+    """Append a marker, unless its producer epoch or coordinator epoch is lower than the highest one that the leader
+    knows.
 
     Returns:
         The next state. None if the marker is refused, or if too many entries are above the high watermark.

@@ -29,7 +29,7 @@ class Bounds:
 
 @attrs.frozen(cache_hash=True)
 class Spent:
-    """The number of times that each perturbation of `Bounds` has happened."""
+    """The number of times that each perturbation limited by `Bounds` has happened."""
 
     delayed: int = 0
     lost_responses: int = 0

@@ -39,7 +39,7 @@ def last_stable_offset(partition: Partition, replicated_markers_only: bool = Tru
 
 
 def stable(state: Transactions, partition: int) -> int:
-    """Return the last stable offset of a partition of a state."""
+    """Return the last stable offset of a partition in a state."""
     return last_stable_offset(state.partitions[partition], state.protocol.replicated_markers_only)
 
 

@@ -32,7 +32,7 @@ Handlers return None if nothing changes and the producer repeats the request (CO
 
 
 def initialised(state: Transactions, request: InitProducerId) -> Handled | None:
-    """Handle `InitProducerId`. It aborts an ongoing transaction with a higher epoch, which no producer receives."""
+    """Handle `InitProducerId`. An ongoing transaction is aborted with a higher epoch, which no producer receives."""
     own = state.coordinator
     if own.is_prepared:
         return None
@@ -62,7 +62,9 @@ def added(state: Transactions, request: AddPartitions | Produce) -> Handled | No
 
 
 def verified(state: Transactions, request: Produce) -> Handled | None:
-    """Handle a request from a partition's leader, which asks whether the transaction has the partition (KIP-890)."""
+    """Handle a request from a partition's leader, which asks whether the partition is part of the transaction
+    (KIP-890).
+    """
     own = state.coordinator
     if state.protocol.bumps:
         return added(state, request)
@@ -74,7 +76,9 @@ def verified(state: Transactions, request: Produce) -> Handled | None:
 
 
 def ended(state: Transactions, request: EndTxn) -> Handled | None:
-    """Handle `EndTxn`. The response is sent once the outcome is in the coordinator's log, before any marker."""
+    """Handle `EndTxn`. The response is sent once the outcome is in the coordinator's log, before any marker is
+    written.
+    """
     own, protocol = state.coordinator, state.protocol
     is_retry = protocol.bumps and request.epoch + 1 == own.epoch
     if not protocol.ends(own.epoch, request.epoch) and not (is_retry and own.state in RESULTS):
@@ -111,7 +115,9 @@ def complete(state: Transactions) -> Iterator[Transactions]:
 
 
 def _abandoned(state: Transactions) -> bool:
-    """Return whether the coordinator does not write the remaining markers, because it has failed over."""
+    """Return whether a failover has ended the writing of markers: one has happened, and the rules do not resume the
+    writing.
+    """
     return not state.protocol.resumes and state.spent.failovers > 0
 
 

@@ -1,4 +1,4 @@
-"""Requests that arrive: in time, late, or with a response that is lost."""
+"""The arrival of requests: in time, late, or in time but with a response that is lost."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def leader_verifies(state: Transactions, producer: int) -> Iterator[Transactions
 
 @action("a request of producer {producer} is handled, but its response is lost", producer=producers)
 def lose_response(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """A request is handled, but its producer does not get the response."""
+    """A request is handled, but its producer does not receive the response."""
     request = state.producers[producer].request
     if request is None or not state.may("lost_responses"):
         return
@@ -133,7 +133,7 @@ def late_verification(state: Transactions, partition: int) -> Iterator[Transacti
 
 @action("the late marker arrives at partition {partition}", partition=partitions)
 def late_marker(state: Transactions, partition: int) -> Iterator[Transactions]:
-    """The leader of a partition writes a marker of a coordinator that has failed over."""
+    """The leader of a partition writes a marker from a coordinator that has since failed over."""
     for request in _late(state):
         if isinstance(request, WriteMarker) and request.partition == partition:
             yield from _arriving(state, request)
@@ -149,12 +149,12 @@ def _in_time(state: Transactions, producer: int) -> Iterator[Transactions]:
 
 
 def _late(state: Transactions) -> list[Request]:
-    """Return the late requests, each once, in an order that does not depend on the process."""
+    """Return the late requests without duplicates, in an order that does not depend on the process."""
     return sorted(state.late, key=repr)
 
 
 def _arriving(state: Transactions, request: Request) -> Iterator[Transactions]:
-    """Yield the state after a late request was handled.
+    """Yield the state after a late request is handled.
 
     A request that changes nothing stays in flight, as if it were lost. Removing it would only rule out later states.
     """

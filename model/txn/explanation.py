@@ -1,4 +1,4 @@
-"""Explanations of a trace: how a transaction came to be read, lost, torn or left open."""
+"""Explanations of a trace: how a transaction came to be read, lost, partly committed or left open."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def late_arrival(step: Step[Transactions]) -> Request | None:
 
 
 def open_transactions(state: Transactions) -> list[int]:
-    """Return the numbers of the transactions that producers have begun and not ended."""
+    """Return the numbers of the transactions that producers have begun but not ended."""
     return [each.transaction for each in state.producers if each.transaction]
 
 
@@ -106,7 +106,7 @@ def _of_late(step: Step[Transactions], late: Request) -> Iterator[tuple[str, str
 
 
 def _of_records(before: Transactions, after: Transactions) -> Iterator[tuple[str, str, bool]]:
-    """Yield what a marker that was written in a step does to the records before it."""
+    """Yield the effects that a marker, written in a step, has on the records before it."""
     for number, (was, now) in enumerate(zip(before.partitions, after.partitions, strict=True)):
         if len(now.log) <= len(was.log) or not isinstance(now.log[-1], Marker):
             continue

@@ -32,8 +32,8 @@ class AddPartitions:
     Attributes:
         epoch: the producer epoch.
         partition: the partition.
-        transaction: the number of the producer's transaction. Kafka's requests do not contain it. Only
-            properties and reports read it, here and in other requests.
+        transaction: the number of the producer's transaction. Kafka's requests do not contain it. In this and other
+            requests, only properties and reports read it.
     """
 
     epoch: int
@@ -53,7 +53,7 @@ class Produce:
         partition: the partition.
         transaction: the number of the producer's transaction.
         verified: whether the coordinator has answered that the partition is part of the transaction (KIP-890).
-        guarded: whether the verification is still valid, that is, no transaction has ended on the partition since
+        guarded: whether the verification is still valid, that is, no transaction has ended on the partition since then
             (KAFKA-14884). False if the request is not verified.
     """
 
@@ -88,7 +88,7 @@ class EndTxn:
 
 @attrs.frozen(cache_hash=True)
 class WriteMarker:
-    """A `WriteTxnMarkers` request of a transaction coordinator that has failed over since.
+    """A `WriteTxnMarkers` request from a transaction coordinator that has since failed over.
 
     Attributes:
         partition: the partition.

@@ -1,9 +1,9 @@
 """Deliberately wrong rules for the `txn` family that are not values in the table of rules.
 
 Two mistakes are missing because a search cannot distinguish them from the right rules. A marker that survives the
-truncation of its log ends nothing, and the last stable offset goes back in every unclean election that loses an entry.
-A coordinator that accepts a repeated `EndTxn` request with the other result does no harm, because a producer never asks
-for both.
+truncation of its log does not end a transaction, and the last stable offset decreases in every unclean election that
+loses an entry. A coordinator that accepts a repeated `EndTxn` request with the other result does no harm, because a
+producer never asks for both.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ Entry = Data | Marker
 class Partition:
     """The log of a partition.
 
-    What the leader knows of the producer is derived from the log, as Kafka's ProducerStateManager rebuilds it from the
-    log and from snapshots.
+    What the leader knows about the producer is derived from the log, as Kafka's ProducerStateManager rebuilds it from
+    the log and from snapshots.
 
     Attributes:
         log: the records and markers.
@@ -66,7 +66,9 @@ class Partition:
 
     @property
     def producer_epoch(self) -> int:
-        """The highest producer epoch that the leader knows: the epoch of the last entry, or else `NO_EPOCH`."""
+        """The highest producer epoch that the leader knows: the epoch of the last entry, or `NO_EPOCH` if the log is
+        empty.
+        """
         return self.log[-1].epoch if self.log else NO_EPOCH
 
     @property

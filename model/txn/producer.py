@@ -31,8 +31,8 @@ class Response:
     """A response to a request of a producer.
 
     Attributes:
-        outcome: `OK`; `FENCED`; `FAILED` for an error after which the producer cannot go on; or `REFUSED` for an error
-            after which it can only abort its transaction.
+        outcome: `OK`; `FENCED`; `FAILED` for an error after which the producer cannot continue; or `REFUSED` for an
+            error after which it can only abort its transaction.
         epoch: the producer epoch in the response, or `NO_EPOCH`.
     """
 
@@ -89,7 +89,7 @@ def end(state: Transactions, producer: int, result: str) -> Iterator[Transaction
 
 @action("a request of producer {producer} times out and is sent again; the first one is late", producer=producers)
 def retry(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """A producer sends its request again, with the same sequence number or result. The first one stays in flight."""
+    """A producer sends its request again with the same sequence number or result. The first request stays in flight."""
     own = state.producers[producer]
     if own.request is not None and state.may("delayed"):
         delayed = attrs.evolve(state.having("delayed"), late=state.late.add(own.request))
@@ -98,7 +98,7 @@ def retry(state: Transactions, producer: int) -> Iterator[Transactions]:
 
 @action("a record of producer {producer} times out, and its transaction must be aborted", producer=producers)
 def give_up(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """A producer gives up a record after `delivery.timeout.ms`. The request stays in flight."""
+    """A producer gives up on a record after `delivery.timeout.ms`. The request stays in flight."""
     own = state.producers[producer]
     if isinstance(own.request, Produce) and state.may("delayed"):
         delayed = attrs.evolve(state.having("delayed"), late=state.late.add(own.request))
@@ -107,7 +107,7 @@ def give_up(state: Transactions, producer: int) -> Iterator[Transactions]:
 
 def after_lost_response(state: Transactions, producer: int) -> Iterator[Transactions]:
     """Yield the states after a request was handled and its response was lost: the producer sends the request again, or
-    gives up a record.
+    gives up on a record.
     """
     own = state.producers[producer]
     yield state.with_producer(producer, _retrying(state, own))
@@ -116,8 +116,8 @@ def after_lost_response(state: Transactions, producer: int) -> Iterator[Transact
 
 
 def _in_transaction(state: Transactions, producer: int) -> Iterator[tuple[Transactions, Producer]]:
-    """Yield a state in which a producer has an open transaction, and the producer. The transaction is a new one if the
-    producer has none.
+    """Yield a state and a producer that has an open transaction in it. If the producer has no open transaction, a new
+    one begins.
     """
     own = state.producers[producer]
     if own.request is not None:

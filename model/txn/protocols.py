@@ -1,4 +1,4 @@
-"""The rules that brokers and clients follow, as functions and values. `rules` has the table of rules."""
+"""The rules that brokers and clients follow, as functions and values. `rules` contains the table of rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import attrs
 
 @attrs.frozen(eq=False, kw_only=True)
 class Protocol:
-    """The rules in which releases of brokers and clients differ. Each attribute is the value in one combination.
+    """The rules in which releases of brokers and clients differ. The attributes are the values for one combination of
+    broker and client releases.
 
     Attributes:
         name: the name of the combination, without the family.
@@ -23,7 +24,7 @@ class Protocol:
             the coordinator (KAFKA-14884).
         compares_open_epoch: whether a transaction counts as open for a record only if it has the producer epoch of the
             record (KAFKA-18575).
-        bumps: whether each `EndTxn` request raises the producer epoch, and a leader adds the partition to the
+        bumps: whether each `EndTxn` request raises the producer epoch, and whether a leader adds the partition to the
             transaction when it asks the coordinator (KIP-890 part 2).
         bumps_after_produce: whether a producer asks for a higher epoch after it has aborted a transaction because a
             record timed out (KIP-360).
@@ -39,7 +40,7 @@ class Protocol:
         fences_coordinators: whether leaders refuse markers of an earlier coordinator epoch.
         resumes: whether a coordinator writes the remaining markers after a failover.
         checks_sequences: whether leaders compare the sequence number of a record with the expected one.
-        waits_for_markers: whether a new transaction begins only after all markers of the last one are written.
+        waits_for_markers: whether a new transaction begins only after all markers of the previous one are written.
         compares_results: whether the coordinator refuses a repeated `EndTxn` request with the other result.
         replicated_markers_only: whether a transaction is unstable until its marker is below the high watermark.
     """
@@ -83,12 +84,12 @@ def any_epoch(own: int, of_request: int) -> bool:
 
 
 def lower(own: int, of_request: int) -> bool:
-    """Return whether a record has a lower producer epoch. The leader refuses such records."""
+    """Return whether a record has a lower producer epoch than the leader knows. The leader refuses such records."""
     return of_request < own
 
 
 def different(own: int, of_request: int) -> bool:
-    """Return whether a request has a different producer epoch. Such requests are refused."""
+    """Return whether a request has a producer epoch that differs from the coordinator's. Such requests are refused."""
     return of_request != own
 
 

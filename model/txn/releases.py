@@ -1,8 +1,8 @@
 """The columns of the table of rules: the designs of the KIPs, and Kafka's releases of brokers and of clients.
 
 A name such as ``txn/2.6`` stands for brokers and a client of the same release, and ``txn/4.0-client-3.9`` for brokers
-of 4.0 and a client of 3.9. A release has its own `inter.broker.protocol.version` or `metadata.version`, and since 4.0
-`transaction.version=2`.
+of 4.0 and a client of 3.9. The brokers use the `inter.broker.protocol.version` or `metadata.version` of their release,
+and since 4.0 `transaction.version=2`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Column:
     Attributes:
         name: the name in the catalog, such as ``txn/2.6``.
         summary: a sentence that describes the column.
-        values: the name of the value of each rule, by the name of the rule.
+        values: the name of the value of each rule, keyed by the name of the rule.
         changed: the values that differ from those of the preceding column.
         versions: the published releases of the brokers with these rules, oldest first. Empty for a design.
         client_versions: the published releases of the client. Empty for a design.
@@ -153,7 +153,7 @@ _BROKERS = [name for name, _, _ in BROKERS]
 
 
 def _own_client(broker: str) -> str:
-    """Return the newest client whose rules apply with certain brokers."""
+    """Return the newest client whose rules the given brokers support."""
     known = [name for name, _, first, _ in CLIENTS if _BROKERS.index(first) <= _BROKERS.index(broker)]
     return known[-1]
 
@@ -195,8 +195,8 @@ def column_of(reference: str) -> Column | None:
     """Return the column with a given name or alias, which may also change values of rules.
 
     Parameters:
-        reference: a name such as ``txn/kip-98``, ``txn/3.7.1`` or ``txn/4.0-client-3.9``, also with changed rules, as
-            in ``txn/2.6+guard=none``.
+        reference: a name such as ``txn/kip-98``, ``txn/3.7.1`` or ``txn/4.0-client-3.9``, optionally with changed
+            rules, as in ``txn/2.6+guard=none``.
 
     Returns:
         The column under this name, or None if no column has the name before the first ``+``.
@@ -213,7 +213,7 @@ def column_of(reference: str) -> Column | None:
     for change in changes:
         rule, equals, value = change.partition("=")
         if not equals:
-            raise SpecError(f"cannot read the rule {change!r}: write rule=value, as in guard=none")
+            raise SpecError(f"invalid rule {change!r}: write rule=value, as in guard=none")
         if rule in parsed:
             raise SpecError(f"rule {rule} is given twice")
         parsed[rule] = value
@@ -235,7 +235,7 @@ def _release(name: str) -> Column | None:
 
 
 def _holder(version: str, spans: list[tuple[str, tuple[str, ...]]]) -> str | None:
-    """Return the name of the releases to which a version belongs. A minor version stands for its first release."""
+    """Return the name of the releases that include a version. A minor version stands for its first release."""
     if version not in PUBLISHED:
         like = known_like(version)
         if not like or version != minor(like[0]):

@@ -161,7 +161,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
     Parameters:
         name: the name of the combination of releases.
         summary: a sentence that describes it.
-        values: the name of the value of each rule, by the name of the rule.
+        values: the name of the value of each rule, keyed by the name of the rule.
 
     Raises:
         SpecError: if a rule does not have the given value.

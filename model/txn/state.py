@@ -1,4 +1,6 @@
-"""The state of the `txn` family: the coordinator's metadata of one transactional id, producers and partitions."""
+"""The state of the `txn` family: the coordinator's metadata for one transactional id, the producers, and the
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ FAILED = "failed"
 
 @attrs.frozen(cache_hash=True)
 class Coordinator:
-    """The transaction coordinator's metadata of the transactional id (Kafka's TransactionMetadata).
+    """The transaction coordinator's metadata for the transactional id (Kafka's TransactionMetadata).
 
     Attributes:
         state: the state, such as `ONGOING`.
@@ -62,7 +64,7 @@ class Coordinator:
 
     @property
     def unclosed(self) -> frozenset[int]:
-        """The partitions on which the coordinator will still end a transaction."""
+        """The partitions on which the coordinator still has to end a transaction."""
         return self.pending if self.is_prepared else self.partitions
 
 
@@ -78,7 +80,7 @@ class Producer:
         written: for each partition, the number of records that it has sent in its transaction.
         sequences: for each partition, the next sequence number.
         request: the request whose response the producer waits for, or None.
-        then: `MUST_BUMP` or `MUST_RESTART` if the producer must do this once its transaction has ended, otherwise
+        then: the mode of the producer once its transaction has ended: `MUST_BUMP`, `MUST_RESTART`, or otherwise
             `READY`.
     """
 
@@ -99,7 +101,7 @@ class Producer:
 
 @attrs.frozen(cache_hash=True)
 class Promise:
-    """The outcome that a producer requested for a transaction, and whether it was told of success.
+    """The outcome that a producer requested for a transaction, and whether it was told that the request succeeded.
 
     States record this only for the properties.
 
@@ -114,7 +116,7 @@ class Promise:
 
 @attrs.frozen(cache_hash=True)
 class Transactions:
-    """A state of the family.
+    """A state of the `txn` family.
 
     Attributes:
         begun: the number of transactions that producers have begun.
@@ -142,12 +144,12 @@ class Transactions:
     bounds: Bounds = constant()
 
     def may(self, perturbation: str) -> bool:
-        """Return whether the bounds allow one more perturbation of a kind. The argument is the name of its bound."""
+        """Return whether the bounds allow one more perturbation. The argument is the name of its bound."""
         limit: int = getattr(self.bounds, perturbation)
         return limit > 0 and getattr(self.spent, perturbation) < limit
 
     def having(self, perturbation: str) -> Transactions:
-        """Return the state with one more perturbation of a kind. The argument is the name of its bound."""
+        """Return the state in which one more perturbation has happened. The argument is the name of its bound."""
         spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
         return attrs.evolve(self, spent=spent)
 

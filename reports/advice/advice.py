@@ -34,12 +34,12 @@ class Group(Enum):
 
 @attrs.frozen
 class Finding:
-    """A known bug of one of the two releases.
+    """A known bug in one of the two releases, and the effect of the upgrade on it.
 
     Attributes:
         bug: the bug.
         group: the effect of the upgrade on the bug.
-        before, after: the decisions whether the bug can occur before and after the upgrade.
+        before, after: the decisions on whether the bug can occur before and after the upgrade.
         harm: the consequence of a violation of the bug's property.
         feature: the feature that fixes the bug after the upgrade if it is enabled, or an empty string.
     """
@@ -97,12 +97,12 @@ class Advice:
     interrupted: bool
 
     def of(self, group: Group, *, to_users: bool) -> list[Finding]:
-        """Return the findings of a group: those that affect users, or those about internal properties."""
+        """Return the findings of a group: either those that affect users, or those about internal properties."""
         return [each for each in self.findings if each.group is group and each.is_to_users == to_users]
 
     @property
     def nothing(self) -> str:
-        """The sentence to show if the upgrade has no known bugs."""
+        """The sentence to show if no known bugs affect the two releases."""
         spec = load_spec(self.after.column.name).with_bounds(self.after.bounds)
         return (
             f"The archive has {self.searched} bugs that a search can show, and {len(self.unmodelled)} that none can "

@@ -62,7 +62,9 @@ class Cluster:
 
     @property
     def rules(self) -> dict[str, str]:
-        """The rules that the settings change, by name. Only reads from followers can change."""
+        """The rules that the settings change, keyed by name. The only such rule is whether consumers can read from
+        followers.
+        """
         reads = self.column.values["follower_reads"] == "yes" and not self.follower_reads
         return {"follower_reads": "no"} if reads else {}
 
@@ -99,7 +101,7 @@ def clusters(before: str, after: str, settings: Settings) -> tuple[Cluster, Clus
 
 
 def _releases(option: str, text: str) -> list[Column]:
-    """Return the releases with this name. There are two if the release exists with ZooKeeper and with KRaft."""
+    """Return the releases with this name. There are two if the release exists both with ZooKeeper and with KRaft."""
     name, plus, rules = text.removeprefix("kafka/").partition("+")
     found = [column_of(f"kafka/{name}{suffix}{plus}{rules}") for suffix in SUFFIXES]
     columns = [column for column in found if column is not None]
@@ -127,7 +129,7 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
         return fitting[0]
     why = "names both ZooKeeper and KRaft" if fitting else "has neither zookeeper.connect nor process.roles"
     names = " or ".join(f"{option} {column.name.removeprefix('kafka/')} ({column.controller})" for column in columns)
-    raise LeadlineError(f"the file of --config {why}: write {names}")
+    raise LeadlineError(f"the --config file {why}: write {names}")
 
 
 def _number(text: str) -> tuple[int, ...]:

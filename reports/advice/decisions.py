@@ -29,7 +29,7 @@ from leadline.reports.differences import complaint
 from leadline.reports.loading import load_spec
 
 MOST_BROKERS = 3
-"""The most brokers with which a bug is searched for again, unless its own search has more."""
+"""The maximum number of brokers with which a bug is searched for again, unless its own search has more."""
 
 Values = dict[str, int | bool | str]
 ShowProgress = Callable[[str], AbstractContextManager[Progress]]
@@ -88,7 +88,7 @@ class Decider:
         archive: the archive of bugs.
         max_seconds: the time limit of each search, in seconds.
         show: shows the progress of a search.
-        interrupted: true if the user has interrupted a search. No further searches are then made.
+        interrupted: true if the user has interrupted a search. No further searches are then run.
     """
 
     archive: Archive
@@ -118,7 +118,7 @@ class Decider:
     def _searched(
         self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Values, brokers: int
     ) -> Decision:
-        """Search with the settings of the cluster, and decide by the results. Raise _InterruptedError if a search is
+        """Search with the settings of the cluster, and decide from the results. Raise _InterruptedError if a search is
         interrupted.
         """
         sizes = _sizes(brokers, cluster, {} if rules else changed)
@@ -175,10 +175,10 @@ class Decider:
         return Decision(Status.NOT_PROMISED, by_design, explore(spec))
 
     def _takes_the_same_steps(self, bug: Bug, usual: Spec[object], spec: Spec[object]) -> bool:
-        """Return whether the trace from the archive's own search is also a violation with these settings, and not by
-        design.
+        """Return whether the trace from the archive's own search is also a violation with these settings, and the
+        violation is not by design.
 
-        With more permissive settings, a shortest trace may be by design and therefore hide the bug.
+        With more permissive settings, the violation in a shortest trace may be by design, which would hide the bug.
         """
         traces = self._result(usual).properties[0].traces
         if not traces:
@@ -191,7 +191,7 @@ class Decider:
         return is_violated and not why_not_promised(bug.property, parting.second)
 
     def _is_mended(self, bug: Bug, cluster: Cluster, spec: Spec[object]) -> bool:
-        """Return whether the rules of the release that fixed a bug also fix it with the settings of a cluster."""
+        """Return whether the rules of the release that fixed a bug also fix it under the settings of a cluster."""
         if not bug.rules:
             return False
         rules = _rules(bug, cluster) | fix_of(bug, cluster.column)
@@ -227,7 +227,7 @@ def _changed(spec: Spec[object], cluster: Cluster) -> Values:
 
 
 def _sizes(brokers: int, cluster: Cluster, changed: Mapping[str, object]) -> list[int]:
-    """Return the cluster sizes, in brokers, with which to search for a bug.
+    """Return the numbers of brokers to use when searching for a bug.
 
     A larger ``min.insync.replicas`` needs more replicas, because otherwise no broker can fail.
     """

@@ -39,7 +39,7 @@ class Entry:
 
 
 def read_properties(path: Path) -> dict[str, Entry]:
-    """Return the settings in a file, by name. As in Java, the last line with a name overrides earlier lines.
+    """Return the settings in a file, keyed by name. As in Java, the last line with a name overrides earlier lines.
 
     Parameters:
         path: a file in the format of `java.util.Properties`: comments, continued lines, ``=``, ``:`` or white space
@@ -57,7 +57,7 @@ def read_properties(path: Path) -> dict[str, Entry]:
                 if _STATEMENT.match(element.source):
                     statement = element.source.strip().splitlines()[0]
                     raise LeadlineError(
-                        f"{place}: {statement[:60]!r} is a statement of a template, not a setting: fill in the "
+                        f"{place}: {statement[:60]!r} is a template statement, not a setting: fill in the "
                         "template, and pass the result"
                     )
                 entries[element.key] = Entry(element.key, element.value.strip(), place)
@@ -66,8 +66,8 @@ def read_properties(path: Path) -> dict[str, Entry]:
         raise LeadlineError(f"cannot read {path}: {error.strerror or error}") from error
     except javaproperties.InvalidUEscapeError as error:
         raise LeadlineError(
-            f"{path.name}:{number}: invalid escape {error.escape}: write \\u and four digits"
+            f"{path.name}:{number}: invalid escape {error.escape}: write \\u and four hexadecimal digits"
         ) from error
     except UnicodeDecodeError as error:
-        raise LeadlineError(f"{path} is not a file of properties: it is not UTF-8 text") from error
+        raise LeadlineError(f"{path} is not a properties file: it is not UTF-8 text") from error
     return entries

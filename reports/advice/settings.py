@@ -20,7 +20,7 @@ from leadline.reports.advice.properties import Entry, read_properties
 SHIPPED = Path(__file__).resolve().with_name("settings.toml")
 
 MOST = 9
-"""The most replicas, and the largest ``min.insync.replicas``, that the model has."""
+"""The maximum number of replicas, and the largest ``min.insync.replicas``, that the model has."""
 
 LIKENESS = 0.85
 """How like a known name an unknown name must be to be taken for a misspelling, from 0 to 1."""
@@ -75,7 +75,7 @@ class Remark:
         kind: ``used`` if the advice depends on the setting; ``abstract`` if it concerns replication, but the model
             does not need its value; ``unrelated`` if it does not concern replication; ``misplaced`` if it belongs to
             a different kind of file; ``unknown`` if leadline does not know the setting.
-        text: the reason. Empty if the setting is used or unrelated.
+        text: the reason why the setting is of this kind. Empty if it is used or unrelated.
     """
 
     name: str
@@ -100,12 +100,12 @@ class Given:
 
 @attrs.frozen
 class Settings:
-    """The settings in the given files. All remaining settings have the default of the release.
+    """The settings in the given files. All other settings have the defaults of the release.
 
     Attributes:
         given: the values of ``acks``, ``min.insync.replicas``, ``unclean.leader.election.enable``,
             ``replica.selector.class``, ``inter.broker.protocol.version``, ``log.flush.interval.messages`` and
-            ``replication.factor``, by name.
+            ``replication.factor``, keyed by name.
         controllers: the kinds of controllers that the broker settings name, each with its place in the files.
         remarks: a remark on each setting in the files.
     """

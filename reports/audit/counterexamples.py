@@ -24,7 +24,7 @@ from leadline.reports.bugs import SHIPPED, Bug, read_archive
 from leadline.reports.loading import explore_command
 
 MOST_NAMED = 3
-"""The most bugs that are named for one finding."""
+"""The maximum number of bugs that are named for one finding."""
 
 
 @attrs.frozen(eq=False)
@@ -54,8 +54,8 @@ class Counterexample:
         return explore_command(self.trace)
 
     def matches(self, finding: Finding) -> bool:
-        """Return whether the trace ends in the same kind of violation as a finding, and a release with the bug could
-        have written the logs.
+        """Return whether the trace ends in the same kind of violation as a finding, and whether a release with the bug
+        could have written the logs.
         """
         return finding.shape in self.shapes and finding.releases == self.releases
 
@@ -90,7 +90,7 @@ def _column_name(reference: str) -> str:
 
 
 def shapes_at_end(trace: Trace[PartitionView]) -> frozenset[Shape]:
-    """Return the kinds of the violations in the last state of a trace that can also be observed on disks."""
+    """Return the kinds of violations that occur in the last state of a trace and that can also be observed on disks."""
     return frozenset(
         shape_of(check.name, trace.states[-1], complaints)
         for check in OF_SPECS

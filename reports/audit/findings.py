@@ -1,4 +1,4 @@
-"""The findings of an audit in the form for CI systems, and the audit as Markdown."""
+"""The findings of an audit in the form that CI systems need, and the audit as Markdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPLETE = "everything could be decided"
 """The name of the finding on an audit as a whole."""
 
 MOST_ROWS = 200
-"""The most findings in a Markdown table."""
+"""The maximum number of findings in a Markdown table."""
 
 
 @attrs.frozen(eq=False)

@@ -11,9 +11,8 @@ def audit_object(result: AuditResult) -> dict[str, object]:
 
     Returns:
         An object with these fields: ``verdict`` is ``holds``, ``violated`` or ``incomplete``. ``reason`` says why some
-            properties could not be decided, and may be present even if there is a violation. ``brokers``,
-            ``partitions`` and ``batches`` are counts. ``seconds`` is wall-clock time. A finding of severity ``note`` is
-            not an error.
+        properties could not be decided, and may be present even if there is a violation. ``brokers``, ``partitions``
+        and ``batches`` are counts. ``seconds`` is wall-clock time. A finding of severity ``note`` is not an error.
     """
     return {
         "verdict": result.verdict.value,

@@ -22,13 +22,13 @@ from leadline.reports.html.holdings import GROUPS
 from leadline.reports.traces.story import story_of
 
 MOST_PARTITIONS = 300
-"""The most partitions with errors on the page."""
+"""The maximum number of partitions with errors on the page."""
 
 MOST_NOTES = 500
-"""The most notes on the page."""
+"""The maximum number of notes on the page."""
 
 MOST_FINDINGS = 20
-"""The most findings that are shown for one partition."""
+"""The maximum number of findings that are shown for one partition."""
 
 LABEL = 230
 """The width of the area left of the first column, for the brokers, in pixels."""

@@ -26,7 +26,7 @@ MOST_PARTITIONS = 20
 """The maximum number of partitions with errors, and of notes, that are shown."""
 
 MOST_FINDINGS = 6
-"""The most findings that are shown for one partition."""
+"""The maximum number of findings that are shown for one partition."""
 
 
 def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:
@@ -119,8 +119,8 @@ def _sentence(text: str) -> str:
 
 @contextmanager
 def searching() -> Iterator[Callable[[str], None]]:
-    """Show the name of the current search in one line, which is updated. Show nothing if standard error is not a
-    terminal.
+    """Show the name of the current search on one line, which is updated in place. Show nothing if standard error is not
+    a terminal.
     """
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
@@ -134,7 +134,9 @@ def searching() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def audit_progress() -> Iterator[Tell | None]:
-    """Show the progress of an audit in one line, which is updated. Show nothing if standard error is not a terminal."""
+    """Show the progress of an audit on one line, which is updated in place. Show nothing if standard error is not a
+    terminal.
+    """
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield None

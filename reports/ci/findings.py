@@ -33,8 +33,7 @@ class SourceLocation:
 
 @attrs.frozen(eq=False)
 class Finding:
-    """The result of a whole check, or of one property of a check. In all texts, `visible` has escaped hidden
-    characters.
+    """The result of a whole check, or of one property of a check. All strings have been escaped with `visible`.
 
     Attributes:
         check: the check's title.

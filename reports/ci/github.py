@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub, which show findings next to the code, and job summaries in Markdown."""
+"""GitHub workflow commands, which show findings next to the code, and job summaries in Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import story_of
 
 MOST_BYTES = 1_000_000
-"""The most bytes of a summary: GitHub does not show summaries above 1 MiB."""
+"""The maximum number of bytes of a summary: GitHub does not show summaries above 1 MiB."""
 
 
 def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:

@@ -23,7 +23,7 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
 
     Parameters:
         title: the heading of the page.
-        suite: the suite's file.
+        suite: the path of the suite file.
         outcomes: the checks of the suite with their results.
     """
     yield from (f"# {visible(title)}", "", f"Made from runs: `leadline answers {visible(str(suite))}`.")
@@ -87,7 +87,7 @@ def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iter
 
     Parameters:
         matrix: the matrix that was searched.
-        columns: the results, by configuration and then by spec.
+        columns: the results, grouped by configuration and in the order of the specs.
         command: the command that writes the page.
     """
     found = matrix.by_configuration(list(columns))

@@ -21,8 +21,8 @@ def sarif(found: Iterable[Finding]) -> str:
     """Return findings as a SARIF log with a rule for each property and a result for each unexpected finding.
 
     A violation is an error, with its trace as a code flow and its diagnosis in the property bag. An incomplete finding
-    is of kind ``open``, and the run is not successful. A finding without a location, such as a finding about an entire
-    check, is a notification.
+    is of kind ``open``, and the run is marked as not successful. A finding without a location, such as a finding about
+    an entire check, is a notification.
     """
     wrong = [finding for finding in found if finding.status != "passed"]
     placed = [

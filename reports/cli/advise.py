@@ -25,19 +25,26 @@ FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.option("--from", "before", required=True, metavar="RELEASE", help="The release of the cluster, e.g. 2.8.1.")
-@click.option("--to", "after", required=True, metavar="RELEASE", help="The release to upgrade to, e.g. 4.1.")
-@click.option("--config", required=True, type=FILE, metavar="FILE", help="The server.properties of a broker.")
 @click.option(
-    "--topic-config", type=FILE, metavar="FILE", help="The settings of a topic, which override those of the brokers."
+    "--from", "before", required=True, metavar="RELEASE", help="The current release of the cluster, e.g. 2.8.1."
 )
-@click.option("--producer-config", type=FILE, metavar="FILE", help="The settings of the producers, such as acks.")
+@click.option("--to", "after", required=True, metavar="RELEASE", help="The release to upgrade to, e.g. 4.1.")
+@click.option("--config", required=True, type=FILE, metavar="FILE", help="The server.properties file of a broker.")
+@click.option(
+    "--topic-config",
+    type=FILE,
+    metavar="FILE",
+    help="A file with the settings of a topic, which override those of the brokers.",
+)
+@click.option(
+    "--producer-config", type=FILE, metavar="FILE", help="A file with the settings of the producers, such as acks."
+)
 @click.option(
     "--replication-factor",
     type=click.IntRange(1, MOST),
     metavar="N",
-    help="The replication factor of the topic. Defaults to default.replication.factor. If that is not set either, any "
-    "number of replicas is searched.",
+    help="The replication factor of the topic. By default, the value of default.replication.factor. If that is not set "
+    "either, the number of replicas is not restricted.",
 )
 @click.option(
     "--max-seconds",
@@ -45,7 +52,7 @@ FILE = click.Path(path_type=Path)
     default=60.0,
     show_default=True,
     metavar="S",
-    help="The time limit of each search.",
+    help="The time limit for each search, in seconds.",
 )
 @format_options(ADVICE_FORMATS)
 def advise(
@@ -60,10 +67,10 @@ def advise(
 ) -> int:
     """Show the known bugs in Kafka's replication that an upgrade fixes, introduces, or leaves unchanged.
 
-    If the settings differ from those in the archive of known bugs, leadline searches for each bug with the settings.
-    Each bug is shown with the command that repeats its search. The releases are those of `leadline specs`, with or
-    without "kafka/". The settings zookeeper.connect and process.roles determine whether the cluster uses ZooKeeper or
-    KRaft. Without --producer-config, acks has the default of the release: 1 before 3.0, and all since 3.0.
+    If the settings differ from those in the archive of known bugs, leadline searches for each bug with the given
+    settings. Each bug is shown with the command that repeats its search. A RELEASE is one that `leadline specs` lists,
+    with or without "kafka/". The settings zookeeper.connect and process.roles determine whether the cluster uses
+    ZooKeeper or KRaft. Without --producer-config, acks has the default of the release: 1 before 3.0, and all since 3.0.
 
     \b
     leadline advise --from 2.8 --to 4.1 --config server.properties

@@ -46,7 +46,9 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """A command group that imports a command only when it runs, and suggests similar names for unknown commands."""
+    """A command group that imports a command only when that command runs, and suggests similar names for unknown
+    commands.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -113,7 +115,7 @@ _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 MOST_CHARACTERS = 4_000
-"""The most characters in an error message, which may quote a long name or value from a file."""
+"""The maximum number of characters in an error message, which may quote a long name or value from a file."""
 
 
 IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}

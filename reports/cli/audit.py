@@ -29,14 +29,14 @@ from leadline.reports.terminal.console import console, is_plain
     "--before",
     multiple=True,
     metavar="DIR",
-    help="A data directory of the same cluster that was copied earlier (can be repeated).",
+    help="An earlier copy of a data directory of the same cluster (can be repeated).",
 )
 @click.option(
     "--after",
     multiple=True,
     metavar="DIR",
-    help="A data directory that was copied later than those given with --before (can be repeated). "
-    "The argument DIR has the same meaning.",
+    help="A later copy of a data directory, to be compared with those given with --before (can be repeated). "
+    "The argument DIR has the same effect.",
 )
 @format_options(AUDIT_FORMATS)
 @click.option(
@@ -71,7 +71,7 @@ from leadline.reports.terminal.console import console, is_plain
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Use N processes. By default, there is one process for each core.",
+    help="Use N processes. The default is one process per core.",
 )
 def audit(
     directories: tuple[str, ...],

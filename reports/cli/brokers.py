@@ -31,9 +31,11 @@ _BROKERS = 3
     "--try",
     "is_tried",
     is_flag=True,
-    help=f"Start {_BROKERS} brokers of RELEASE, show how long this takes, and stop them.",
+    help=f"Start {_BROKERS} brokers that run RELEASE, show how long this takes, and stop them.",
 )
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the files of --try in DIR.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the files that --try creates in DIR."
+)
 def brokers(release: str | None, is_tried: bool, keep: Path | None) -> None:
     """List the releases of Kafka that can be started on this machine, each with its spec, the supported versions of
     Java, and the state of its jars. RELEASE is a version such as 2.8.0, or 3.6.2-zk to use ZooKeeper instead of KRaft.

@@ -91,7 +91,7 @@ def _run(
     """Run checks one after another, and print one line for each check and some of the traces.
 
     Parameters:
-        out: where to print.
+        out: the console to print on.
         checks: the checks.
         coverage: whether to measure coverage.
         verify: the fraction of learned results to verify (see `CompiledSettings`), or None to use the setting of each

@@ -1,4 +1,4 @@
-"""The command `leadline conform`, which says whether a recording of real brokers is a behaviour of the model."""
+"""The command `leadline conform`, which checks whether a recording of real brokers is a behaviour of the model."""
 
 from __future__ import annotations
 
@@ -17,22 +17,31 @@ from leadline.reports.lines import say
 
 @click.command()
 @click.argument("recording", type=click.Path(path_type=Path))
-@click.option("--spec", metavar="SPEC", help="The release whose rules are followed. By default, all releases.")
-@click.option("--partition", metavar="TOPIC-NUMBER", help="The partition, if the recording has several.")
-@click.option("--rules", is_flag=True, help="Find out which rules the recording confirms: all other values fail.")
+@click.option(
+    "--spec",
+    metavar="SPEC",
+    help="The release to check the recording against. By default, it is checked against all releases.",
+)
+@click.option("--partition", metavar="TOPIC-NUMBER", help="The partition to check, if the recording contains several.")
+@click.option(
+    "--rules",
+    is_flag=True,
+    help="Show which rules the recording confirms. A rule is confirmed if the recording contradicts all its other "
+    "values.",
+)
 @click.option(
     "--max-hidden-steps",
     type=click.IntRange(0),
     default=Limits().hidden_steps,
     show_default=True,
-    help="The most steps between two observations that leave no frame.",
+    help="The maximum number of hidden steps (steps without a frame) between two observations.",
 )
 @click.option(
     "--max-states",
     type=click.IntRange(1),
     default=Limits().states,
     show_default=True,
-    help="The most states that are looked at for one observation.",
+    help="The maximum number of states to examine for one observation.",
 )
 @format_options(CONFORMANCE_FORMATS)
 def conform(
@@ -44,19 +53,20 @@ def conform(
     max_states: int,
     **wanted: Path | None,
 ) -> int:
-    """Say whether what brokers did is a behaviour of the model.
+    """Check whether the recorded behaviour of real brokers is a behaviour of the model.
 
-    RECORDING is a file as brokers/recording.md describes it, for example one that leadline reproduce --keep wrote. It
-    must include the creation of the topic. Each frame is an observation, and the model is followed through all states
-    that are possible after it. Without --spec, the recording is followed through the specs of all releases with its
-    kind of controller, and the exit code is that of its own release.
+    RECORDING is a file in the format of brokers/recording.md, for example one that leadline reproduce --keep wrote. It
+    must include the creation of the topic. Each frame is an observation, which rules out some of the states that the
+    model could be in. The recording conforms if at least one state always remains possible. Without --spec, the
+    recording is checked against the specs of all releases with the same kind of controller, and the exit code is the
+    one for the release of the recording.
 
     \b
     leadline conform DIR/2.8.0-affected/recording.jsonl
     leadline conform recording.jsonl --spec kafka/3.9 --html page.html
 
-    Exit code 0: the recording conforms; 1: it does not; 2: usage error, or something that cannot be followed; 3: a
-    limit was reached.
+    Exit code 0: the recording conforms; 1: it does not; 2: usage error, or an unsupported event; 3: a limit was
+    reached.
     """
     files = Files(CONFORMANCE_FORMATS, wanted)
     limits = Limits(hidden_steps=max_hidden_steps, states=max_states)

@@ -29,13 +29,15 @@ from leadline.reports.terminal.trace import side_by_side, turning_points
 from leadline.reports.traces.story import story_of
 
 MOST_STATES = 50_000
-"""The most states to search for a second difference, or for a difference that no counterexample shows."""
+"""The maximum number of states to search for a second difference, or for a difference that no counterexample shows."""
 
 
 @click.command()
 @click.argument("first", metavar="SPEC_A")
 @click.argument("second", metavar="SPEC_B")
-@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds of both specs.")
+@click.option(
+    "-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds of both specs, e.g. -b brokers=3."
+)
 @click.option(
     "-i",
     "--invariant",

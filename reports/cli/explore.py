@@ -37,7 +37,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     type=click.Choice(list(EXHAUSTIVE)),
     default="compiled",
     show_default=True,
-    help="compiled: fast, with tables learned from the spec. spark: like compiled, but on the machines of a "
+    help="compiled: a fast engine, which learns tables from the spec. spark: like compiled, but on the machines of a "
     "cluster. oracle: plain Python, for tiny specs and for comparison.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours with at most N states.")
@@ -50,14 +50,14 @@ from leadline.reports.formats.runs import RUN_FORMATS
     type=click.IntRange(1),
     default=1,
     metavar="N",
-    help="Show up to N different shortest counterexamples to each violated property.",
+    help="Show up to N different counterexamples of minimum length to each violated property.",
 )
 @diagnose_option
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Use N workers. By default, there is one worker for each core. Requires --engine compiled.",
+    help="Use N workers. The default is one worker per core. Requires --engine compiled.",
 )
 @click.option(
     "--verify",
@@ -93,7 +93,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--shards",
     type=click.IntRange(1, 65_535),
     metavar="N",
-    help="Divide the states into N shards. By default, there is one shard for each core. Requires --engine spark.",
+    help="Divide the states into N shards. The default is one shard per core. Requires --engine spark.",
 )
 @click.option(
     "--work-dir",
@@ -153,7 +153,7 @@ def explore(
     as possible. If several properties are violated, only the counterexample to the first property is shown; use -i NAME
     to show the counterexample to a different property. Without --keep-going, the search stops after the first level
     with a violation. In a release of Kafka, promises to users come first: after a violation of a different property,
-    the search continues up to 250,000 states, because a promise may be violated too.
+    the search continues for up to 250,000 states, because a promise may be violated too.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2
@@ -186,17 +186,17 @@ def explore(
             raise click.UsageError(f"--{option} requires --engine {' or '.join(engines)}, not {engine}")
     if checkpoint is not None and resume is not None:
         raise click.UsageError(
-            "--checkpoint cannot be used with --resume, which saves the search to the resumed folder"
+            "--checkpoint cannot be used with --resume, which saves the search to the folder that it resumes from"
         )
     if checkpoint_every is not None and checkpoint is None and resume is None:
         raise click.UsageError("--checkpoint-every requires --checkpoint or --resume")
     if work_dir is not None and resume is not None:
-        raise click.UsageError("--work-dir cannot be used with --resume, which uses the resumed folder")
+        raise click.UsageError("--work-dir cannot be used with --resume, which uses the folder that it resumes from")
     if coverage and engine == "spark":
-        raise click.UsageError("--coverage does not work with --engine spark: use compiled or oracle")
+        raise click.UsageError("--coverage cannot be used with --engine spark: use compiled or oracle")
     if coverage and resume is not None:
         raise click.UsageError(
-            "--coverage does not work with --resume, because it requires a search from the beginning"
+            "--coverage cannot be used with --resume, because coverage requires a search from the beginning"
         )
     files = Files(RUN_FORMATS, wanted)
     with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
@@ -210,7 +210,7 @@ def explore(
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
-    """Return Spark properties by name. Raise UsageError if a text is not of the form NAME=VALUE."""
+    """Return Spark properties, keyed by name. Raise UsageError if a string is not of the form NAME=VALUE."""
     for text in given:
         if "=" not in text:
             raise click.UsageError(f"invalid --conf {text}: write NAME=VALUE, as in --conf spark.executor.memory=2g")

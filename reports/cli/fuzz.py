@@ -50,14 +50,14 @@ from leadline.reports.formats.runs import RUN_FORMATS
     default=0,
     show_default=True,
     metavar="N",
-    help="Seed of the random choices. The same seed gives the same result.",
+    help="Seed for the random choices. The same seed gives the same result.",
 )
 @click.option(
     "--max-seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop after S seconds. This includes the time to shorten counterexamples, which may exceed the limit by up "
-    "to 3 seconds.",
+    help="Stop after S seconds. This includes the time spent shortening counterexamples. Shortening may exceed the "
+    "limit by up to 3 seconds.",
 )
 @max_memory_option
 @click.option(
@@ -69,14 +69,14 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
     metavar="N",
-    help="Divide the work among N workers. By default, there is one worker for each core, or a single worker with "
+    help="Divide the work among N workers. The default is one worker per core, or a single worker with "
     "--coverage. The results do not depend on N.",
 )
 @click.option(
     "--uniform",
     is_flag=True,
     help="Take only random walks from the initial states, and check only the steps taken. By default, the search "
-    "instead visits most states in random order, and checks every enabled step of these states.",
+    "instead visits most states in random order, and checks every step that is enabled in them.",
 )
 @verify_option
 @coverage_option

@@ -76,13 +76,13 @@ SAVE_SECONDS = 5.0
 @click.option(
     "--all-properties",
     is_flag=True,
-    help="Continue after the first violation of a mutant, and show which mutants are killed by only one property.",
+    help="Continue after the first violation in a mutant, and show which mutants are killed by only one property.",
 )
 @click.option(
     "--explained",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="A TOML file that explains why mutants survive, in [[explained]] tables with the keys mutant and why.",
+    help='A TOML file that explains why mutants survive, in [[explained]] tables with the keys "mutant" and "why".',
 )
 @click.option(
     "--max-states",
@@ -103,7 +103,7 @@ SAVE_SECONDS = 5.0
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Search N mutants in parallel. By default, there is one search for each core.",
+    help="Search N mutants in parallel. The default is one search per core.",
 )
 @click.option(
     "--resume",
@@ -208,8 +208,8 @@ def mutate(
 
 
 def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
-    """Return the user's explanations of mutants, by the mutant's name. Raise LeadlineError if the file names an unknown
-    mutant.
+    """Return the user's explanations of mutants, keyed by the name of the mutant. Raise LeadlineError if the file names
+    an unknown mutant.
     """
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]

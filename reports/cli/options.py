@@ -86,9 +86,9 @@ diagnose_option = click.option(
     "--diagnose",
     type=click.FloatRange(0),
     metavar="S",
-    help="After an unexpected violation, search up to S seconds for a rule of a later release or protocol, or a "
-    "configuration, with which the property holds. In your own spec, search for a step without which the other steps "
-    "of the counterexample do not violate the property. "
+    help="After an unexpected violation, spend up to S seconds searching for a rule of a later release or protocol, "
+    "or a configuration, under which the property holds. For your own specs, search instead for a step that the "
+    "counterexample needs in order to violate the property. "
     f"The default is {SECONDS:g} for shipped specs, and 0 for your own.",
 )
 
@@ -130,8 +130,8 @@ class Share(click.ParamType[float]):
 
 
 VERIFY_HELP = (
-    "Compare this share of the learned results with calls on real states, for example 5% or 100%. By default, a "
-    "few thousand results are compared first, and then about 3% of the running time is spent on comparisons."
+    "Verify this share of the learned results by calling the spec on real states, for example 5% or 100%. By default, "
+    "a few thousand results are verified first, and then about 3% of the running time is spent on verification."
 )
 
 verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VERIFY_HELP)
@@ -159,6 +159,6 @@ max_memory_option = click.option(
     "--max-memory",
     type=MemorySize(),
     metavar="SIZE",
-    help="Stop when the search uses more than SIZE of memory, e.g. 800M or 12G. By default, SIZE is most of the free "
-    "memory. The limits of a container and of ulimit also apply.",
+    help="Stop if the search uses more memory than SIZE, e.g. 800M or 12G. By default, SIZE is most of the free "
+    "memory. Limits set by a container or by ulimit also apply.",
 )

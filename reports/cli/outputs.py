@@ -69,8 +69,8 @@ class Files(Generic[T]):
         """Check that the files can be written.
 
         Parameters:
-            formats: the available formats, by name.
-            wanted: the value of each option, by the name of the format. The value is None if the format is not
+            formats: the available formats, keyed by name.
+            wanted: the value of each option, keyed by the name of the format. The value is None if the format is not
                 requested.
 
         Raises:
@@ -88,7 +88,9 @@ class Files(Generic[T]):
                 if value != STANDARD_OUTPUT:
                     check_output(value)
                 elif "-" not in formats[name].metavar:
-                    raise LeadlineError(f"--{name} cannot be written to standard output: pass the name of a file")
+                    raise LeadlineError(
+                        f"the output of --{name} cannot be written to standard output: pass the name of a file"
+                    )
                 self._paths[name] = value
 
     @property
@@ -174,7 +176,7 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
         attempt: collects the errors.
 
     Returns:
-        The paths of the files that were written, by the name of the property, in the order of its traces.
+        The paths of the files that were written, keyed by the name of the property, in the order of its traces.
     """
     files: dict[str, list[Path]] = {}
     for item in result.properties:

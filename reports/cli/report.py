@@ -27,7 +27,7 @@ from leadline.reports.loading import is_shipped
 from leadline.reports.runs.json_report import read_run
 
 MOST_STATES = 3_000
-"""The most states of a trace on a page. The time to write a page grows with the square of their number."""
+"""The maximum number of states of a trace on a page. The time to write a page grows with the square of their number."""
 
 
 @click.command()
@@ -36,8 +36,8 @@ MOST_STATES = 3_000
 @click.option(
     "--spec",
     metavar="SPEC",
-    help="The spec of the trace or, for DIR, of all traces that do not name a shipped spec. If SPEC is a Python file "
-    "(path/to/file.py:name), the file is run.",
+    help="The spec to use for the trace. If DIR is given, SPEC is used for all traces that do not name a shipped spec. "
+    "If SPEC is a Python file (path/to/file.py:name), the file is run.",
 )
 def report(path: Path, spec: str | None, **wanted: Path) -> int:
     """Write an HTML page that shows the trace in FILE, or the traces in all .itf.json files in DIR.

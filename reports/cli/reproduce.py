@@ -44,8 +44,12 @@ from leadline.reports.terminal.console import console
 
 @click.command()
 @click.argument("ticket")
-@click.option("--release", metavar="VERSION", help="An affected release. By default, the last one.")
-@click.option("--against", metavar="VERSION", help="A release with the fix. By default, the first one.")
+@click.option(
+    "--release", metavar="VERSION", help="The affected release to use. By default, the last affected release."
+)
+@click.option(
+    "--against", metavar="VERSION", help="The release with the fix to use. By default, the first release with the fix."
+)
 @click.option("--plan", "only_plan", is_flag=True, help="Print the plan of each replay without starting brokers.")
 @click.option(
     "--keep",
@@ -68,8 +72,9 @@ def reproduce(
     leadline reproduce KIP-101
     leadline reproduce KAFKA-15495 --release 4.0.0 --against 4.1.1 --html page.html
 
-    Exit code 0: the bug occurs on the affected release and is absent on the release with the fix; 1: it does not, or
-    is not absent; 2: usage error, or the brokers cannot be started; 3: the brokers did not execute a step.
+    Exit code 0: the bug occurs on the affected release and is absent on the release with the fix; 1: the bug is absent
+    on the affected release, or occurs on the other release; 2: usage error, or the brokers cannot be started; 3: the
+    brokers did not execute a step.
     """
     archive, files = read_archive(), Files(REPRODUCTION_FORMATS, wanted)
     bug = bug_of(archive, ticket)
@@ -139,7 +144,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
         raise LeadlineError(f"--on can replay only traces of kafka/... specs, not of {trace.spec.name}")
     if column.controller != controller_of(release):
         kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
-        raise LeadlineError(f"--on requires a release with the same kind of controller: {kinds}")
+        raise LeadlineError(f"--on requires a release with the same kind of controller as the spec: {kinds}")
     try:
         plan = plan_of(trace, column.controller)
     except Unmakeable as error:

@@ -29,7 +29,7 @@ from leadline.reports.lines import say
     metavar="NAME",
     help="Show only this property (can be repeated). By default, all properties are shown.",
 )
-@click.option("--spec", metavar="SPEC", help="The spec of TRACE, if the file does not name a shipped spec.")
+@click.option("--spec", metavar="SPEC", help="The spec to use for TRACE, if the file does not name a shipped spec.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

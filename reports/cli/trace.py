@@ -1,7 +1,7 @@
 """The commands `leadline trace` and `leadline replay`, which show and replay saved counterexamples.
 
-A trace file is untrusted data. It may select a shipped spec with which it is compared. A Python file that it names is
-run only if the user names the same file on the command line.
+A trace file is untrusted data. It may name a shipped spec, and is then compared with that spec. A Python file that it
+names is run only if the user names the same file on the command line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 _spec = click.option(
     "--spec",
     metavar="SPEC",
-    help="The spec of the trace, if FILE does not name a shipped spec. If SPEC is a Python file "
+    help="The spec to use for the trace, if FILE does not name a shipped spec. If SPEC is a Python file "
     "(path/to/file.py:name), the file is run.",
 )
 
@@ -126,7 +126,7 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 @click.option(
     "--on",
     metavar="VERSION",
-    help="Also execute the steps on real brokers of this release of Kafka, for example 2.8.0.",
+    help="Also execute the steps on real brokers that run this release of Kafka, for example 2.8.0.",
 )
 @click.option(
     "--keep",
@@ -140,8 +140,8 @@ def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> i
     Each recorded state must be reached, and the last state must still violate the property. With --on, the brokers'
     logs, high watermarks, leader, ISR and messages in flight are compared with the model after each step.
 
-    Exit code 0: the model allows the trace, and the brokers behave as the model; 1: the trace is stale, or the brokers
-    behave differently, and the first difference is reported; 3: the brokers did not execute a step.
+    Exit code 0: the model allows the trace, and the brokers behave like the model; 1: the trace is stale, or the
+    brokers behave differently, and the first difference is reported; 3: the brokers did not execute a step.
     """
     if keep is not None and on is None:
         raise click.UsageError("--keep requires --on")

@@ -1,4 +1,4 @@
-"""The result of following a recording, as an object for programs and as findings for CI systems."""
+"""The result of checking a recording, as an object for programs and as findings for CI systems."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def _no_steps(state: Partition) -> Iterator[Partition]:
 
 
 def conformance_page(report: ConformanceReport) -> str:
-    """Return the page of a report, with a trace for the spec of its own release, or for each spec if there is no such
-    spec.
+    """Return the page of a report, with a trace for the spec of the recording's own release, or for each spec if there
+    is no such spec.
     """
     shown = [report.own] if report.own is not None else list(report.checked)
     chapters = []

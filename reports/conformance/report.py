@@ -1,4 +1,4 @@
-"""Following a recording through the specs of one release or of all releases."""
+"""Check a recording against the specs of one release or of all releases."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UN
 
 @attrs.frozen
 class RuleShown:
-    """A rule of a release, and the result of following the recording with each other value of the rule.
+    """A rule of a release, and the result of checking the recording with each other value of the rule.
 
     Attributes:
         rule: the name of the rule.
         value: the name of the release's value.
-        answers: whether the recording conforms to the spec with each other value, by the name of the value.
+        answers: whether the recording conforms to the spec with each other value, keyed by the name of the value.
     """
 
     rule: str
@@ -43,13 +43,13 @@ class RuleShown:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the recording is rejected with every other value."""
+        """Whether the recording is rejected with every other value of the rule."""
         return all(answer is Answer.REJECTED for answer in self.answers.values())
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class ConformanceReport:
-    """The results of following the recording of one partition.
+    """The results of checking the recording of one partition against specs.
 
     Attributes:
         path: the path of the recording.
@@ -75,8 +75,8 @@ class ConformanceReport:
 
     @property
     def exit_code(self) -> int:
-        """0 if the recording conforms to the requested spec or to its own release, or to any release if it names none;
-        1 if it does not conform; 3 if this is undecided.
+        """0 if the recording conforms to the requested spec or to its own release, or to any release if the recording
+        names none; 1 if it does not conform; 3 if this is undecided.
         """
         if self.own is not None:
             return EXIT_CODES[self.own.conformance.answer]
@@ -94,7 +94,7 @@ def conformance_report(
     limits: Limits | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> ConformanceReport:
-    """Follow a recording through specs.
+    """Check a recording against specs.
 
     Parameters:
         path: the path of the recording.
@@ -103,11 +103,11 @@ def conformance_report(
         rules: whether to determine which rules the recording confirms. This requires a spec, or a recording that names
             its release.
         limits: the limits of the search.
-        progress: called with the name of each spec before it is followed.
+        progress: called with the name of each spec before the recording is checked against it.
 
     Raises:
         LeadlineError: if the file is not a recording, if the partition or the spec does not exist, or if the recording
-            contains an event that cannot be followed.
+            contains an unsupported event.
     """
     begun = time.monotonic()
     asked = None if spec is None else _column(spec)
@@ -127,7 +127,7 @@ def conformance_report(
             own = checked[-1]
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:
-        raise LeadlineError("the recording does not name a release of Kafka: pass --spec with --rules")
+        raise LeadlineError("--rules requires a release, but the recording does not name a known one: pass --spec")
     if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
         shown = tuple(_rules(read, own.column, limits, progress))
     return ConformanceReport(
@@ -153,9 +153,7 @@ def _column(spec: str) -> Column:
     column = column_of(spec)
     names = [each.name for each in RELEASES]
     if column is None or not column.controller:
-        raise LeadlineError(
-            f"there is no release {spec!r} to follow{nearest(spec, names)}: pass one of {', '.join(names)}"
-        )
+        raise LeadlineError(f"{spec!r} is not a known release{nearest(spec, names)}: pass one of {', '.join(names)}")
     return column
 
 
@@ -173,7 +171,9 @@ def _release_of(read: PartitionRecording) -> Column | None:
 def _partition(path: Path, found: Sequence[tuple[str, int]], wanted: str | None) -> tuple[str, int]:
     names = {f"{topic}-{number}": (topic, number) for topic, number in found}
     if not names:
-        raise NotFollowed(f"{path} does not have the creation of a topic: begin the recording before it")
+        raise NotFollowed(
+            f"{path} does not include the creation of a topic: start recording before the topic is created"
+        )
     if wanted is None and len(names) == 1:
         return next(iter(names.values()))
     listed = ", ".join(sorted(names))

@@ -1,4 +1,4 @@
-"""The result of following a recording, explained in lines of text."""
+"""The result of checking a recording, explained in lines of text."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _frames_of(observation: Observation[Partition]) -> str:
 
 
 def frames_around(report: ConformanceReport, observation: Observation[Partition]) -> Iterator[str]:
-    """Yield a line for each frame that shows an observation, and for the frames before and after them."""
+    """Yield a line for each frame that shows an observation, and for the frames around it."""
     numbers = observation.source if isinstance(observation.source, tuple) else ()
     frames = [frame for frame in report.read.frames if frame.api not in _UNINTERESTING]
     places = [place for place, frame in enumerate(frames) if frame.number in numbers]
@@ -133,8 +133,8 @@ def _frame(frame: Seen) -> str:
 
 
 def rule_lines(rules: tuple[RuleShown, ...]) -> Iterator[str]:
-    """Yield lines that name the confirmed rules. A rule is confirmed if the recording conforms with no other value of
-    the rule.
+    """Yield lines that name the confirmed rules. A rule is confirmed if the recording does not conform with any other
+    value of the rule.
     """
     confirmed = [rule for rule in rules if rule.confirmed]
     yield f"rules that the recording confirms: {len(confirmed)} of {len(rules)}"

@@ -16,12 +16,12 @@ from leadline.reports.runs.run_view import RunView
 
 @attrs.frozen(eq=False)
 class FinishedRun:
-    """A finished search, for reports.
+    """A finished search, in the form that report formats need.
 
     Attributes:
         result: the result of the search.
         view: the content of the reports.
-        trace_files: the trace files that were written, by the name of the property.
+        trace_files: the trace files that were written, keyed by the name of the property.
     """
 
     result: Result

@@ -5,7 +5,7 @@ buttons and keys to move between states.
 
 Read the modules in this order: this module makes the page of traces from `page.html`. `diagram` and `labels` make the
 space-time diagram, `holdings` makes the logs, and `changes` and `choices` make the lists of changes and enabled steps.
-`run` makes the page of runs, with `plots`. `matrix`, `diff` and `mutants` make further pages.
+`run` and `plots` make the page of runs. `matrix`, `diff` and `mutants` make further pages.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Chapter:
         shown: the states of the trace.
         note: a note on the trace.
         is_witness: true if the trace shows a witness and is not a counterexample.
-        files: the contents of the files that the page offers for download, by their names.
+        files: the contents of the files that the page offers for download, keyed by name.
     """
 
     name: str
@@ -172,13 +172,13 @@ def page(
         title: the title of the page.
         chapters: the traces. The page opens on the first trace.
         runs: the runs that found the traces. Empty if the page shows only traces.
-        beside: the number of the state from which on the page shows the traces side by side, or 0 to show one trace at
-            a time.
+        beside: the number of the state from which the page shows the traces side by side, or 0 to show one trace at a
+            time.
         notes: notes on the page as a whole.
         above: further HTML, which the page shows above the traces.
         origin: the version and command that produced the results, or None if they are not known.
         start: the URL fragment of the state that the page shows first. By default, the `start` of the first trace.
-        links: further links, as pairs of a text and an address.
+        links: further links, as pairs of a link text and an address.
         verdicts: the verdict of each property on the state that the page shows first.
     """
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
@@ -203,7 +203,7 @@ def rendered(template: str, **values: object) -> str:
 
     Parameters:
         template: the file name of the template.
-        values: the values of the variables in the template, by their names.
+        values: the values of the variables in the template, keyed by name.
     """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -217,5 +217,5 @@ def rendered(template: str, **values: object) -> str:
 
 
 def _visible(value: object) -> object:
-    """Replace invisible characters in a text, which the template then escapes. Return other values unchanged."""
+    """Replace invisible characters in a string, which the template then escapes. Return other values unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

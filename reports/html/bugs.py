@@ -39,7 +39,7 @@ class _Row:
 
 @attrs.frozen
 class _Section:
-    """The section of the page about a bug.
+    """The section about one bug on the page of known bugs.
 
     Attributes:
         bug: the bug.
@@ -59,7 +59,7 @@ class _Section:
 
 
 def bugs_page(report: BugsReport) -> str:
-    """Return the HTML page of known bugs. For each bug, it has a trace in the first affected release."""
+    """Return the HTML page of known bugs, which shows a trace of each bug in the first affected release."""
     sections, chapters = [], list[Chapter]()
     for bug, own in report.by_bug:
         link = ""

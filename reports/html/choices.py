@@ -27,7 +27,7 @@ class Choice:
     Attributes:
         words: a sentence that describes the step.
         label: the action with its parameters.
-        outcome: a text about the cells that the step changes.
+        outcome: a description of the cells that the step changes.
         violated: the names of the properties that the step violates.
         taken: true if the step is the next step of the trace.
         link: the address of the page after the step. Empty if there is no server.

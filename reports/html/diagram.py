@@ -1,4 +1,4 @@
-"""Draw space-time diagrams, in which each row has a vertical lane, time runs downwards, and messages are arrows."""
+"""Draw space-time diagrams. Each process has a vertical lane, time runs downwards, and messages are arrows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class Dot:
         x: the horizontal position in pixels.
         y: the vertical position in pixels.
         step: the number of the step.
-        looks: the CSS class: ``stop`` if the row goes down, ``start`` if it comes up again, otherwise ``event``.
+        looks: the CSS class: ``stop`` if the process of the row goes down, ``start`` if it comes up again, otherwise
+            ``event``.
     """
 
     x: float
@@ -144,7 +145,7 @@ def _labelled(arrows: list[Line], dots: tuple[Dot, ...], width: int) -> tuple[Li
 
 
 def _among_level_ones(arrow: Delivery, arrows: tuple[Delivery, ...]) -> float:
-    """Return the position of an arrow among the level arrows of its step. The middle position is 0."""
+    """Return the position of an arrow among the horizontal arrows of its step. The middle position is 0."""
     level = [other for other in arrows if other.at_once and other.sent == arrow.sent]
     return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
 

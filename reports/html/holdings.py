@@ -70,7 +70,7 @@ class Holding:
         cells: the cells of the row, followed by the cells that the step removed.
         marks: the marks of the row.
         width: the width of the picture, in pixels.
-        badges: the badges of the row. Each is a pair of the text and true if the row did not have the badge before.
+        badges: the badges of the row. Each is a pair of the text and whether the badge is new.
     """
 
     name: str

@@ -94,7 +94,7 @@ class Label:
 
 
 def text_width(text: str) -> float:
-    """Return the estimated width of a text in a label, in pixels."""
+    """Return the estimated width of the text of a label, in pixels."""
     return FONT * sum(0.35 if each in NARROW else 0.97 if each in WIDE else 0.6 for each in text)
 
 
@@ -136,7 +136,7 @@ def _length(segment: Segment) -> float:
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """Yield a text, and then shorter and shorter beginnings of the text."""
+    """Yield a string, and then shorter and shorter prefixes of it."""
     yield text
     for separator in (", ", " "):
         head = text.partition(separator)[0]

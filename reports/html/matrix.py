@@ -55,7 +55,7 @@ class _Steps:
 
 @attrs.frozen
 class _Link:
-    """A text in a cell, with a link to the decisive steps of a trace. The link is empty if there is no trace."""
+    """Text in a cell, with a link to the decisive steps of a trace. The link is empty if there is no trace."""
 
     text: str
     link: str
@@ -63,7 +63,7 @@ class _Link:
 
 @attrs.frozen
 class _Cell:
-    """A cell of a table, with its CSS class and its texts."""
+    """A cell of a table, with its CSS class and its text."""
 
     looks: str
     links: tuple[_Link, ...]

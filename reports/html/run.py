@@ -39,12 +39,12 @@ FEWEST_RATES = 5
 
 @attrs.frozen
 class RunWithTraces:
-    """A run, which is a search, with its traces.
+    """A run (a search), together with its traces.
 
     Attributes:
         title: the title of the run.
         run: the view of the result.
-        stories: the traces of each property, by the name of the property. Each trace is paired with a note.
+        stories: the traces of each property, keyed by the name of the property. Each trace is paired with a note.
         failure: why the run is not as expected. Empty if the run is as expected.
     """
 
@@ -76,7 +76,7 @@ class PropertyRow:
         sentence: the sentence that describes the property.
         verdict: the verdict in words.
         looks: the CSS class of the verdict.
-        links: links to the traces, as pairs of an address and a text.
+        links: links to the traces, as pairs of an address and a link text.
     """
 
     name: str
@@ -109,7 +109,7 @@ class RunSection:
         name: the URL fragment that identifies the section.
         title: the title of the check.
         failure: why the run is not as expected. Empty if the run is as expected.
-        searched: a text about the spec, its bounds, the engine, and the settings of the engine.
+        searched: a description of the spec, its bounds, the engine, and the settings of the engine.
         verdict: the verdict on the run, with the reason if it stopped early.
         looks: the CSS class of the verdict.
         note: a further remark, which is usually empty.
@@ -125,7 +125,7 @@ class RunSection:
         covered: the coverage, or None if it was not measured.
         instance_columns: the first two headings of the table of action instances.
         shown_kinds: "witness" or "premise" for each name, see `leadline.reports.runs.phrases.shown_kinds`.
-        fields: the values of each field, in words, by the name of the field.
+        fields: the values of each field, in words, keyed by the name of the field.
         sample_note: a note on the states in which a random search measured coverage. Empty for other searches.
         source: the functions with the coverage of their lines.
         legend: the meaning of the marks of source lines.
@@ -163,8 +163,8 @@ class FunctionView:
     Attributes:
         name: the name of the function.
         file: the name of the file.
-        is_complete: true if the function ran completely.
-        lines: the lines of the function. Each has a number, a text, a CSS class, a coverage mark and a remark.
+        is_complete: true if all lines and branches of the function were executed.
+        lines: the lines of the function. Each has its number, its text, a CSS class, a coverage mark and a remark.
     """
 
     name: str
@@ -286,7 +286,7 @@ def _function(function: FunctionCoverage) -> FunctionView:
 
 
 def _fields(covered: CoverageCounts) -> dict[str, str]:
-    """Return a text about the values of each field, by the name of the field."""
+    """Return a description of the values of each field, keyed by the name of the field."""
     of_sample = covered.sampled is not None
     return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
 

@@ -1,9 +1,10 @@
 """The counterexamples of known bugs that earlier searches found, so that a reproduction does not have to search.
 
-`counterexamples.jsonl` has the steps of each, without states. They are executed in the model before they are used, so a
-counterexample that the model no longer has is not taken from the file, but searched for.
+`counterexamples.jsonl` contains the steps of each counterexample, without states. The steps are executed in the model
+before they are used. If the model no longer allows a counterexample, a search finds another one.
 
-``python -m leadline.reports.reality.counterexamples [TICKET...]`` searches for those that the file lacks.
+``python -m leadline.reports.reality.counterexamples [TICKET...]`` searches for the counterexamples that are missing
+from the file.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _written(run: BugSearch) -> Trace[Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Search for missing counterexamples in the releases that `leadline reproduce` uses, and add them to the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tickets", nargs="*", help="the bugs; by default all")
+    parser.add_argument("tickets", nargs="*", help="the tickets of the bugs to search for; the default is all bugs")
     archive = read_archive()
     chosen = parser.parse_args(arguments).tickets or [bug.ticket for bug in archive.bugs]
     for bug in (bug_of(archive, ticket) for ticket in chosen):

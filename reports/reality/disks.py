@@ -1,4 +1,4 @@
-"""Audit the disks of the brokers in a replay, before the loss and at the end."""
+"""Audit the disks of the brokers in a replay, before the loss of records and at the end."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class LiveReplay(Listener):
         self._row(Text(f"the model, {self._model}", style="bold"), Text("the brokers", style="bold"))
 
     def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
-        """Print a step that the model does not allow, and whether the brokers made it."""
+        """Print a step that the model does not allow, and whether the brokers executed it."""
         verdict = "made" if attempt.made else "not made"
         model = Text(f"not allowed, but tried: {visible(step.sentence)}", style="dim")
         self._row(model, Text("\n".join([*map(visible, attempt.did), verdict])))
@@ -69,7 +69,7 @@ class LiveReplay(Listener):
         self._row(model, brokers)
 
     def settling(self) -> None:
-        """Print that there are no further steps, and that all brokers are brought back."""
+        """Print that there are no further steps, and that all brokers are started again."""
         self._out.print(Text("\nnow everything is let through, and all brokers are brought back", style="dim"))
 
     def _row(self, left: Text, right: Text) -> None:

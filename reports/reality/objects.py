@@ -15,11 +15,11 @@ from leadline.reports.reality.live import evidence
 
 @attrs.frozen
 class ReproductionReport:
-    """A reproduction with its audits.
+    """A reproduction of a bug, with the audits of the brokers' disks.
 
     Attributes:
         reproduction: the reproduction.
-        audits: the results of auditing the disks, first after the replay of the bug, then after the control.
+        audits: the results of auditing the disks, first after the replay of the bug, then after the control replay.
     """
 
     reproduction: Reproduction

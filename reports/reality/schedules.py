@@ -1,4 +1,4 @@
-"""Plan the replays that reproduce a known bug: its counterexample on a release with the bug, and a control."""
+"""Plan the replays that reproduce a known bug: its counterexample on a release with the bug, and a control replay."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class Schedules:
         bug: the bug.
         affected: the affected release.
         plan: the plan for the affected release. Its last state or step violates the property.
-        control: the release of the control: a release in which the bug is fixed, or the affected release.
-        control_plan: the plan of the control, with the states that the model of its release has.
-        left_out: the event that is left out of the control, or an empty string if the bug is fixed in its release.
+        control: the release for the control replay: a release in which the bug is fixed, or the affected release.
+        control_plan: the plan for the control replay, with the states that the model of that release reaches.
+        left_out: the event that is left out of the control replay, or an empty string if the bug is fixed in the
+            control release.
     """
 
     bug: Bug
@@ -104,14 +105,14 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
 def schedules_of(
     archive: Archive, bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None, search: Search
 ) -> Schedules:
-    """Plan the two replays of a bug: its counterexample on an affected release, and a control.
+    """Plan the two replays of a bug: its counterexample on an affected release, and a control replay.
 
     Parameters:
         archive: the archive that contains the bug.
         bug: the bug.
         affected: an affected release.
-        mended: a release with the fix, in which the control runs. If it is None, the control runs in the affected
-            release, without the decisive event.
+        mended: a release with the fix, on which the control replay runs. If there is none, the control replay runs on
+            the affected release, without the decisive event.
         search: a function that returns the counterexample for a search.
 
     Raises:
@@ -124,8 +125,8 @@ def schedules_of(
     plan = plan_of(found, controller_of(affected), spec)
     if plan.refused is not None or not _violates(plan.trace, found):
         needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == affected.spec)
-        brokers = f"the brokers are started as {spec.name}, and the counterexample is one of {needed}"
-        raise LeadlineError(f"{brokers}: it does not violate {bug.property} there")
+        brokers = f"the brokers are started with the rules of {spec.name}"
+        raise LeadlineError(f"{brokers}, under which the counterexample for {needed} does not violate {bug.property}")
     if mended is None:
         left_out, control = without_the_event(plan.trace, found)
         return Schedules(bug, affected, plan, affected, plan_of(control, controller_of(affected)), left_out)
@@ -159,10 +160,11 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
         found: the counterexample, which names the property.
 
     Returns:
-        The sentence of the event, and the trace without it. The event is one that leaves the most steps.
+        The sentence that describes the event, and the trace without the event. The event is one whose removal leaves
+        the most steps.
 
     Raises:
-        LeadlineError: if the property is violated without any single event.
+        LeadlineError: if the property is still violated whichever event is left out.
     """
     tried = (
         (instance.sentence, _without(trace, at))
@@ -171,7 +173,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
     )
     kept = [(sentence, each) for sentence, each in tried if not _violates(each, found)]
     if not kept:
-        raise LeadlineError("there is no control, because the bug occurs without any single event of the trace")
+        raise LeadlineError("there is no control replay, because the bug still occurs whichever event is left out")
     return max(kept, key=lambda pair: len(pair[1]))
 
 
@@ -179,7 +181,7 @@ _EVENTS = ("crash_losing_tail", "crash", "crash_after_append", "session_expires"
 
 
 def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
-    """Return the trace without one step, and without the later steps that are then not possible."""
+    """Return the trace without one step, and without the later steps that are then no longer possible."""
     states, taken = [trace.states[0]], []
     for at, instance in enumerate(trace.instances):
         successors = trace.spec.take(instance, states[-1]) if at != left_out else []

@@ -76,8 +76,10 @@ class Try:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Reproduce bugs as often as the command line requests, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tries", type=int, default=0, help="the number of reproductions of each bug")
-    parser.add_argument("tickets", nargs="*", help="the tickets of the bugs; by default, all that can be reproduced")
+    parser.add_argument("--tries", type=int, default=0, help="how many times to reproduce each bug")
+    parser.add_argument(
+        "tickets", nargs="*", help="the tickets of the bugs to reproduce; the default is all reproducible bugs"
+    )
     given = parser.parse_args(arguments)
     archive = read_archive()
     unmade = dict(_unmade(archive))
@@ -135,7 +137,7 @@ def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
 def _known(run: BugSearch) -> Trace[Any]:
     found = kept(run)
     if found is None:
-        raise LeadlineError("not known yet: its counterexample has not been searched for")
+        raise LeadlineError("the counterexample is not known yet, because no search for it has been run")
     return found
 
 
@@ -147,7 +149,7 @@ def page(archive: Archive, unmade: dict[str, str], tries: Sequence[Try]) -> str:
 
     Parameters:
         archive: the archive of known bugs.
-        unmade: the reasons why bugs cannot be reproduced on real brokers, by ticket.
+        unmade: the reasons why bugs cannot be reproduced on real brokers, keyed by ticket.
         tries: the results of the replays, oldest first.
     """
     lines = [

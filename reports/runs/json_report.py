@@ -49,12 +49,12 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
 
     Parameters:
         run: the run.
-        trace_files: the trace files that were written for each property, by the name of the property.
+        trace_files: the trace files that were written for each property, keyed by the name of the property.
 
     Returns:
         The object. States are counted as the model checker TLC counts them. ``trace_length`` is a number of states.
-        ``seconds`` is wall-clock time. ``distinct_states_by_second`` contains pairs of the seconds since the start and
-        the number of distinct states found by then.
+        ``seconds`` is wall-clock time. ``distinct_states_by_second`` contains pairs of the time since the start in
+        seconds and the number of distinct states found by then.
     """
     content = _CONVERTER.unstructure(run)
     statistics = content.pop("statistics")
@@ -113,11 +113,11 @@ def read_run(content: Mapping[str, Any]) -> RunView:
 
 
 def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of fields by their JSON names.
+    """Return the values of fields, keyed by their JSON names.
 
     Parameters:
         kind: the class that has the fields.
-        content: the values by their Python names.
+        content: the values, keyed by the Python names of the fields.
     """
     return {NAMES[kind].get(name, name): value for name, value in content.items()}
 
@@ -125,11 +125,11 @@ def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> 
 def _fields(
     kind: type[attrs.AttrsInstance], content: Mapping[str, object], others: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the value of each field of a class, by its Python name.
+    """Return the value of each field of a class, keyed by its Python name.
 
     Parameters:
         kind: the class.
-        content: the values of fields by their JSON names.
+        content: the values of fields, keyed by their JSON names.
         others: the values of fields that are missing from `content` or have a different form there.
 
     Raises:
@@ -152,7 +152,7 @@ _CONVERTER = _converter()
 
 
 def story_object(story: Story) -> dict[str, object]:
-    """Convert a trace to an object for `json.dumps`, in which states, steps and messages are texts."""
+    """Convert a trace to an object for `json.dumps`, in which states, steps and messages are strings."""
     return {
         "title": story.title,
         "legend": story.legend,

@@ -42,7 +42,7 @@ KEEP_GOING = "incomplete: the search stopped after a violation; --keep-going che
 
 
 def violations(result: Result, violated: str, unseen: str) -> str:
-    """Return a text that names the violated properties, and the witnesses that were never shown.
+    """Return text that names the violated properties, and the witnesses that were never shown.
 
     Parameters:
         result: the result.
@@ -88,7 +88,7 @@ def run_verdict(run: RunView) -> tuple[str, str]:
 
 
 def bugs_outside(run: RunView) -> str:
-    """Return a text about known bugs of the release that the search cannot show. Empty if there are no such bugs."""
+    """Return a sentence about known bugs of the release that the search cannot show. Empty if there are none."""
     if not run.known_bugs_outside:
         return ""
     tickets = ", ".join(run.known_bugs_outside)
@@ -149,12 +149,12 @@ def advice(run: RunView) -> list[str]:
 
 
 def searched(run: RunView) -> str:
-    """Return a text with the spec, its bounds, the engine, and the settings of the engine."""
+    """Return a description of the spec, its bounds, the engine, and the settings of the engine."""
     return f"{visible(run.spec)}  {visible(bounds_text(run.bounds))}  {engine_text(run.engine, run.settings)}"
 
 
 def engine_text(engine: str, settings: Mapping[str, object]) -> str:
-    """Return a text with the name of an engine and its settings."""
+    """Return the name of an engine and its settings, as text."""
     given = visible(bounds_text(settings))
     return f"{engine} ({given})" if given else engine
 
@@ -210,7 +210,9 @@ def sample_note(run: RunView) -> str:
 
 
 def shown_kinds(run: RunView) -> dict[str, str]:
-    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what it counts."""
+    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what is counted for the
+    property.
+    """
     shown = run.statistics.covered.shown if run.statistics.covered else {}
     witnesses = {item.name for item in run.properties if item.kind.is_witness}
     return {name: "witness" if name in witnesses else "premise" for name in shown}
@@ -223,7 +225,7 @@ def line_note(line: SourceLine) -> str:
 
 
 def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
-    """Return a text about the values that a field had in the searched states.
+    """Return a description of the values that a field had in the searched states.
 
     Parameters:
         field: the coverage of the field.
@@ -323,7 +325,7 @@ def _table_lines(statistics: Statistics) -> list[str]:
 
 
 def whole_read_text(read: WholeRead) -> str:
-    """Return a sentence about code that the engine cannot analyse, and the number of calls that result."""
+    """Return a sentence about code that the engine cannot analyse, and the resulting number of calls."""
     where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
     place = f" ({visible(where)})" if where else ""
     users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")

@@ -1,4 +1,4 @@
-"""The data on a run that reports show.
+"""The data about a run that reports show.
 
 The terminal, the HTML page and the JSON object share this data. It comes from a search or from a file.
 """
@@ -53,13 +53,13 @@ class PropertyView:
 
 @attrs.frozen(kw_only=True)
 class RunView:
-    """The data on a run that reports show.
+    """The data about a run that reports show.
 
     Attributes:
         spec: the name of the spec.
-        bounds: the bounds of the spec, by name.
+        bounds: the bounds of the spec, keyed by name.
         engine: the name of the engine.
-        settings: the settings of the engine, by name.
+        settings: the settings of the engine, keyed by name.
         verdict: the verdict on the run as a whole.
         stop: the reason why the run stopped early, or None if it searched every reachable state.
         note: a further remark, which is usually empty.
@@ -93,7 +93,7 @@ class RunView:
 
     @property
     def reason(self) -> str | None:
-        """A text that says why the run stopped early, or None if it searched every reachable state."""
+        """Text that says why the run stopped early, or None if it searched every reachable state."""
         return None if self.stop is None else self.stop.text
 
     @property

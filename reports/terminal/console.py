@@ -33,7 +33,7 @@ def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Co
     Parameters:
         stderr: true for standard error.
         live: true if lines are overwritten, for example to show progress. Since this needs control characters, the
-            console does not remove them, so the caller must apply `visible` to every text.
+            console does not remove them, so the caller must apply `visible` to every string.
         quiet: true if the console should print nothing.
     """
     stream = sys.stderr if stderr else sys.stdout
@@ -96,9 +96,9 @@ def is_plain(out: Console) -> bool:
 
 @attrs.frozen
 class WrappedBounds:
-    """A text with bounds, which can also be wrapped after commas, so that names are not broken if they fit in a line.
+    """Text with bounds, which can also be wrapped after commas, so that names are not broken if they fit on a line.
 
-    It is not a subclass of `Text`, because `rich` would join it with neighbouring texts and apply its own wrapping.
+    It is not a subclass of `Text`, because `rich` would join it with neighbouring text and apply its own wrapping.
     """
 
     text: Text

@@ -25,7 +25,7 @@ from leadline.reports.terminal.console import empty_table
 
 
 def coverage_view(run: RunView, covered: CoverageCounts) -> Iterator[RenderableType]:
-    """Yield tables of the coverage, and the source of the functions that did not run completely.
+    """Yield tables of the coverage, and the source of the functions that were not completely covered.
 
     Parameters:
         run: the run.

@@ -32,15 +32,15 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
 def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
     """Show the progress of searching mutants on standard error.
 
-    On a terminal, one line is updated. Otherwise, a line is added every `LINE_SECONDS`. No thread is used, because
-    processes are forked at the same time.
+    On a terminal, one line is updated in place. Otherwise, a line is added every `LINE_SECONDS`. No thread is used,
+    because processes are forked at the same time.
 
     Parameters:
         name: the name of the spec.
         count: the number of mutants.
 
     Returns:
-        A context manager that provides a function, which shows a text.
+        A context manager that provides a function that shows a line of text.
     """
     out = console(stderr=True)
     due = time.monotonic() + LINE_SECONDS
@@ -108,7 +108,7 @@ def _killers_table(report: Report) -> Table:
 
 
 def _shortened(names: list[str]) -> list[str]:
-    """Return the first `MOST_NAMES` names, followed by a text with the number of further names."""
+    """Return the first `MOST_NAMES` names, followed by the number of further names, as text."""
     left_out = len(names) - MOST_NAMES
     return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
 

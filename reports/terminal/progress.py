@@ -62,7 +62,7 @@ def _elapsed(seconds: float) -> str:
 def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statistics], None]]:
     """Show the progress of a run on standard error.
 
-    On a terminal, the lines are updated. Otherwise, a line is added from time to time.
+    On a terminal, the lines are updated in place. Otherwise, a line is added from time to time.
 
     Parameters:
         what: the name of the run.
@@ -70,7 +70,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
             no line.
 
     Returns:
-        A context manager that provides a function, which shows the counts so far.
+        A context manager that provides a function that shows the counts so far.
     """
     out, what = console(stderr=True, live=True), visible(what)
     if not out.is_terminal or is_plain(out):

@@ -42,7 +42,7 @@ def spec_view(spec: Spec[object]) -> RenderableType:
 
 
 def _future(spec: Spec[object], action: Action[object, ...]) -> str:
-    """Return a text about the fairness and the effect of an action. Empty for most actions."""
+    """Return a description of the fairness and the effect of an action. Empty for most actions."""
     fair = spec.fair(action)
     strength, _, each = fair.partition(" ")
     fairness = f"{strength}ly fair{', each instance' if each else ''}" if fair else ""

@@ -162,7 +162,7 @@ def _step_title(number: int, count: int, frame: Frame, story: Story | None = Non
 
 
 def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[RenderableType]:
-    """Yield a line for each cell of a row that has a text or has changed. Long lines are wrapped."""
+    """Yield a line for each cell of a row that contains text or has changed. Long lines are wrapped."""
     for column in columns:
         text, changed = frame.rows[row].columns.get(column, ""), (row, column) in frame.changed
         if not text and not changed:

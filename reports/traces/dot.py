@@ -28,8 +28,8 @@ def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
 
     Parameters:
         spec: the spec that the states belong to.
-        graph: a graph that `leadline.checker.traces.graph` made. Its nodes are states, and its edges have an attribute
-            ``instance``.
+        graph: a graph that `leadline.checker.traces.graph` created. Its nodes are states, and its edges have an
+            attribute ``instance``.
         trace: a trace in the graph, or None.
 
     Raises:

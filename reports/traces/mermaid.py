@@ -1,4 +1,4 @@
-"""Write traces as sequence diagrams in the language Mermaid, which GitHub renders in Markdown."""
+"""Write traces as sequence diagrams in the Mermaid language, which GitHub renders in Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
     """Return a trace as a Mermaid sequence diagram.
 
     Each message is drawn in the step in which it arrives. A note describes each step. The steps that a lasso repeats
-    are in a box.
+    (its loop) are enclosed in a box.
 
     Parameters:
         story: the trace.
@@ -66,12 +66,12 @@ def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Wrap a text into lines of at most `LINE` characters, because Mermaid does not wrap notes."""
+    """Wrap text into lines of at most `LINE` characters, because Mermaid does not wrap notes."""
     return "<br/>".join(map(_text, textwrap.wrap(text, LINE)))
 
 
 def _text(text: str) -> str:
-    """Escape a text for Mermaid, in which ``;``, ``#``, ``<`` and ``end`` have special meanings."""
+    """Escape text for Mermaid, in which ``;``, ``#``, ``<`` and ``end`` have special meanings."""
     line = " ".join(text.split())
     escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
     return re.sub(r"\b(e)(n)(d)\b", lambda found: f"{found[1]}#{ord(found[2])};{found[3]}", escaped, flags=re.I) or "-"

@@ -63,7 +63,7 @@ def rows_of_file(values: dict[str, Json]) -> Rows:
     """Return the rows of a state from a trace file whose spec is not available. Each record is a row.
 
     Parameters:
-        values: the values of the state, by the names of their variables.
+        values: the values of the state, keyed by the names of their variables.
     """
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
@@ -79,7 +79,8 @@ def _generic(
     """Return a row for each component, and one row for all other values.
 
     Parameters:
-        parts: the fields of the state by name. Each is a pair of its value and the name for one of its elements.
+        parts: the fields of the state, keyed by name. Each entry is a pair of the field's value and the name for one
+            element of that value.
         components: the names of the fields that are components, which have their own rows.
         items: a function that returns the elements of a tuple, and None for any other value.
         fields: a function that returns the fields of a record, and None for any other value.

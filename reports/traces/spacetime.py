@@ -1,6 +1,6 @@
 """Make space-time diagrams, which show the rows in which each step of a trace happened, and the messages between rows.
 
-The spec determines which messages there are. A step happens in the rows that it changes, and in those that send or
+The spec determines which messages are shown. A step happens in the rows that it changes, and in those that send or
 receive its messages.
 """
 

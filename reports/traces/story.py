@@ -1,4 +1,4 @@
-"""Convert traces to stories, which is the form that reports show. The texts contain no invisible characters."""
+"""Convert traces to stories, which is the form that reports show. Stories contain no invisible characters."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Frame:
     Attributes:
         label: the action with its parameters. Empty for the initial state.
         sentence: the sentence that describes the step. Empty if the action has no sentence.
-        losses: a text about the cells that the step removed. Empty if the step removed no cells.
+        losses: a phrase about the cells that the step removed. Empty if the step removed no cells.
         rows: the rows of the state.
-        changed: the cells whose texts differ from those of the previous frame, as pairs of a row and a column.
+        changed: the cells whose text differs from that of the previous frame, as pairs of a row and a column.
         under_way: the messages in flight.
         sent: the messages in flight that the step sent.
         lost: the messages that were lost in the step.
@@ -49,7 +49,7 @@ class Frame:
 
     @property
     def words(self) -> str:
-        """A text that describes the step, with the cells that the step removed."""
+        """Text that describes the step and the cells that the step removed."""
         return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
 
 
@@ -58,7 +58,7 @@ class Story:
     """A trace in the form that reports show.
 
     Attributes:
-        title: a text with the name of the spec and its bounds.
+        title: the name of the spec and its bounds, as text.
         legend: the meaning of the notation in the rows.
         frames: the frames, one for each state.
         diagram: the space-time diagram of the trace.
@@ -89,7 +89,7 @@ class Story:
         )[::-1]
 
     def explanations(self, state: int) -> tuple[str, ...]:
-        """Return the texts of the events in a state, without the last event of the trace, which `ending` explains.
+        """Return the texts of the events in a state, except the last event of the trace, which `ending` explains.
 
         Parameters:
             state: the index of the state.

@@ -382,11 +382,11 @@ def test_waiting_for_frames(network: Network) -> None:
     ends.far.sendall(pong(1, 3))
     answer = Rule(request=False, where=lambda body: body["ErrorCode"] == 3)
     assert network.proxy.wait(answer, timeout=SECONDS).state == "held"
-    with pytest.raises(TimeoutError, match=r"no frame within 0.05 seconds: any response from any to any where"):
+    with pytest.raises(TimeoutError, match=r"no frame arrived within 0.05 seconds: any response from any to any where"):
         network.proxy.wait(answer, timeout=BRIEFLY, passed=True)
     threading.Timer(BRIEFLY, hold.end).start()
     assert network.proxy.wait(answer, timeout=SECONDS, passed=True).state == "passed"
-    with pytest.raises(TimeoutError, match=r"no frame within .* seconds: Pong frame from 1 to any"):
+    with pytest.raises(TimeoutError, match=r"no frame arrived within .* seconds: Pong frame from 1 to any"):
         network.proxy.wait(Rule(source=1, api="Pong"), timeout=BRIEFLY)
 
 

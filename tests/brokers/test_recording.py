@@ -169,12 +169,12 @@ def test_writing_after_the_end_is_ignored(tmp_path: Path) -> None:
     [
         ("", "is not a recording: its first line does not say 'leadline recording'"),
         ("{}\n", "is not a recording"),
-        ("[]\n", ":1: not a line of a recording"),
-        ("\x00\n", ":1: not a line of a recording"),
+        ("[]\n", ":1: this line is not in the format of a recording"),
+        ("\x00\n", ":1: this line is not in the format of a recording"),
         ('{"format": "leadline recording", "version": 2}\n', "has version 2; expected 1"),
         ('{"format": "leadline recording", "version": 1}\n{"event": "a"}\n', "not a complete recording"),
         ('{"format": "leadline recording", "version": 1}\n{"event": "end", "lines": 9}\n', "not a complete recording"),
-        ('{"format": "leadline recording", "version": 1}\n{"even', ":2: not a line of a recording"),
+        ('{"format": "leadline recording", "version": 1}\n{"even', ":2: this line is not in the format of a recording"),
     ],
 )
 def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, says: str) -> None:

@@ -126,7 +126,7 @@ def test_watches_and_what_cannot_be_decoded(network: Network) -> None:
         assert receive(ends.far, len(request)) == request
     reasons = [str(wait(network.proxy, number).undecoded) for number in (4, 5, 6)]
     assert "bytes are declared" in reasons[0]
-    assert reasons[1:] == ["a multi contains an unknown operation of type 99", "a path is not UTF-8"]
+    assert reasons[1:] == ["a multi request contains an unknown operation of type 99", "a path is not UTF-8"]
 
 
 @contextmanager

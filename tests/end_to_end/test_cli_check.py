@@ -257,7 +257,7 @@ MISTAKES = {
     "empty": ("", " has no checks: write one or more [[check]] tables"),
     "no checks": ("check = []", " has no checks: write one or more [[check]] tables"),
     "checks that are none": ("check = 3", " has no checks: write one or more [[check]] tables"),
-    "a check that is none": ("check = [3]", ", check 1 must be a table, not 3"),
+    "a check that is none": ("check = [3]", ", check 1: a check must be a table, not 3"),
     "an unknown table": (f"[[cheque]]\n{HOLDS}", ": unknown key 'cheque': a suite can contain only [[check]] tables"),
     "an unknown key": (f"{HOLDS}bound = 3", ", check 1 (stairs.py:spec): unknown key 'bound': did you mean 'bounds'"),
     "a key misspelt": (HOLDS.replace("expect", "expects"), ": unknown key 'expects': did you mean 'expect'"),
@@ -318,7 +318,7 @@ MISTAKES = {
     ),
     "a violation of what is not checked": (
         f'{VIOLATED}properties = ["on_stairs"]',
-        ": violates = 'third_step_free' is not a property of this check",
+        ": violates = 'third_step_free' does not name a property of this check",
     ),
     "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ': expect = "holds" requires engine = "explore", '),
     "an impossible limit": (
@@ -418,5 +418,5 @@ def test_the_whole_suite_can_be_verified(folder: Path) -> None:
 def test_a_share_that_is_not_one_is_refused(share: str, folder: Path) -> None:
     run = run_suite(folder, f'{HOLDS}verify = "{share}"\n')
     assert run.code == 2
-    assert run.complaint.endswith(f"'{share}' is not a share: write a percentage from 0% to 100%, such as 5%")
+    assert run.complaint.endswith(f"'{share}' is not a valid share: write a percentage from 0% to 100%, such as 5%")
     assert call("check", "suite.toml", "--verify", share, folder=folder).code == 2

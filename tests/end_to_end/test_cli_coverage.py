@@ -111,7 +111,7 @@ def test_what_a_sample_did_not_cover_fails_and_is_not_called_incomplete(folder: 
     [
         (
             '["upp"]',
-            "'upp', which is not an action, a witness or a property with a premise of this check: did you mean",
+            "'upp', but this check has no such action, witness or property with a premise: did you mean",
         ),
         ('"up"', "covers must be true, false or an array of strings, not 'up'"),
     ],
@@ -172,4 +172,4 @@ def test_coverage_of_a_part_of_a_search_is_refused(folder: Path) -> None:
     for option in (("--engine", "spark"), ("--resume", "saved")):
         run = call("explore", "stairs.py:with_premises", "--coverage", *option, folder=folder)
         assert run.code == 2
-        assert f"--coverage does not work with {option[0]}" in run.err
+        assert f"--coverage cannot be used with {option[0]}" in run.err

@@ -331,7 +331,7 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
         (
             CATALOG["atomic/kip-101"],
             Limits(),
-            "contains a search of atomic/kip-279: it cannot be resumed by this search",
+            "contains a search of atomic/kip-279: this search cannot resume it",
         ),
         (
             SPEC.with_bounds({"max_epoch": 2}),
@@ -540,7 +540,7 @@ def test_a_shard_with_more_states_than_can_be_numbered_is_an_error(tmp_path: Pat
         opened(tmp_path, 1, [9], 1, lambda known: None) as known,
     ):
         known.add(states)
-        with pytest.raises(LeadlineError, match="more than 10 states: use a larger number of --shards"):
+        with pytest.raises(LeadlineError, match="more than 10 states: increase --shards"):
             known.add(states)
 
 
@@ -627,12 +627,12 @@ def test_workers_tasks_are_importable() -> None:
         (
             "SPARK_HOME",
             "/nowhere",
-            "SPARK_HOME=/nowhere does not have bin/spark-submit: unset it to use the Spark bundled with pyspark",
+            "SPARK_HOME=/nowhere does not contain bin/spark-submit: unset it to use the Spark bundled with pyspark",
         ),
         (
             "PYSPARK_PYTHON",
             "/nowhere/python",
-            "the Python executable /nowhere/python does not exist: correct PYSPARK_PYTHON or ",
+            "the Python executable /nowhere/python does not exist: check PYSPARK_PYTHON and ",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def test_changed_data_is_refused(form: str, spark: Session, tmp_path: Path) -> N
         )
         assert len(list((place / "levels").glob("*.json"))) == 12
         (tmp_path / "limits.json").write_text(json.dumps({"most": 8}))
-        changed = f"{place} cannot be resumed: the spec or its data has changed since it was saved: "
+        changed = f"the search in {place} cannot be resumed: the spec or its data has changed since it was saved: "
         no_sample = mock.patch.object(resumption, "EXPANDED_AGAIN", 0)  # so that only the calls show the change
         with no_sample, pytest.raises(LeadlineError, match=changed):
             distributed.explore(loaded(file), settings=SparkSettings(resume=str(place), tuning=SIZES))

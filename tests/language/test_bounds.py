@@ -167,7 +167,7 @@ def test_parses_names_and_values(text: str, changes: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("text", ["brokers", "brokers=", "=3", "brokers:3", "log_size=2,brokers"])
 def test_refuses_text_that_is_not_name_value(text: str) -> None:
-    with refused("cannot read the bound", repr(text.split(",")[-1]), "name=value"):
+    with refused("invalid bound", repr(text.split(",")[-1]), "name=value"):
         parse_bounds(text)
 
 

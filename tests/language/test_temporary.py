@@ -90,7 +90,7 @@ def test_a_folder_that_others_can_use_is_refused(kind: str, temporary: Path) -> 
                 pytest.skip("only root can make a folder somebody else's")
             place.mkdir(0o700)
             os.chown(place, 65534, 65534)
-    with pytest.raises(LeadlineError, match=f"{place} must be a folder that only you can access: remove it"):
+    with pytest.raises(LeadlineError, match=f"{place} exists, but is not a folder that only you can access: remove it"):
         own_folder("shared")
 
 

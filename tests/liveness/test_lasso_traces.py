@@ -75,7 +75,7 @@ def test_replay_names_the_starved_action(lasso: Trace[Any]) -> None:
 
 def test_replay_rejects_what_is_no_loop_and_no_violation(lasso: Trace[Any]) -> None:
     content = encode_trace(lasso)
-    with pytest.raises(TraceError, match="the last state is not equal to state 1, with which the loop begins"):
+    with pytest.raises(TraceError, match="the last state is not equal to state 1, at which the loop begins"):
         replay(lasso.spec, decode_trace(content | {"loop": 1}))
     without = decode_trace({name: value for name, value in content.items() if name != "loop"})
     with pytest.raises(TraceError, match="again is about endless behaviours, but the trace has no loop"):

@@ -38,7 +38,7 @@ def test_checkpoints_say_offsets_by_partition(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("2\n0\n", "has an unknown version"),
+        ("2\n0\n", "has an unknown format version"),
         ("0\n2\nt 0 5\n", "declares 2 entries but has 1"),
         ("0\n0\nt 0 5\n", "declares 0 entries but has 1"),
         ("0\n1\nt 0\n", "expected a topic, a partition and an offset"),

@@ -104,7 +104,7 @@ def test_a_run_is_headed_by_the_name_that_was_asked_for(tmp_path: Path) -> None:
     [
         (
             "kafka/3.6.9",
-            "unknown release 'kafka/3.6.9': the known releases of this version are "
+            "unknown release 'kafka/3.6.9': the known releases of this minor version are "
             "kafka/3.6.0, kafka/3.6.1, kafka/3.6.2",
         ),
         ("kafka/3.6.9-zk", "kafka/3.6.0-zk, kafka/3.6.1-zk, kafka/3.6.2-zk"),

@@ -145,10 +145,10 @@ WRONG = {
 """What is said of lines of a file."""
 
 UNREADABLE = {
-    "{% if secure %}": "server.properties:2: '{% if secure %}' is a statement of a template, not a setting: fill in "
+    "{% if secure %}": "server.properties:2: '{% if secure %}' is a template statement, not a setting: fill in "
     "the template, and pass the result",
-    "name=\\u12": r"server.properties:2: invalid escape \u12: write \u and four digits",
-    "process.roles=broker": "the file of --config names both ZooKeeper and KRaft: write --from 3.6 (KRaft) or "
+    "name=\\u12": r"server.properties:2: invalid escape \u12: write \u and four hexadecimal digits",
+    "process.roles=broker": "the --config file names both ZooKeeper and KRaft: write --from 3.6 (KRaft) or "
     "--from 3.6-zk (ZooKeeper)",
 }
 
@@ -200,7 +200,7 @@ def test_every_published_release_is_found_with_its_controller(tmp_path: Path, co
             "2.8",
             "3.6.7",
             ZOOKEEPER,
-            "--to 3.6.7: unknown release 'kafka/3.6.7': the known releases of this version are",
+            "--to 3.6.7: unknown release 'kafka/3.6.7': the known releases of this minor version are",
         ),
     ],
 )

@@ -164,7 +164,7 @@ def test_a_spec_may_say_itself_what_happened() -> None:
     ("events", "complaint"),
     [
         (lambda steps: ["bright"], "the drawing's events must be Event objects, not 'bright'"),
-        (lambda steps: [Event(9, "late")], "the drawing's events refer to state 9, but the behaviour has only 2 steps"),
+        (lambda steps: [Event(9, "late")], "the drawing's events refer to state 9, but the behaviour ends at state 2"),
         (lambda steps: 1 // 0, "the drawing's events raised ZeroDivisionError"),
     ],
 )

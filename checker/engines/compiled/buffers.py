@@ -75,7 +75,7 @@ class UnlearnedSteps:
 
             - `trees`, `start`, `count`: for each call, the action instance, the position of its first step in `keep`
               and `put`, and the number of its steps.
-            - `begins`: for each state, the position of its first call; followed by the number of all calls.
+            - `begins`: for each state, the position of its first call; followed by the total number of calls.
             - `keep`, `put`: for each step and each word of a packed state, the mask of the bits to keep, and the bits
               to set.
     """

@@ -131,7 +131,7 @@ class Checkpoint:
             return self._resumed(spec, json.loads(unsealed(data, path)))
         except SpecChanged as change:
             why = f"because the spec or its data has changed: {change}"
-            raise LeadlineError(f"{self.folder} cannot be resumed {why}") from change
+            raise LeadlineError(f"the search in {self.folder} cannot be resumed {why}") from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 
@@ -285,9 +285,7 @@ def _pieces(array: Array) -> Iterator[memoryview]:
 
 
 def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write all bytes of a piece to a file. Raise OSError if they cannot be written, for example because the disk is
-    full.
-    """
+    """Write an entire buffer to a file. Raise OSError if it cannot be written, for example because the disk is full."""
     while piece:
         piece = piece[file.write(piece) :]
 

@@ -50,14 +50,14 @@ def explore(
     """Search a spec's states breadth-first, with learned transition tables if they are expected to save time.
 
     A search with a checkpoint always uses transition tables, and so does a search with `Tuning.in_order`, because
-    direct calls do not sort the next states. A search with liveness properties uses direct calls, whatever its size,
-    because these properties are not checked on packed states.
+    direct calls do not sort the next states. A search with liveness properties uses direct calls, regardless of its
+    size, because these properties are not checked on packed states.
 
     Parameters:
         spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.
 
     Returns:
-        The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
+        The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.
 
     Raises:
         SpecError, LeadlineError: see `leadline.checker.engines.compiled.search.explore`.
@@ -141,7 +141,7 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
 
 
 class _Look:
-    """Decides whether to continue a search with direct calls. The search calls this object regularly.
+    """Decides whether a search with direct calls should continue. The search calls this object regularly.
 
     Parameters:
         progress: a function that is called with the current statistics if the search takes a long time.
@@ -157,7 +157,7 @@ class _Look:
         return time.thread_time() - self._began
 
     def __call__(self, statistics: Statistics) -> None:
-        """Decide whether to continue the search with direct calls.
+        """Decide whether the search with direct calls should continue.
 
         Raises:
             _Large: if the state space is probably large, so that transition tables are expected to be faster.

@@ -105,8 +105,8 @@ class Expander(Generic[S]):
 
         Parameters:
             first, last: the range of states of the block; `last` is excluded.
-            steps_wanted: for each predicate on steps, the maximum number of further steps to collect that violate the
-                property or satisfy the witness.
+            steps_wanted: for each predicate on steps, the maximum number of additional steps to collect that violate
+                the property or satisfy the witness.
 
         Raises:
             StopSearch: if the time or the memory is used up, or the tables are full.
@@ -176,7 +176,7 @@ class Expander(Generic[S]):
 
         Parameters:
             first: the index of the first state.
-            wanted: for each predicate, the number of further states to find that violate the property or satisfy the
+            wanted: for each predicate, the number of additional states to find that violate the property or satisfy the
                 witness. A predicate for which the number is 0 is not evaluated.
             inherit: for each predicate, whether it is known that no predecessor of these states violates the property
                 or satisfies the witness.
@@ -358,7 +358,7 @@ class Expander(Generic[S]):
         return buffers
 
     def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
-        """For each of some states, call the action instances whose paths are unknown, and return their steps."""
+        """For each of the given states, call the action instances whose paths are unknown, and return their steps."""
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
             row = self.row(index)
@@ -412,7 +412,7 @@ class Expander(Generic[S]):
         self.store.repack(packing)
 
     def _make_room(self, coming: int) -> None:
-        """Make room in the store for further states. Raise StopSearch if there is not enough memory."""
+        """Make room in the store for more states. Raise StopSearch if there is not enough memory."""
         self.watch.need(self.store.bytes_to_grow(coming))
         if self.store.count + coming > self.store.room:
             raise StopSearch(self.no_room())
@@ -420,7 +420,7 @@ class Expander(Generic[S]):
             self.store.grow(coming)
 
     def no_room(self) -> Stop:
-        """Return the reason to stop a search because the store has no room for further states."""
+        """Return the reason to stop a search because the store has no room for more states."""
         if self.store.room >= MOST_STATES:
             return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the maximum number of states in one search")
         return self.watch.budget.memory_failed()

@@ -1,7 +1,7 @@
 """Predicts whether transition tables will be faster than direct calls to the spec's functions.
 
 In a breadth-first search, each level is larger than the previous level by a factor that usually decreases from level to
-level. Therefore the number of all states can be estimated from the sizes of the first levels.
+level. Therefore the total number of states can be estimated from the sizes of the first levels.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class SlowerThanCalling(Exception):
 
 @attrs.frozen
 class Forecast:
-    """Decides whether to stop a search with transition tables because direct calls are faster.
+    """Decides whether a search with transition tables should be stopped because direct calls are faster.
 
     Attributes:
         rate: the number of states per second that a search with direct calls expands.
@@ -116,7 +116,7 @@ class Forecast:
         """Check whether a search should be stopped. Call this between two blocks of states.
 
         Parameters:
-            seconds: the number of seconds since the search started or last started again.
+            seconds: the number of seconds since the search started or was last restarted.
             statistics: a function that returns the current statistics.
 
         Raises:

@@ -129,7 +129,7 @@ def _first_place(mixed, places):
 
 @njit()
 def _ask(pool, tree, row, cursor, unknown, rows):
-    """Record an unknown path if there is room for it. If the path is already recorded, increase its `WANTED`."""
+    """Record an unknown path if there is room for it. If the path is already recorded, increase its count `WANTED`."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
     while code > 0:
         slot = pool[code + SLOT]

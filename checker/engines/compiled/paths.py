@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Place(Hashable, Protocol):
-    """The type of state identifiers. An identifier is an index, or a level and an index in the level."""
+    """The type of state identifiers. An identifier is an index, or a level and an index within the level."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 
@@ -66,7 +66,7 @@ class Paths(Generic[S, P]):
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """Return a dict from each target, and each state on a shortest path to a target, to the last steps of its
+        """Return a dict that maps each target, and each state on a shortest path to a target, to the last steps of its
         shortest paths.
         """
         found: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
@@ -79,8 +79,7 @@ class Paths(Generic[S, P]):
 
 
 def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> Steps:
-    """Find all steps from a range of states to some target states. The search itself stores only one step to each
-    state.
+    """Find all steps from a range of states to the target states. The search itself stores only one step to each state.
 
     Parameters:
         expander: contains the states and the transition tables.
@@ -115,7 +114,7 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
 
 
 def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint64]) -> Steps:
-    """Find all steps from some states to some target states. If a path is unknown, call the action.
+    """Find all steps from the given states to the target states. If a path is unknown, call the action.
 
     Parameters:
         expander: contains the states and the transition tables.

@@ -31,9 +31,9 @@ class Problem(Generic[S]):
         progress: a function that is called regularly with the current statistics, or None.
         tuning: internal sizes and times.
         checkpoint: the folder in which the search is saved regularly, or None if it is not saved.
-        large: the number of states from which on a level is large, so that a different engine must expand it. None if
-            this engine expands all levels.
-        forecast: stops the search if direct calls are faster. None if the search continues in any case.
+        large: the minimum number of states of a large level, which a different engine must expand. None if this engine
+            expands all levels.
+        forecast: stops the search if direct calls are faster. None means that the search always continues.
         purity: checks that the functions of the spec are pure.
     """
 

@@ -35,7 +35,7 @@ BLOCK = 16_384
 
 
 def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionCount]:
-    """Return the number of steps and of new states for each action, by name.
+    """Return the number of steps and of new states for each action, keyed by name.
 
     Parameters:
         spec: the spec.
@@ -73,7 +73,7 @@ def sightings(
     dead: Sequence[P],
     target: Callable[[P], S],
 ) -> dict[Property, list[Sighting[S]]]:
-    """Return a dict from each property to the states and steps that violate it or, for a witness, satisfy it.
+    """Return a dict that maps each property to the states and steps that violate it or, for a witness, satisfy it.
 
     Parameters:
         tables, seen, steps_seen: see `violated`.

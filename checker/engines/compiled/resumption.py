@@ -69,7 +69,7 @@ class Hashes:
     def extended(
         self, values: Sequence[Sequence[object]], members: Sequence[tuple[str, object]], unused: Unused
     ) -> Hashes:
-        """Add the hashes of further values and members to the existing hashes, and return the result.
+        """Add the hashes of additional values and members to the existing hashes, and return the result.
 
         Parameters:
             values: for each slot, its values in the order of their indices. The values that already have hashes come
@@ -100,7 +100,7 @@ class SavedStates:
         parents, arrivals: for each state, its predecessor and the action instance of the step between them.
         initials: the number of initial states. They are the first states.
         expanded: the number of expanded states. They are the first states.
-        outside: for each state, whether it does not satisfy `Spec.within`. Empty if the spec has no constraint.
+        outside: for each state, whether it violates `Spec.within`. Empty if the spec has no constraint.
     """
 
     packing: Packing
@@ -140,7 +140,7 @@ class Resumption(Generic[S]):
         self.spec, self._adjustments, self._hashes, self._saved = spec, adjustments, hashes, saved
         layout = self._layout()
         if layout.slots != hashes.first_member:
-            raise SpecChanged("its states have different components than in the saved search")
+            raise SpecChanged("the states have different components than in the saved search")
         self._root = layout.root
         self.values: list[list[object]] = [[NO_VALUE] * len(known) for known in hashes.values]
         self.members: list[tuple[str, object]] = [(path, NO_VALUE) for path, _ in hashes.members]
@@ -173,11 +173,11 @@ class Resumption(Generic[S]):
                 first, last, begins, saved.states, packing.word, packing.shift, packing.mask, holders
             )
             if wrong >= 0:
-                raise ValueError(f"state {wrong} contains an unknown value number")
+                raise ValueError(f"state {wrong} contains a number that refers to no known value")
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
-        """Return a dict from pairs of a collection's path and a member's hash to the slot of the member."""
+        """Return a dict that maps pairs of a collection's path and a member's hash to the slot of the member."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
 
@@ -188,11 +188,11 @@ class Resumption(Generic[S]):
         return [int(index) for index in within[places]]
 
     def _replay(self, wanted: Iterable[int]) -> None:
-        """Restore some states, and all states on the paths to them, by calling the actions again."""
+        """Restore the given states, and all states on the paths to them, by calling the actions again."""
         initials = {tuple(self._row(state)): state for state in self.spec.initials()}
         rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
         if initials.keys() != set(rows):
-            raise SpecChanged("it has different initial states than in the saved search")
+            raise SpecChanged("the spec has different initial states than in the saved search")
         self._states.update(enumerate(map(initials.__getitem__, rows)))
         before: tuple[int, int] = (-1, -1)
         after: dict[tuple[int, ...], S] = {}
@@ -210,7 +210,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """Return the states on the paths to some states, without initial states, in the order of discovery."""
+        """Return the states on the paths to the given states, except initial states, in the order of discovery."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -264,7 +264,7 @@ class Resumption(Generic[S]):
 
     @property
     def unused(self) -> Unused:
-        """The pairs of a slot and a value index whose value was not restored, because no saved state contains the
+        """The pairs of a slot and a value index for which no value was restored, because no saved state contains the
         index.
         """
         slots = enumerate(self.values)
@@ -292,7 +292,7 @@ class Resumption(Generic[S]):
             self._expand_sample()
 
     def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Return whether the value of every index in some rows was restored."""
+        """Return whether the values of all indices in the given rows were restored."""
         first = self._hashes.first_member
         numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
@@ -329,7 +329,7 @@ class _Calls(Generic[S]):
         self._hash_of: dict[tuple[int, int], int] = {}
 
     def make_again(self, logged: LoggedCall) -> None:
-        """Repeat a recorded call. Check that it reads no further slots and returns the same result.
+        """Repeat a recorded call. Check that it reads no additional slots and returns the same result.
 
         Raises:
             SpecChanged: if the call reads a slot that was not read before, or returns a different result.
@@ -383,7 +383,7 @@ def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Check that no two values have the same hash, because a saved state could then contain either of them.
+    """Check that no two values have the same hash. Otherwise, a saved state could contain either of them.
 
     Parameters:
         values: the values.
@@ -413,4 +413,6 @@ def _changed() -> Iterator[None]:
     except SpecError as error:
         raise SpecChanged(str(error)) from error
     except CHANGES as error:
-        raise SpecChanged("its calls read different components of the states than in the saved search") from error
+        raise SpecChanged(
+            "the calls of the spec read different components of the states than in the saved search"
+        ) from error

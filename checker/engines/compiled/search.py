@@ -117,7 +117,7 @@ class CompiledSearch(Generic[S]):
         if no_room or store.count > store.room:
             reason = no_room or self.expander.no_room()
             raise LeadlineError(
-                f"{self.checkpoint.folder} contains {store.count:,} states, which do not fit here: {reason}"
+                f"{self.checkpoint.folder} contains {store.count:,} states, which do not fit in memory: {reason}"
             )
         self.checkpoint.read(saved, store.states, store.parents, store.arrivals)
         store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
@@ -417,11 +417,11 @@ def explore(
             is used.
         progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
-        forecast: stops the search if direct calls are faster. None if the search continues in any case.
+        forecast: stops the search if direct calls are faster. None means that the search always continues.
         spent: the number of seconds before this call that count towards the time limit.
 
     Returns:
-        The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
+        The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.
 
     Raises:
         SlowerThanCalling: if the search was stopped because direct calls to the spec's functions are faster.

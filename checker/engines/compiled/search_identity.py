@@ -54,7 +54,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
         if isinstance(found, dict) and type(found.get("format")) is int and found["format"] != FORMAT:
-            raise LeadlineError(f"{what} {_other('format', found)}: it cannot be resumed by this search")
+            raise LeadlineError(f"{what} {_other('format', found)}: this search cannot resume it")
 
 
 def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
@@ -70,7 +70,7 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
     """
     for name, value in wanted.items():
         if found.get(name) != value:
-            raise LeadlineError(f"{what} {_other(name, found)}: it cannot be resumed by this search")
+            raise LeadlineError(f"{what} {_other(name, found)}: this search cannot resume it")
 
 
 def _other(name: str, found: dict[str, object]) -> str:
@@ -85,7 +85,7 @@ def _other(name: str, found: dict[str, object]) -> str:
         case "keep_going":
             return f"that was run {'with' if value else 'without'} --keep-going"
         case "sought" if isinstance(value, list):
-            return f"that seeks first {', '.join(value) or 'any violation'}"
+            return f"that searches first for {', '.join(value) or 'any violation'}"
         case "traces":
             return f"that was run with --traces {value}"
         case "engine":

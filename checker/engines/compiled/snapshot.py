@@ -36,7 +36,7 @@ class Snapshot:
             contains the states.
         initials: the number of initial states.
         counters: the counters of `kernel.append`.
-        outside: for each state, a bit that is 1 if the state does not satisfy `Spec.within`.
+        outside: for each state, a bit that is 1 if the state violates `Spec.within`.
         progression: the position of the search.
         log: the recorded calls from which the search has learned.
     """
@@ -90,7 +90,7 @@ class Snapshot:
             and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
         )
         if not fits:
-            raise ValueError("the parts of the search are inconsistent")
+            raise ValueError("the parts of the saved search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
         """Return the snapshot as an object that `json.dumps` accepts, without the values, the members and the log."""
@@ -111,8 +111,8 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Return the snapshot from which `as_json` made the given object. The snapshot has no values, no members and no
-        log.
+        """Return the snapshot that `as_json` converted to the given object. The snapshot has no values, no members and
+        no log.
 
         Raises:
             ValueError, TypeError, KeyError: if the object was not returned by `as_json`.

@@ -56,8 +56,8 @@ class Store:
     Attributes:
         states: the packed states. The shape is (room, words).
         parents, arrivals: for each state, its predecessor and the action instance of the step between them.
-        outside: for each state, whether it does not satisfy `Spec.within`. Empty if the spec has no constraint.
-        room: the number of states for which the arrays have room.
+        outside: for each state, whether it violates `Spec.within`. Empty if the spec has no constraint.
+        room: the number of states that the arrays can hold.
         table: a hash table with open addressing. An entry consists of half of a state's hash and the state's index plus
             one. An empty entry is 0.
         counters: the counters of `kernel.append`, such as the number of states.
@@ -126,11 +126,11 @@ class Store:
         add_expanded(self.counters, more)
 
     def bytes_to_grow(self, coming: int) -> int:
-        """Return the number of bytes by which the hash table must grow before `coming` further states are added."""
+        """Return the number of bytes by which the hash table must grow before `coming` more states are added."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
 
     def grow(self, coming: int) -> None:
-        """Enlarge the hash table if it has no room for `coming` further states."""
+        """Enlarge the hash table if it has no room for `coming` more states."""
         if self._table_size(coming) > len(self.table):
             self.rebuild(coming)
 
@@ -141,7 +141,7 @@ class Store:
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
     def rebuild(self, coming: int = 0) -> None:
-        """Rebuild the hash table. Enlarge it if it has no room for `coming` further states.
+        """Rebuild the hash table. Enlarge it if it has no room for `coming` more states.
 
         Raises:
             NotASearch: if two states are equal.

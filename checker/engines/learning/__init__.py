@@ -11,8 +11,8 @@ integers; see `leadline.checker.observing.layout`.
 Read the modules in this order: `calls` calls the spec's functions and records the slots that they read, and `helpers`
 makes such calls in other processes; `trees` defines the format of a decision tree, and `forest` builds the trees;
 `tables` holds all results; `packing` packs a state into a few words; `learner` extends the tables, `effort` decides
-which calls are worth recording, and `comparison` and `verification` check stored results by further calls; `restart`
-holds the adjustments for the next attempt at a search; `enabled_index` and `slot_hashes` are lookup tables for the
-loops; `arrays` defines the arguments of the loops; `workers` manages the threads, `watch` checks the limits, and
-`interrupts` defers Ctrl-C; `warm_up` compiles the loops before a search, and `loop_cache` stores the compiled code.
+which calls are worth recording, and `comparison` and `verification` check stored results with additional calls;
+`restart` holds the adjustments for the next attempt at a search; `enabled_index` and `slot_hashes` are lookup tables
+for the loops; `arrays` defines the arguments of the loops; `workers` manages the threads, `watch` checks the limits,
+and `interrupts` defers Ctrl-C; `warm_up` compiles the loops before a search, and `loop_cache` stores the compiled code.
 """

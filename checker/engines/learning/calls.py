@@ -68,7 +68,7 @@ class Call:
         reads: the slots that the call read, each with the index of its value, in the order in which they were read.
             The slots of the state after a step are numbered from `SECOND`.
         copied: the slots whose values the call copied to a next state without reading them.
-        enumerated: the paths of the sets and bags over which the call iterated, so that it has read all members.
+        enumerated: the paths of the sets and bags that the call iterated over, so that it has read all their members.
         constructs: code in loops over collections that the analysis does not support. Because of this code, members
             count as read even if the call did not need them.
         gave: the result. For an action, the changes that each step makes. For a predicate, whether the state or step
@@ -116,7 +116,7 @@ class Caller(Generic[S]):
             their trees. If the spec defines `Spec.within`, the last state predicate is true where `Spec.within` is
             false.
         precision: for each tree, the precision with which its calls are recorded.
-        lowered_by: for each tree, the code because of which the precision was lowered, or None if it was not lowered.
+        lowered_by: for each tree, the code that caused the precision to be lowered, or None if it was not lowered.
         told_apart: for each tree, the types whose equal values the function may distinguish by identity.
         purity: the purity checks.
         tuning: internal sizes and limits.
@@ -182,7 +182,7 @@ class Caller(Generic[S]):
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Store the objects in some states for reuse, if a function may distinguish objects by identity."""
+        """Store the objects in the given states for reuse, if a function may distinguish objects by identity."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
@@ -202,7 +202,7 @@ class Caller(Generic[S]):
 
         Raises:
             SpecError: if the function raised an exception, or is not pure.
-            ShapeChanged: if a component does not have the shape that it has in the initial state.
+            ShapeChanged: if a component has a different shape than in the initial state.
             NotRecorded: if the reads of the call cannot be recorded precisely enough.
             NewKind: if the call writes a value of a new type to a slot that earlier calls copied without reading, and
                 the functions of these calls may distinguish values of this type by identity.
@@ -252,7 +252,7 @@ class Caller(Generic[S]):
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
         """Return the recorded reads and the result of a call to an action.
 
-        The result omits slots that were read and to which the step writes the value that they already had.
+        The result omits slots that were read if the step writes back the value that they already had.
 
         Parameters:
             recorder: the recorder of the call.

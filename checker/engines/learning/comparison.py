@@ -2,8 +2,8 @@
 
 A result that is learned from one state is used for all states that have the same values in the slots that the call
 read. This is correct if all reads have been recorded; see `leadline.checker.observing.recording`. As a safeguard, the
-results are compared with further calls. Each path of a tree is compared once, on a second state that has this path. In
-addition, the results of all actions and properties are compared on some states.
+results are compared with those of additional calls. Each path of a tree is compared once, on a second state that has
+this path. In addition, the results of all actions and properties are compared on some states.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Comparison(Generic[S]):
-    """Compares the results in decision trees with calls to actions and properties.
+    """Compares the results in decision trees with the results of calls to actions and properties.
 
     Parameters:
         tables: the transition tables. Their attribute `compared` counts the comparisons.
@@ -37,7 +37,8 @@ class Comparison(Generic[S]):
         self._looked_at = tables.caller.tuning.compared_paths
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
-        """Compare the learned results for some states with calls. Each path of a decision tree is compared once.
+        """Compare the learned results for the given states with the results of calls. Each path of a decision tree is
+        compared once.
 
         Call this method before the states are expanded, when all known results for these states were learned from other
         states.

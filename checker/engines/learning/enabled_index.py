@@ -31,7 +31,7 @@ slot is used."""
 class EnabledIndex:
     """Tables of the action instances that may be enabled, indexed by the values of pairs of slots.
 
-    Sets of action instances are represented by bits, 64 in a word.
+    Sets of action instances are represented by bits, 64 per word.
 
     Parameters:
         tables: the decision trees of the action instances.

@@ -33,7 +33,7 @@ LARGEST = 2**31 - 2**16
 
 
 class TablesFull(Exception):
-    """Raised when the arrays have no room for further results."""
+    """Raised when the arrays have no room for more results."""
 
 
 TABLES_FULL = Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")

@@ -64,7 +64,7 @@ class Helper:
 
     Attributes:
         pipe: the search process's end of the pipe to the helper.
-        has_gone: whether the helper process has ended before it was told to.
+        has_gone: whether the helper process ended before it was told to.
     """
 
     def __init__(self, caller: Caller[Any], others: Sequence[Connection]) -> None:
@@ -231,7 +231,7 @@ class Helpers:
 
 
 def _can_fork() -> bool:
-    """Return whether this process can fork helpers. macOS and daemonic processes do not allow it."""
+    """Return whether this process can fork helpers. This is not possible on macOS or in daemonic processes."""
     can = sys.platform != "darwin" and "fork" in multiprocessing.get_all_start_methods()
     return can and not multiprocessing.current_process().daemon
 

@@ -52,8 +52,8 @@ class Learner(Generic[S]):
 
     Attributes:
         tables: the transition tables.
-        comparison: compares learned results with the results of further calls.
-        verification: compares a random sample of the uses of learned results with calls.
+        comparison: compares learned results with the results of additional calls.
+        verification: compares a random sample of the uses of learned results with the results of calls.
     """
 
     def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
@@ -211,7 +211,7 @@ class Learner(Generic[S]):
         self._index = None
 
     def compare(self, states: NDArray[np.uint64], first: int, last: int) -> None:
-        """Compare learned results for some states with the results of calls.
+        """Compare learned results for the given states with the results of calls.
 
         Parameters:
             states: the packed states.

@@ -1,4 +1,4 @@
-"""Stores the compiled code of Numba in a cache on disk. The code is stored next to the source or in the user's cache
+"""Stores the code that Numba compiles in a cache on disk. The code is stored next to the source or in the user's cache
 folder. If Numba can write to neither of them, for example in a container with a read-only file system and no home
 folder, a temporary folder is used, because Numba does not compile without a writable folder. Cached code is used until
 one of the files in `SOURCES` changes. By default, Numba checks only the file that contains the loop, so it would keep

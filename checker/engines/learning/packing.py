@@ -50,7 +50,7 @@ class Packing:
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
-        """Return the packing whose attributes were saved.
+        """Return the packing with the given saved attributes.
 
         Parameters:
             sizes, words, places: the attributes with these names.
@@ -62,7 +62,7 @@ class Packing:
         for size, (word, shift, width) in zip(sizes, places, strict=True):
             bits = ((1 << width) - 1) << shift
             if not (0 <= word < words and shift >= 0 and shift + width <= WORD and (size - 1).bit_length() <= width):
-                raise ValueError("a slot has too few bits")
+                raise ValueError("a slot has too few bits for its values")
             if taken[word] & bits:
                 raise ValueError("two slots share bits")
             taken[word] |= bits

@@ -1,4 +1,4 @@
-"""The adjustments with which a search starts again after an assumption about the spec proved wrong."""
+"""The adjustments that a search makes when it starts again because an assumption about the spec proved wrong."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A table of the hashes of all values of all slots. The loop of random search uses it to compute the hashes of states.
 
 The hash of a value depends on its content, not on its index. Values get their indices in the order in which they are
-found. This order depends on the iteration order of sets, on which the results of a random search must not depend. The
-hash of a state is the sum of the hashes of its values, each hashed together with its path. Therefore the hash of a next
+found. This order depends on the iteration order of sets, which must not affect the results of a random search. The hash
+of a state is the sum of the hashes of its values, each hashed together with its path. Therefore the hash of a next
 state can be computed from the hash of the state and the values that the step changes.
 """
 
@@ -67,7 +67,7 @@ class SlotHashes:
         self.offset = (content(type(state).__name__, state) - found) & ALL_BITS
 
     def of(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the hashes of some states.
+        """Return the hashes of the given states.
 
         Parameters:
             rows: for each state, the index of the value in each slot.

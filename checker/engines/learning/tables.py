@@ -68,8 +68,8 @@ class Numbers:
     members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
-        """Add the values and members to a layout that has no values, so that they get the same indices as in the saved
-        search.
+        """Add the saved values and members to a layout that has no values, so that they get the same indices as in the
+        saved search.
         """
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
@@ -207,11 +207,11 @@ class TransitionTables(Generic[S]):
         )
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
-        """Return the code of the spec that the analysis does not support. Because of this code, too many slots count as
+        """Return the parts of the spec's code that the analysis does not support. They cause too many slots to count as
         read.
 
         Returns:
-            The code, sorted by descending number of calls.
+            The parts of the code. The most frequently called parts come first.
         """
         caller, found = self.caller, dict[tuple[Construct, str], set[int]]()
         for tree, construct in enumerate(caller.lowered_by):
@@ -365,10 +365,11 @@ class TransitionTables(Generic[S]):
             self.reads[predicate] = ALL_BITS
 
     def read_by_slot(self, words: int) -> NDArray[np.uint64]:
-        """Return, for each slot, the set of predicates that have read it. The set has one bit for each predicate.
+        """Return, for each slot, the set of predicates that have read it. Each set is represented by bits, one for each
+        predicate.
 
         Parameters:
-            words: the number of 64-bit words of a set of predicates.
+            words: the number of 64-bit words that represent a set of predicates.
         """
         found = np.zeros((self.layout.slots, words), np.uint64)
         for predicate, (bits, slots) in enumerate(zip(self.reads, self.slots_read, strict=True)):
@@ -396,10 +397,10 @@ class TransitionTables(Generic[S]):
         return self._packed == len(self.outcomes)
 
     def pack(self, packing: Packing) -> None:
-        """Pack the outcomes that have not been packed with the given packing yet.
+        """Pack the outcomes that have not yet been packed with the given packing.
 
         Parameters:
-            packing: defines the bits of each slot.
+            packing: the packing, which defines the bits of each slot.
         """
         if self._packing is not packing:
             self._packing, self._packed = packing, 0
@@ -477,7 +478,7 @@ class TransitionTables(Generic[S]):
         return True
 
     def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
-        """Delete all paths of some trees, and clear the outcomes that contain removed values.
+        """Delete all paths of the given trees, and clear the outcomes that contain removed values.
 
         Parameters:
             trees: the trees that may contain removed values in edges or outcomes.

@@ -120,7 +120,7 @@ def unpack(states, index, values, word, shift, mask):
 
 @njit()
 def led_to(pool, node, number):
-    """Return the code to which the edge for a value index leads from a node, or 0 if there is no such edge."""
+    """Return the code that a node's edge for a value index leads to, or 0 if there is no such edge."""
     edge = edge_of(pool, node, np.int64(number))
     return pool[edge] if edge else np.int32(0)
 
@@ -134,7 +134,7 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
         trees: the action instances that are looked up in this table.
         first_values: the number of values of the first slot.
         dead: for each leaf, whether it has no outcomes. At such a leaf, the action instance is not enabled.
-        words: the number of 64-bit words of an entry of the table.
+        words: the number of 64-bit words in an entry of the table.
         table: `EnabledIndex.table`.
     """
     _, stride, second, second_stride, base = pair
@@ -151,7 +151,7 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
 
 @njit()
 def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
-    """Find the leaves that some states reach in consecutive trees.
+    """Find the leaves that the given states reach in consecutive trees.
 
     Parameters:
         indices: the indices of the states in `states`.
@@ -167,7 +167,8 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
 
 @njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
-    """Find the last edge of the path of each of some states, in each of the first trees.
+    """For each of the given states, find the last edge of its path in each of the first trees of the pool. The shape of
+    `ends` determines the number of trees.
 
     Parameters:
         indices: the indices of the states in `states`.

@@ -1,4 +1,5 @@
-"""Compares a random sample of the learned results that a search uses with calls on real states.
+"""Checks a random sample of the learned results that a search uses. Each result in the sample is compared with the
+result of a call on a real state.
 
 An application is the use of a path in a decision tree for one state. An application provides the steps of an action
 instance, or the result of a property for a state or step. A search expands its states in blocks. In each block,
@@ -10,8 +11,8 @@ Some draws of the first kind are mandatory. The first `EVERY` applications of a 
 number is checked again each time that the number of applications has grown by a factor of e = 2.72. A search with
 25,000 applications therefore has `ENOUGH` draws. Suppose that one application in a thousand is wrong, evenly
 distributed over the search. Then n draws miss this error with probability 0.999 ** n, which is less than 1 % for n =
-4,605 or more. After `ENOUGH` draws, mandatory draws become rarer. Draws that are not mandatory take at most a fraction
-of the time, so their number depends on the clock. A seed determines which applications are drawn.
+4,605 or more. After `ENOUGH` draws, mandatory draws become rarer. Draws that are not mandatory take at most a fixed
+fraction of the running time, so their number depends on the clock. A seed determines which applications are drawn.
 
 If `Tuning.verify` is set, each application is instead drawn with that fixed probability.
 """
@@ -66,14 +67,14 @@ arguments are the index of the state and the index of the property's tree."""
 
 
 class Verification(Generic[S]):
-    """Compares a random sample of the learned results that a search uses with the results of calls on real states. An
-    application is the use of a learned result for one state.
+    """Checks a random sample of the learned results that a search uses. Each result in the sample is compared with the
+    result of a call on a real state. An application is the use of a learned result for one state.
 
     Parameters:
-        comparison: compares learned results with the results of calls.
+        comparison: the object that compares learned results with the results of calls.
 
     Attributes:
-        comparison: compares learned results with the results of calls.
+        comparison: the object that compares learned results with the results of calls.
         checked: the number of applications checked so far. All of them were correct, because a wrong result raises an
             exception.
         drawn: the number of checked applications that were drawn at random from all applications.
@@ -124,8 +125,8 @@ class Verification(Generic[S]):
             states, packing: see `actions`.
             first: the index of the first state to check.
             wanted: for each state property, 0 if the property was not evaluated, otherwise any other number.
-            shown: whether the search found that the state violates the invariant or satisfies the witness; shape
-                (states, properties), beginning with state `first`.
+            shown: for each state, beginning with `first`, and each property, whether the search found that the state
+                violates the invariant or satisfies the witness; shape (states, properties).
 
         Raises:
             NotRecorded: if a call returned a result that differs from the learned one.
@@ -136,7 +137,7 @@ class Verification(Generic[S]):
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
 
     def chosen(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Choose walkers of a random search at random. Their states are then passed to `rows`.
+        """Choose some walkers of a random search at random. Their states are then passed to `rows`.
 
         Parameters:
             walkers: the indices of the walkers to choose from.
@@ -155,7 +156,7 @@ class Verification(Generic[S]):
 
         Parameters:
             rows: for each state, the index of the value in each slot.
-            packing: a packing with enough bits for these numbers.
+            packing: a packing with enough bits for these indices.
 
         Raises:
             NotRecorded: if a call returned a result that differs from the learned one.
@@ -165,13 +166,13 @@ class Verification(Generic[S]):
             self._verify(packed, packing, np.arange(len(packed)), range(self._tables.first_step), None)
 
     def _has_time(self) -> bool:
-        """Return whether there is time for further checks of this block, in addition to the mandatory checks."""
+        """Return whether there is time for checks of this block that are not mandatory."""
         if self._share is not None:
             return self._share > 0
         return self._left() >= LEAST_SECONDS
 
     def _left(self) -> float:
-        """Return the time in seconds that checks may take now, in addition to the mandatory checks."""
+        """Return how many seconds may now be spent on checks that are not mandatory."""
         share = TIME_SHARE * (time.thread_time() - self._began) - self._spent_on_due
         return max(GRANTED_SECONDS, share) - self._spent
 
@@ -246,7 +247,7 @@ class Verification(Generic[S]):
         return np.ascontiguousarray(ends[:, list(trees)])
 
     def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Choose applications to check: alternately a random one, and one whose path was checked least often.
+        """Choose applications to check: alternately a random one, and one whose path has been checked least often.
 
         Parameters:
             ends: for each application, the position of the last edge of its path.
@@ -281,7 +282,7 @@ class Verification(Generic[S]):
             states, packing, indices, trees, verdict: see `_verify`.
             ends: see `_ends`.
             place: the index of the application in the flattened array `ends`.
-            is_rare: whether to check the properties on a single step instead of all steps.
+            is_rare: whether to check the properties on only one of the steps, instead of on all of them.
 
         Returns:
             The number of applications checked, including the results of properties.
@@ -312,7 +313,7 @@ class Verification(Generic[S]):
     def _judged(
         self, row: list[int], state: S, steps: Sequence[tuple[Changes, S]], *, with_states: bool
     ) -> Iterator[tuple[int, tuple[Row, ...], tuple[S, ...]]]:
-        """Yield the properties to check on the steps from a state, with the states of each check.
+        """Yield the properties to check on the steps from a state, each with the states on which to check it.
 
         Parameters:
             row, state: the state, as a row of value indices and as an object.
@@ -320,7 +321,7 @@ class Verification(Generic[S]):
             with_states: whether to check state properties on the next states.
 
         Yields:
-            The index of the property's tree, and the states on which to call it, as rows and as objects.
+            The index of the property's tree, and the states on which to call the property, as rows and as objects.
         """
         caller = self._tables.caller
         for changes, successor in steps:

@@ -27,7 +27,7 @@ class Watch:
         """Check the time limit and report progress. Call this method only where the search can stop.
 
         Raises:
-            StopSearch: if the time limit is exceeded, or the spec caught the exception of an interrupt.
+            StopSearch: if the time limit is exceeded, or the spec caught an exception that an interrupt raised.
         """
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)

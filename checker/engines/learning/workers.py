@@ -86,7 +86,7 @@ class Workers:
         """Return the helper processes for a caller. Helper processes for a different caller are ended first.
 
         Parameters:
-            caller: calls the spec's functions in this process. Each helper process uses a copy of it.
+            caller: the object that calls the spec's functions in this process. Each helper process uses a copy of it.
         """
         if self._helpers is None or self._helpers.caller is not caller:
             self.end_helpers()
@@ -94,7 +94,7 @@ class Workers:
         return self._helpers
 
     def end_helpers(self, for_good: bool = False) -> None:
-        """End the helper processes, for example because some of their values have been removed.
+        """End the helper processes, for example because they still use values that have been removed.
 
         Parameters:
             for_good: whether to prevent new helper processes from being started. This is necessary before resources are

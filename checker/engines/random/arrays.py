@@ -1,8 +1,9 @@
 """The arrays that the compiled loop of a random search reads and writes, as named tuples.
 
-A walker is a position in the state space that the loop moves; see `leadline.checker.engines.random.walkers`. A finding
-for a property is a state or step that violates the property or, if the property is a witness, satisfies it. An action
-instance is identified by its index, which is also the index of its decision tree.
+A walker is a position in the state space, which the loop moves from state to state; see
+`leadline.checker.engines.random.walkers`. A finding for a property is a state or step that violates the property or, if
+the property is a witness, satisfies it. An action instance is identified by its index, which is also the index of its
+decision tree.
 
 A set of predicates or of action instances is represented by bits, 64 in each word. The hash of a state is computed from
 its content; see `SlotHashes`.
@@ -91,7 +92,7 @@ class Walkers(NamedTuple):
         calm: the set of predicates that are evaluated on a step only if it changes a slot that they have read.
         parked: whether the walker is waiting for the results of calls.
         fresh: whether the results of calls that are stored for the walker in `Answers` are for its current state.
-        wanted: the number of unknown paths of the walker. It waits until they are known.
+        wanted: the number of unknown paths of the walker. The walker waits until they are known.
         wants: for each unknown path, five numbers: the index of the decision tree; the last known node of the path; the
             index of the state's value in the slot of this node; the index of the outcome of the step that is being
             checked, or -1 if the function is called on the walker's state; and the hash of the state on
@@ -99,7 +100,7 @@ class Walkers(NamedTuple):
         seen: for each predicate, the number of steps from an initial state to the first finding for its property, or -1
             if there is none yet.
         last_tree: for each predicate, the index of the action instance that leads to this finding if the walker checked
-            the step without taking it, otherwise -1.
+            the step to this finding without taking it, otherwise -1.
         last_hash: for each predicate, the hash of the state after the step in `last_tree`.
         by: the index of the action instance that led to the walker's state, or -1 for an initial state.
         trees: the index of the action instance of each step of the walk. Walkers that expand states have no entry.
@@ -134,7 +135,7 @@ class Answers(NamedTuple):
     """The results of calls that are stored for a single walker instead of in the decision trees.
 
     Attributes:
-        begins: for each walker, the index of its first answer; followed by the number of all answers.
+        begins: for each walker, the index of its first answer. The last entry is the total number of answers.
         trees: for each answer, the index of the called function's decision tree.
         contents: for each answer, the hash of the state on which the function was called. For a call on a step, this is
             the hash of the state after the step.
@@ -159,12 +160,13 @@ class Sample(NamedTuple):
         depths: for each sampled state, the number of steps from an initial state.
         by: for each sampled state, the index of the action instance of the last of these steps, or -1 for an initial
             state.
-        degrees: for each sampled state, the number of steps that lead from it to a next state.
+        degrees: for each sampled state, the number of steps that begin in it.
         rows: for each sampled state, the index of the value in each slot. If states are not needed, the array has no
             columns.
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
-        ends: for each reason and each number of steps, the number of walks that ended.
+        ends: for each reason and each number of steps, the number of walks that ended for this reason after this number
+            of steps.
         seen: a hash table of the mixed hashes of recently sampled states.
         seen_order: for each entry of `seen`, a number that combines the depth and the action instance of the state. If
             the state is visited again, it is recorded again only if this number is smaller.
@@ -192,7 +194,7 @@ class Plan(NamedTuple):
         initial_hashes: the hashes of the initial states.
         sought: the set of predicates to evaluate.
         of_states: the set of all state predicates.
-        limit: an array with one entry: the largest hash of a state that is added to the sample of distinct states.
+        limit: an array with one entry: the largest hash with which a state is added to the sample of distinct states.
         starts: the states of the frontier where walks may begin, each given as the index of the value in each slot.
         start_step, start_trees, start_path: the paths to these states; see `steps`, `trees` and `path` of `Starts`.
     """
@@ -212,7 +214,7 @@ class Plan(NamedTuple):
 class Scratch(NamedTuple):
     """The working memory of one call to the loop.
 
-    A candidate is a step from the current state of a walker that changes this state.
+    A candidate is a step that leads from the current state of a walker to a different state.
 
     Attributes:
         left: the set of action instances that may be enabled in the current state. Those that turn out not to be
@@ -246,8 +248,8 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
     """Allocate the working memory for one call to the loop.
 
     Parameters:
-        groups: the number of 64-bit words of a set of action instances.
-        words: the number of 64-bit words of a set of predicates.
+        groups: the number of 64-bit words that represent a set of action instances.
+        words: the number of 64-bit words that represent a set of predicates.
         room: the maximum number of candidates that the memory can hold; see `Scratch`.
         slots: the number of slots of a state.
     """
@@ -304,8 +306,8 @@ def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: in
         expanding: the number of walkers that expand states.
         slots: the number of slots of a state.
         checks: the number of predicates, plus one for the absence of deadlocks.
-        words: the number of 64-bit words of a set of predicates.
-        most: the maximum number of steps of a walk.
+        words: the number of 64-bit words that represent a set of predicates.
+        most: the maximum number of steps in a walk.
     """
     count = walking + expanding
     return Walkers(
@@ -336,7 +338,7 @@ def new_sample(notes: int, instances: int, longest: int, slots: int) -> Sample:
     Parameters:
         notes: the maximum number of states that the walkers of the sample visit in a round.
         instances: the number of action instances.
-        longest: the maximum number of steps of a walk.
+        longest: the maximum number of steps in a walk.
         slots: the number of slots of a state, or 0 if the rows of states are not needed.
     """
     return Sample(

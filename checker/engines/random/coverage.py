@@ -29,7 +29,7 @@ class WalkCoverage(Generic[S]):
 
     Parameters:
         spec: the spec.
-        tuning: contains the maximum number of values that are counted for each field.
+        tuning: the settings, which contain the maximum number of values that are counted for each field.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT) -> None:
@@ -45,7 +45,7 @@ class WalkCoverage(Generic[S]):
         Parameters:
             hashes: the hashes of the states.
             rows: for each state, the index of the value in each slot.
-            limit: the largest hash that can be in the sample. States with larger hashes are ignored.
+            limit: the largest hash that a state of the sample can have. States with larger hashes are ignored.
         """
         for place, number in enumerate(hashes.tolist()):
             if number <= limit and number not in self._true and number not in self._waiting:
@@ -56,8 +56,8 @@ class WalkCoverage(Generic[S]):
         the values of their fields.
 
         Parameters:
-            layout: converts the rows of the states to objects.
-            watch: checks the time limit.
+            layout: the layout, which converts the rows of the states to objects.
+            watch: the object that checks the time limit.
 
         Raises:
             StopSearch: if the time limit is exceeded. The next call inspects the remaining states.

@@ -17,7 +17,7 @@ class StateSample:
     """A sample of the distinct states of a search. It contains the states with the smallest hashes.
 
     Parameters:
-        tuning: determines the size of the sample.
+        tuning: the settings, which contain the size of the sample.
 
     Attributes:
         most: the maximum number of states in the sample. If the search has found more distinct states, the arrays
@@ -25,8 +25,8 @@ class StateSample:
         hashes: the hashes of the states, in ascending order.
         depths: for each state, the length of the shortest path on which it was reached, in steps.
         by: for each state, the index of the action instance of the last step of this path, or -1 for an initial state.
-        degrees: for each state, the number of steps that lead from it to a next state.
-        limit: the largest hash that can be in the sample.
+        degrees: for each state, the number of steps that begin in it.
+        limit: the largest hash that a state of the sample can have.
     """
 
     def __init__(self, tuning: Tuning = DEFAULT) -> None:
@@ -87,6 +87,6 @@ class StateSample:
         """Estimate a number of distinct states from the corresponding number of states in the sample.
 
         Parameters:
-            count: a number of states in the sample, for example those to which one action leads.
+            count: a number of states in the sample, for example the number of sampled states to which one action leads.
         """
         return round(count * self.scale)

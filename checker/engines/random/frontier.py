@@ -5,9 +5,10 @@ frontier. States are expanded in random order, with a preference for states near
 search soon reaches deep states, but also expands states near the initial states. It rarely expands a state twice,
 whereas random walks often return to the same states.
 
-The table shows the median number of steps until a random search found a known flaw, for 100 seeds (in all rows except
-the first and the last two: for 20 to 60 seeds, so that differences of less than a third are not significant). The flaws
-and their bounds are those of `tests/bench/bench_walks.py`. Expanding a state counts as one step.
+The table shows the median number of steps until a random search found a known flaw. The first row and the last two rows
+show the median for 100 seeds. The other rows show the median for 20 to 60 seeds; differences of less than a third
+between these rows are not significant. The flaws and their bounds are those of `tests/bench/bench_walks.py`. Expanding
+a state counts as one step.
 
 ===============================================  =========  =========  =========  ==========  =========
 method of the search                             atomic/    rpc/hw-    rpc/       KAFKA-1211  KIP-101
@@ -29,8 +30,8 @@ with the smallest `Spec.distance`
 When most steps expand states, it makes no difference whether walks prefer rarely visited states, begin at states
 outside of the frontier, or avoid some actions.
 
-Memory is limited. When the frontier is full, the states that would be expanded last are dropped. The table of found
-states overwrites old entries, so a state may be expanded again. All visited states are checked in any case.
+Memory is limited. When the frontier is full, the states that would be expanded last are dropped. In the table of found
+states, new entries overwrite old ones, so a state may be expanded again. All visited states are checked in any case.
 """
 
 from __future__ import annotations
@@ -127,9 +128,9 @@ class Frontier:
     is in the frontier or is being expanded, and for each state on the path to such a state.
 
     Parameters:
-        seed: the seed of the random order.
+        seed: the seed for the random order.
         slots: the number of slots of a state.
-        tuning: contains the sizes of the frontier and of the table of found states.
+        tuning: the settings, which contain the sizes of the frontier and of the table of found states.
 
     Attributes:
         given_up: the number of states that were removed without being expanded, because the frontier was full.

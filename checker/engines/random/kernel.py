@@ -94,7 +94,7 @@ def _lowest(bits):
 
 @njit(inline="always")
 def _code(pool, tree, before, after):
-    """Return the code of the leaf to which a state or step leads in a decision tree, or 0 if the path is not known.
+    """Return the code of the leaf that a state or step reaches in a decision tree, or 0 if the path is not known.
 
     Parameters:
         pool: see `Forest`.
@@ -111,7 +111,7 @@ def _code(pool, tree, before, after):
 
 @njit(nogil=True)
 def leaves(rows, tree, pool, codes):
-    """Find the leaf of a decision tree to which each of some states leads.
+    """Find the leaf of a decision tree that each of the given states reaches.
 
     Parameters:
         rows: for each state, the index of the value in each slot.
@@ -231,15 +231,15 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Store the violation of a property, or the state or step that satisfies a witness. Only the first one of each walk
-    is stored.
+    """Store the state or step that violates a property or satisfies a witness. For each property, only the first one in
+    each walk is stored.
 
-    If there are several after the same number of steps and for the same action instance, the one with the smallest hash
-    is stored.
+    If several of them are found after the same number of steps and for the same action instance, the one with the
+    smallest hash is stored.
 
     Parameters:
         predicate: the position of the property in the arrays of `Walkers`.
-        step: the number of steps from an initial state to the state or step.
+        step: the number of steps from an initial state to this state, or to the state after this step.
         tree: the action instance of the last step if the walk only checks this step without taking it, and otherwise
             -1.
         content: the hash of the state after this step. It is ignored if `tree` is -1.
@@ -303,7 +303,7 @@ def _note(plan, walkers, walker, degree, own, sample):
     recently.
 
     Parameters:
-        degree: the number of steps that lead from the state to a next state.
+        degree: the number of steps that begin in the state.
     """
     number = mixed(walkers.hashes[walker])
     if number > plan.limit[0]:

@@ -53,7 +53,7 @@ SHRINKING = settings(
 
 
 def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """Leave out steps of a counterexample until Hypothesis does not find any further steps to leave out.
+    """Leave out steps of a counterexample until Hypothesis finds no more steps to leave out.
 
     In a trace with more than `MOST_GROUPS` steps, only groups of consecutive steps are left out. Within a Hypothesis
     test, the counterexample is returned unchanged, because Hypothesis does not support nested tests.
@@ -131,8 +131,8 @@ def _choices(trace: Trace[S]) -> list[Choice]:
     """Return the action instance of each step of a trace and the index of its next state; see `Choice`.
 
     Raises:
-        SpecError: if an action instance does not lead to the recorded state when it is called again, so its action is
-            not pure.
+        SpecError: if an action instance does not lead to the recorded state when it is called again, which means that
+            its action is not pure.
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
@@ -171,7 +171,7 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
 def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
     """Leave out one or two steps of a counterexample at a time, and return the shortest counterexample through the
     visited states. The shortest counterexample through these states is then shortened in the same way. This is repeated
-    until the counterexample does not become shorter.
+    until the counterexample no longer becomes shorter.
 
     Parameters:
         trace: a counterexample.

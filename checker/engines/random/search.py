@@ -43,7 +43,7 @@ def fuzz(
     """Run a random search of a spec, and shorten the counterexamples that it finds.
 
     The search ends when all random walks have ended, or when every property that is not a witness is violated. A random
-    search cannot violate a witness.
+    search cannot show that a witness is violated.
 
     Parameters:
         spec: the spec to search.
@@ -145,7 +145,7 @@ def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
     Parameters:
         walks: the search.
         stop: the reason why the search ended early, or None if all walks were completed.
-        most_steps: the maximum number of steps of a walk.
+        most_steps: the maximum number of steps in a walk.
     """
     spec, traces, statistics = walks.spec, walks.traces, walks.statistics
     statistics.covered = walks.covered

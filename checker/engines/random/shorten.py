@@ -1,13 +1,13 @@
 """Shortens the counterexamples that a random search found, within the remaining time.
 
 First, unnecessary steps are left out. Then an exhaustive search from the initial states looks for shorter
-counterexamples. If the state space is too large to be searched to the depth of a counterexample, further searches begin
-at the states along this counterexample. The table shows the number of states in counterexamples to the invariant
+counterexamples. If the state space is too large to be searched to the depth of a counterexample, additional searches
+begin at the states along this counterexample. The table shows the number of states in counterexamples to the invariant
 weak_isr with four brokers, logs of up to three records, three records and three epochs. Each number is the result for
-one seed with which a random search found a counterexample.
+one seed for which a random search found a counterexample.
 
 ====================  ==============================  ==============================
-spec                  after leaving out steps         after searches along it
+spec                  after leaving out steps         after searches along the trace
 ====================  ==============================  ==============================
 atomic/hw-truncation  10, 13, 11, 11, 15, 11, 11, 10  10, 10, 10, 10, 12, 10, 10, 10
 atomic/kip-101        18, 15, 14, 17, 14              12, 12, 12, 14, 12
@@ -79,8 +79,8 @@ def shortened(
     Parameters:
         result: the result of the random search.
         limits: the limits of the random search. ``max_seconds`` applies to the search and the shortening together, but
-            leaving out steps may always take `Tuning.shortening_seconds`. ``max_memory`` applies to the search and to
-            the shortening separately.
+            leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to the search and
+            to the shortening separately.
         progress: a function that is called regularly. `Statistics.activity` names the trace that is being shortened.
         workers: the number of threads of the exhaustive searches. None uses one for each core.
         tuning: internal sizes and times. The exhaustive searches use `IN_ORDER` instead.
@@ -310,7 +310,7 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
     Parameters:
         trace: a counterexample.
         most: the maximum total number of states of these searches.
-        search: runs an exhaustive search.
+        search: a function that runs an exhaustive search.
         keep: a function that is called with each shorter counterexample.
 
     Raises:

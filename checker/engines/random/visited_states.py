@@ -46,7 +46,7 @@ class VisitedStates(Generic[S]):
     """The set of visited states, with the steps from each state. Each state is expanded only once.
 
     Parameters:
-        spec: the spec. Some of the states are used to check that its functions are pure.
+        spec: the spec. Its functions are called again on some of the states, to check that they are pure.
     """
 
     def __init__(self, spec: Spec[S]) -> None:

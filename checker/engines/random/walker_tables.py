@@ -43,20 +43,20 @@ class WalkerTables(Generic[S]):
         spec: the spec.
         initials: the initial states of the spec.
         adjustments: the adjustments for this attempt at the search.
-        watch: checks the limits, and holds the threads and processes of the search.
-        purity: checks on some of the states that the functions of the spec are pure.
-        tuning: sizes and limits.
+        watch: the object that checks the limits, and holds the threads and processes of the search.
+        purity: the object that checks, on some of the states, that the functions of the spec are pure.
+        tuning: internal sizes and limits.
 
     Attributes:
-        learner: calls the spec's functions.
+        learner: the object that calls the spec's functions.
         tables: the results recorded so far.
-        layout: defines the slots of the spec's states.
+        layout: the layout, which defines the slots of the spec's states.
         packing: a packing that has room for more values of each slot than the search has found.
         initial_rows: the initial states, each as the index of the value in each slot.
-        checks: the properties with a predicate, in the order of their decision trees.
-        words: the number of 64-bit words of a set of predicates, which has one bit for each predicate.
+        checks: the properties that have a predicate, in the order of their decision trees.
+        words: the number of 64-bit words that represent a set of predicates. The set has one bit for each predicate.
         of_states: the set of state predicates.
-        hashes: computes the hashes of states.
+        hashes: the object that computes the hashes of states.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class WalkerTables(Generic[S]):
         self._answers: dict[int, dict[tuple[int, int], list[Changes] | bool]] = {}
 
     def bits(self, predicates: Iterable[int]) -> NDArray[np.uint64]:
-        """Return a set of predicates as bits, 64 in a word.
+        """Return a set of predicates as bits, 64 per word.
 
         Parameters:
             predicates: the positions of the predicates in `checks`.
@@ -144,7 +144,7 @@ class WalkerTables(Generic[S]):
         self._begins[self._outcomes_known] = last
 
     def _answered(self) -> Iterable[Changes]:
-        """Yield the changes of each step in the answers of action instances, in the order of the walkers."""
+        """Yield the changes that each step in the answers of action instances makes, in the order of the walkers."""
         for _, answers in sorted(self._answers.items()):
             for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
@@ -270,7 +270,7 @@ class WalkerTables(Generic[S]):
         self._answers[walker][asked] = given
 
     def compare(self, rows: Iterable[Row]) -> None:
-        """Compare the recorded results for some states with the results of new calls.
+        """Compare the recorded results for the given states with the results of new calls.
 
         Parameters:
             rows: the states, each as the index of the value in each slot.
@@ -283,7 +283,7 @@ class WalkerTables(Generic[S]):
             self.learner.compare(packed, 0, len(packed))
 
     def verify(self, rows: NDArray[np.int64]) -> None:
-        """Check a random sample of the recorded results for some states; see `Verification.rows`.
+        """Check a random sample of the recorded results for the given states; see `Verification.rows`.
 
         Parameters:
             rows: the states, each as the index of the value in each slot.
@@ -308,7 +308,7 @@ class WalkerTables(Generic[S]):
         return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the result of `Spec.distance` for each of some states. Call the function only for states whose
+        """Return the result of `Spec.distance` for each of the given states. Call the function only for states whose
         distance is not recorded.
 
         Parameters:

@@ -1,9 +1,9 @@
 """Random search with recorded results: it takes random walks and expands states in random order.
 
-A walker is a position in the state space that the search moves. Most walkers expand states: each is placed on a state
-of the frontier and checks all next states of this state. Next states that were not found before are added to the
-frontier. The other walkers take random walks from an initial state or from a state of the frontier, and check all next
-states of each state that they visit.
+A walker is a position in the state space, which the search moves from state to state. Most walkers expand states: each
+is placed on a state of the frontier and checks all next states of this state. Next states that were not found before
+are added to the frontier. The other walkers take random walks from an initial state or from a state of the frontier,
+and check all next states of each state that they visit.
 
 The search proceeds in rounds. In each round, the threads move the walkers independently of each other. At the end of
 the round, the search collects the counts of all walkers, the violations that they found, and the states and steps that
@@ -92,18 +92,18 @@ class Walks(Generic[S]):
     Parameters:
         spec: the spec.
         walks: the number of random walks.
-        steps: the maximum number of steps of a walk.
+        steps: the maximum number of steps in a walk.
         seed: the seed. Searches with the same seed take the same walks.
-        watch: checks the limits, and holds the threads and processes of the search.
-        purity: checks on some of the states that the functions of the spec are pure.
+        watch: the object that checks the limits, and holds the threads and processes of the search.
+        purity: the object that checks, on some of the states, that the functions of the spec are pure.
         uniform: whether all walkers take random walks from initial states and check only the steps that they take. If
             so, no states are expanded.
         coverage: whether to collect the coverage.
-        tuning: sizes and limits.
+        tuning: internal sizes and limits.
 
     Attributes:
         spec: the spec.
-        watch: checks the limits.
+        watch: the object that checks the limits.
         workers: the threads and processes of the search.
         traces: a trace for each invariant that is violated and for each witness that is satisfied.
         sampled: a sample of the distinct states.
@@ -492,8 +492,8 @@ class Walks(Generic[S]):
             item: the property.
 
         Raises:
-            SpecError: if an action instance leads to a different state when it is called again, so its action is not
-                pure.
+            SpecError: if an action instance leads to a different state when it is called again, which means that its
+                action is not pure.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])

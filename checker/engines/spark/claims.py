@@ -1,4 +1,4 @@
-"""Claims of work directories, which ensure that only one search at a time uses a directory.
+"""Claims to work directories, which ensure that only one search at a time uses a directory.
 
 On a local file system, the directory is locked. The other file systems of pyarrow do not have locks, and the clocks of
 different machines may differ. On these file systems, the search that owns the directory rewrites a claim file every few
@@ -49,7 +49,7 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
 
     Parameters:
         storage: the work directory.
-        tuning: contains the time for which the claim file of another search is watched.
+        tuning: the settings, which contain the time for which the claim file of another search is watched.
 
     Raises:
         LeadlineError: if another search is using the directory, or other users can write to it.
@@ -76,12 +76,12 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
 
 
 class Lease(Claim):
-    """A claim of a work directory on a file system that does not have locks.
+    """A claim to a work directory on a file system without locks.
 
     Parameters:
         storage: the work directory.
-        tuning: contains the interval at which the owner rewrites its claim file, and the time for which the claim file
-            of another owner is watched.
+        tuning: the settings, which contain the interval at which the owner rewrites its claim file, and the time for
+            which the claim file of another owner is watched.
     """
 
     def __init__(self, storage: Storage, tuning: SparkTuning = DEFAULT) -> None:

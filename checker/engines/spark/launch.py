@@ -171,7 +171,7 @@ def _searched(
 
 
 def _tuning(settings: SparkSettings) -> SparkTuning:
-    """Return the sizes of levels and tasks, the intervals, and the fraction of results to verify."""
+    """Return `settings.tuning`. If `settings.verify` is set, it replaces `verify` of the compiled engine."""
     tuning = settings.tuning
     if settings.verify is None:
         return tuning

@@ -20,11 +20,11 @@ from leadline.checker.support.durable import sealed_json, unsealed_json
 
 @attrs.frozen
 class Part:
-    """Consecutive states of a level that were found from the same part of the previous level.
+    """Consecutive states of a level that were first reached from the same part of the previous level.
 
     Attributes:
-        blocks: for each shard, a block with the states found from that part of the previous level. A block has these
-            columns: ``state``; ``position``, the position of the state among the states of all these blocks;
+        blocks: for each shard, a block with the states first reached from that part of the previous level. A block has
+            these columns: ``state``; ``position``, the position of the state among the states of all these blocks;
             ``parent``, the index of its predecessor in the part of the previous level; and ``arrival``, the action
             instance that leads from the predecessor to the state.
         first, last: the range of positions of the states of this part; `last` is excluded.
@@ -41,7 +41,8 @@ class Level:
 
     Attributes:
         bases: for each part of the previous level, the index of the part's first state within the previous level.
-        blocks: for each part of the previous level, one block for each shard, with the new states found from the part.
+        blocks: for each part of the previous level, one block for each shard, with the new states first reached from
+            the part.
     """
 
     bases: list[int]
@@ -49,8 +50,8 @@ class Level:
 
     @functools.cached_property
     def starts(self) -> list[int]:
-        """For each part of the previous level, the index of the first state found from it; followed by the number of
-        all states.
+        """For each part of the previous level, the index of the first of the states reached from it. The last entry is
+        the total number of states.
         """
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)
         return list(itertools.accumulate(rows, initial=0))
@@ -71,7 +72,7 @@ class Level:
         ]
 
     def sources(self) -> list[Part]:
-        """For each part of the previous level, the states found from it."""
+        """For each part of the previous level, the states first reached from it."""
         counts = (end - start for start, end in itertools.pairwise(self.starts))
         return [Part(blocks, 0, count) for blocks, count in zip(self.blocks, counts, strict=True)]
 

@@ -52,14 +52,14 @@ class SearchPosition:
 
     Attributes:
         adjustments: facts about the spec that were found in earlier attempts at the search.
-        sizes: for each slot, the number of values for which the packing has room.
+        sizes: for each slot, the number of values that the packing has room for.
         shards: the number of shards.
         level: the last complete level.
         distinct: the number of states found so far, including states that do not satisfy `Spec.within`.
         outside: for each level, the number of states that do not satisfy `Spec.within`.
         counts: for each action instance, the number of generated steps, and the number of steps that led to a new
             state. The shape is (action instances, 2).
-        counters: the counters of `kernel.append` without the number of states.
+        counters: the counters of `kernel.append` except the number of states.
         seen: for each predicate on states, the first states that violate its property or satisfy its witness.
         steps_seen: for each predicate on steps, the first steps that violate its property or satisfy its witness. A
             step is given as the identifier of the state before it, the action instance, and the index of the value in
@@ -104,7 +104,7 @@ class SearchPosition:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> SearchPosition:
-        """Return the position from which `as_json` made the given object.
+        """Return the position that `as_json` converted to the given object.
 
         Raises:
             ValueError, TypeError, KeyError: if the JSON object does not have the expected structure.
@@ -193,7 +193,7 @@ class Manifest:
             return self._resumed(spec, json.loads(data))
         except SpecChanged as change:
             why = f"the spec or its data has changed since it was saved: {change}"
-            raise LeadlineError(f"{place} cannot be resumed: {why}") from change
+            raise LeadlineError(f"the search in {place} cannot be resumed: {why}") from change
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 

@@ -30,7 +30,7 @@ class Numbering:
 
     Attributes:
         values: for each slot, its values in the order of their indices.
-        sizes: for each slot, the number of values for which the packing has room.
+        sizes: for each slot, the number of values that the packing has room for.
     """
 
     values: list[list[object]]
@@ -38,7 +38,7 @@ class Numbering:
 
 
 def sizes_for(sizes: list[int], packing: Packing) -> list[int]:
-    """Return, for each slot, the number of values for which a packing must have room.
+    """Return, for each slot, the number of values that a packing must have room for.
 
     Parameters:
         sizes: the number of values of each slot.

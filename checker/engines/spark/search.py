@@ -358,8 +358,8 @@ class SparkSearch(Generic[S]):
 
         Parameters:
             level: the level.
-            source: the part of the previous level from which the state was found.
-            position: the position of the state among the states found from this part.
+            source: the part of the previous level from which the state was first reached.
+            position: the position of the state among the states first reached from this part.
         """
         blocks = [self._storage.read(block)[0]["position"] for block in level.blocks[source]]
         return level.starts[source] + sum(int((positions < position).sum()) for positions in blocks)

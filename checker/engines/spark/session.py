@@ -58,7 +58,7 @@ class Session:
     call Java while that response is incomplete.
 
     Parameters:
-        master: the URL of the master. None means the master given to `spark-submit`, or else this machine.
+        master: the URL of the master. None means the master given to `spark-submit`, or this machine if there is none.
         conf: configuration properties of Spark.
         verbose: whether to show the log and the progress bar of Spark.
 
@@ -94,7 +94,7 @@ class Session:
                 if self._context._jsc.sc().isStopped():
                     reason = f"the master {self.master} did not answer, or did not accept this application"
             self.__exit__()
-            raise LeadlineError(f"Spark does not start: {reason}") from error
+            raise LeadlineError(f"cannot start Spark: {reason}") from error
         if not self.is_local and self._context.getConf().get("spark.authenticate") != "true":
             _log.warning(
                 "Spark's driver listens on %s without authentication (spark.authenticate): "
@@ -220,7 +220,7 @@ class Session:
 
 
 def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
-    """Check that Java, Spark and the Python of local workers exist, and set ``JAVA_HOME`` if necessary.
+    """Check that Java, Spark and the Python executable of local workers exist, and set ``JAVA_HOME`` if necessary.
 
     Parameters:
         master: the URL of the master; see `Session`.
@@ -235,17 +235,17 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
     home, python = os.environ.get("SPARK_HOME"), _python(conf)
     if home and not submitted and not (Path(home) / "bin" / "spark-submit").is_file():
         raise LeadlineError(
-            f"SPARK_HOME={home} does not have bin/spark-submit: unset it to use the Spark bundled with pyspark"
+            f"SPARK_HOME={home} does not contain bin/spark-submit: unset it to use the Spark bundled with pyspark"
         )
     local = master.startswith("local") if master is not None else not submitted
     if local and shutil.which(python) is None:
         raise LeadlineError(
-            f"the Python executable {python} does not exist: correct PYSPARK_PYTHON or spark.pyspark.python"
+            f"the Python executable {python} does not exist: check PYSPARK_PYTHON and spark.pyspark.python"
         )
 
 
 def _python(conf: Mapping[str, str]) -> str:
-    """Return the path of the Python executable with which Spark starts workers."""
+    """Return the path of the Python executable that Spark uses to start workers."""
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
@@ -264,7 +264,7 @@ def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder:
         except Exception as error:
             log.seek(0)
             reason = _reason(error, log.read().decode(errors="replace"))
-            raise LeadlineError(f"Spark does not start: {reason}") from error
+            raise LeadlineError(f"cannot start Spark: {reason}") from error
 
 
 def _at_start(master: str | None, given: Mapping[str, str], folder: Path) -> dict[str, str]:

@@ -38,7 +38,9 @@ def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDAr
 
 
 def by_shard(columns: dict[str, NDArray[Any]], packing: Packing, shards: int) -> list[dict[str, NDArray[Any]]]:
-    """Divide the rows of some columns by the shard of each ``state``. The rows of a shard keep their order."""
+    """Divide the rows of some columns among the shards. The column ``state`` determines the shard of a row. The rows of
+    a shard keep their order.
+    """
     owners = shards_of(columns["state"], packing, shards)
     order = np.argsort(owners, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=shards))])

@@ -34,7 +34,7 @@ class Crate:
     """The data that is sent to a worker.
 
     Attributes:
-        sources: the modules to send: a dict from the name of each module to its source text and its path.
+        sources: the modules to send: a dict that maps the name of each module to its source text and its path.
         content: the pickled transition tables, which contain the spec.
     """
 

@@ -58,7 +58,7 @@ class Storage:
         is_local: whether the directory is on a local file system.
 
     Raises:
-        LeadlineError: if the file system does not exist, or the path is not that of a folder.
+        LeadlineError: if the file system does not exist, or the path is not a folder.
     """
 
     def __init__(self, place: str) -> None:
@@ -68,7 +68,7 @@ class Storage:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise LeadlineError(f"{place} cannot be used as a work directory: {_line(error)}") from error
         if not self.root.strip("/"):
-            raise LeadlineError(f"{place} cannot be used as a work directory: name a directory below the root")
+            raise LeadlineError(f"{place} cannot be used as a work directory: use a directory below the root")
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
@@ -134,7 +134,7 @@ class Storage:
             folder: the path of the folder for the file, relative to the work directory.
             blocks: the columns of each block. There must be at least one block, and all blocks must have the same
                 columns. The column of packed states has the shape (rows, words).
-            sizes: the sizes of the packing of the states.
+            sizes: the number of values of each slot in the packing of the states; see `Packing.sizes`.
 
         Returns:
             The location of each block.

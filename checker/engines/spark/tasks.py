@@ -114,7 +114,7 @@ class KeepDone:
         distinct: for each action instance, the number of its new states that satisfy `Spec.within`.
         outside: the number of new states that do not satisfy `Spec.within`.
         seen: for each predicate on states, the new states that violate its property or satisfy its witness. Each state
-            is given by the part of the previous level from which it was found, and by its position; see `Part`.
+            is given by the part of the previous level from which it was first reached, and by its position; see `Part`.
         bytes: the size of the set of visited states in bytes.
         calls, compared, verified: see `ExpandDone`.
         restored: the number of states read from files to rebuild a lost set of visited states.
@@ -154,7 +154,7 @@ class BackDone:
 
     Attributes:
         steps: the steps. Each step is a tuple of four items: the index of the state where it begins, among the states
-            of the task; the index of the value in each slot of this state; the action instance; and the index of the
+            in the task; the index of the value in each slot of this state; the action instance; and the index of the
             target.
     """
 
@@ -289,12 +289,12 @@ def keep(task: KeepTask) -> KeepDone:
 
 @answering
 def back(task: BackTask) -> BackDone:
-    """Run a `BackTask` with this process's worker: find the steps that lead to some states."""
+    """Run a `BackTask` with this process's worker: find the steps that lead to the target states."""
     return back_with(worker_of(task.run), task)
 
 
 def back_with(worker: Worker[S], task: BackTask) -> BackDone:
-    """Run a `BackTask` with the given worker: find the steps that lead to some states."""
+    """Run a `BackTask` with the given worker: find the steps that lead to the target states."""
     packing = worker.agree(task.revision)
     level = read_parts(worker.storage, task.parts, packing)
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)

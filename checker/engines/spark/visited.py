@@ -45,7 +45,7 @@ class ShardStates:
 
     Attributes:
         count: the number of states.
-        states: the packed states. The shape is (room, words).
+        states: the packed states, followed by unused rows; shape (rows, words).
         table: the hash table of the states; see `Store`.
     """
 
@@ -87,7 +87,7 @@ class ShardStates:
 
     def _grow(self, coming: int) -> None:
         if self.count + coming > MOST_STATES:
-            raise LeadlineError(f"a shard has more than {MOST_STATES:,} states: use a larger number of --shards")
+            raise LeadlineError(f"a shard has more than {MOST_STATES:,} states: increase --shards")
         if self.count + coming > len(self.states):
             room = max(self.count + coming, GROWTH * len(self.states))
             self.states = self._mapped("states", room * self.words).reshape(-1, self.words)
@@ -97,7 +97,7 @@ class ShardStates:
             kernel.rebuild(0, 1, 0, self.count, self.states, self.table)
 
     def _mapped(self, name: str, length: int) -> NDArray[np.uint64]:
-        """Map a file as an array of at least the given length."""
+        """Map a file into memory as an array of at least the given length."""
         with _writing(self.folder):
             descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -121,7 +121,7 @@ def opened(
     Parameters:
         folder: the folder of the shard on this machine.
         level: the level whose states are added. The set contains the states of all previous levels.
-        sizes, words: the sizes of the packing, and its number of words.
+        sizes, words: the attributes of the packing with these names.
         fill: a function that adds the states of all previous levels to an empty set.
 
     Raises:

@@ -71,10 +71,10 @@ class Expansion:
     """The result of expanding some states.
 
     Attributes:
-        found: the distinct next states in the order of discovery, without the expanded states. The columns are:
-            ``state``, the packed state; ``position``, its position in this order; ``parent``, the index of its
-            predecessor among the expanded states; and ``arrival``, the action instance that leads from the predecessor
-            to the state.
+        found: the distinct next states in the order of discovery, except those that are also among the expanded states.
+            The columns are: ``state``, the packed state; ``position``, its position in this order; ``parent``, the
+            index of its predecessor among the expanded states; and ``arrival``, the action instance that leads from the
+            predecessor to the state.
         generated: for each action instance, the number of generated steps.
         counters: the counters of `kernel.append`.
         steps_seen: for each predicate on steps, the first steps that violate its property or satisfy its witness.
@@ -93,7 +93,7 @@ class Worker(Generic[S]):
 
     Parameters:
         run: the data shared by all tasks of the run.
-        expander: expands states. It holds the states of one task at a time.
+        expander: the object that expands states. It holds the states of one task at a time.
         budget: the time and the memory that the worker may use.
     """
 
@@ -206,7 +206,7 @@ class Worker(Generic[S]):
         )
 
     def shown(self, states: NDArray[np.uint64], wanted: list[int]) -> NDArray[np.bool_]:
-        """Evaluate the predicates on some states.
+        """Evaluate the predicates on the given states.
 
         Parameters:
             states: the packed states.

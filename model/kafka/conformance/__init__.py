@@ -1,8 +1,8 @@
 """Checks whether the specs of releases allow the behaviour in recordings of real brokers.
 
-- `following` prepares a spec: bounds are lifted, and it says which steps leave no trace.
-- `observations` says what each kind of frame and event is in the model.
-- `words` puts states in words, for reasons.
+- `following` prepares a spec: it removes the bounds, and determines the steps that leave no frame in a recording.
+- `observations` converts each kind of frame and event to an observation of the model.
+- `words` describes states in words, for explanations.
 
-How recordings are read is in `leadline.brokers.conformance`.
+`leadline.brokers.conformance` reads the recordings.
 """

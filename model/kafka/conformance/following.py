@@ -1,7 +1,9 @@
-"""A release without bounds, for following recordings: the initial state of a recording, and the hidden steps.
+"""A release without bounds, against which recordings are checked: the initial state, and the hidden steps, which leave
+no frame in a recording.
 
-Searches need bounds and history; recordings have neither. Perturbations have no limit here, except those that can be
-seen: a late fetch request is seen as its frames, and an operator's request for an unclean election as well.
+Searches need bounds and history, but recordings have neither. Perturbations have no limit here, except those that a
+recording shows: it contains the frames of a late fetch request, and those of an operator's request for an unclean
+election.
 """
 
 from __future__ import annotations
@@ -63,11 +65,11 @@ class FollowedRelease:
 
     @functools.cached_property
     def actions(self) -> dict[str, Action[Partition, ...]]:
-        """The actions of the release, by name."""
+        """The actions of the release, keyed by name."""
         return {action.name: action for action in actions_of(self.protocol)}
 
     def take(self, name: str, state: Partition, *values: object) -> list[Partition]:
-        """Return the next states of an action instance. None if the release does not have the action."""
+        """Return the next states of an action instance. The list is empty if the release does not have the action."""
         action = self.actions.get(name)
         return [] if action is None else list(action.function(state, *values))
 
@@ -118,13 +120,13 @@ class FollowedRelease:
 
 
 def followed_release(column: Column, brokers: int, **configuration: Any) -> FollowedRelease:
-    """Return a release without bounds, for following recordings.
+    """Return a release without bounds, against which recordings can be checked.
 
     Parameters:
         column: the release.
         brokers: the number of replicas of the partition.
         configuration: the configuration of the topic, as bounds: ``acks``, ``min_insync_replicas`` and
-            ``unclean_leader_election``; and limits that differ, such as ``unclean_elections``.
+            ``unclean_leader_election``; and limits for perturbations such as ``unclean_elections``.
     """
     with attrs.validators.disabled():  # bounds are limited for searches only
         bounds = attrs.evolve(column.bounds, brokers=brokers, **{**_NO_LIMITS, **configuration})
@@ -132,6 +134,6 @@ def followed_release(column: Column, brokers: int, **configuration: Any) -> Foll
 
 
 def forget(state: Partition) -> Partition:
-    """Return a state without history and without the counter of records, whose values recordings give."""
+    """Return a state without history and without the counter that numbers records: recordings contain record values."""
     state = without_history(state)
     return attrs.evolve(state, next_value=0) if state.next_value else state

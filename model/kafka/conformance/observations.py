@@ -1,8 +1,8 @@
 """Converts recorded frames and events to observations of the model.
 
-Each method returns the observation for one kind of frame or event, in the model's terms: brokers are replicas from 0,
-leader epochs are numbered in the order in which leaders were chosen, and records have numbers as values. The list of
-abstractions, and how each is followed, is in `model/README.md`.
+Each method returns the observation for one kind of frame or event, in the model's terms: brokers are replicas, numbered
+from 0; leader epochs are numbered in the order in which leaders were chosen; and records have numbers as values.
+`model/README.md` lists what the model abstracts from, and says how each case is checked.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class SeenFetch:
         leader, follower: the receiver and the sender of the request.
         epoch: the follower's leader epoch, or `UNKNOWN` before KIP-320.
         offset: the fetch offset.
-        last_epoch: the epoch of the follower's last record, or None if it named none.
-        names_last_epoch: whether this version of the request has the epoch of the last record (KIP-595).
+        last_epoch: the epoch of the follower's last record, or None if the request does not contain one.
+        names_last_epoch: whether this version of the request has a field for the epoch of the last record (KIP-595).
     """
 
     leader: int
@@ -164,7 +164,7 @@ class Observations:
     """Creates the observations of one partition.
 
     Attributes:
-        release: the release whose rules are followed.
+        release: the release against whose rules a recording is checked.
     """
 
     release: FollowedRelease
@@ -192,7 +192,7 @@ class Observations:
     # --- fetch requests -------------------------------------------------------------------------------------------
 
     def fetch_sent(self, window: Window, seen: SeenFetch) -> Observation[Partition]:
-        """A follower has sent a fetch request: at some moment in the window, this is its request in flight."""
+        """A follower has sent a fetch request: at some time in the window, this is its request in flight."""
 
         def apply(state: Partition) -> list[Partition]:
             return [state] if self._is_request(state, state.replicas[seen.follower].in_flight, seen) else []
@@ -207,7 +207,7 @@ class Observations:
     def fetch_answered(
         self, window: Window, seen: SeenFetch, answer: Answer, *, arrives: bool
     ) -> Observation[Partition]:
-        """A leader answers a fetch request. `arrives` is whether the follower gets the answer."""
+        """A leader answers a fetch request. `arrives` is true if the follower receives the answer."""
 
         def apply(state: Partition) -> Iterator[Partition]:
             asked = self._in_flight(state, seen)
@@ -233,7 +233,7 @@ class Observations:
         return self._made(window, label, apply, why, "handle_fetch")
 
     def fetch_unanswered(self, window: Window, seen: SeenFetch) -> Observation[Partition]:
-        """A fetch request reached a leader that may have used its offset, but no answer was seen."""
+        """A fetch request reached a leader that may have used its offset, but no answer was observed."""
 
         def apply(state: Partition) -> Iterator[Partition]:
             asked = self._in_flight(state, seen)
@@ -271,7 +271,9 @@ class Observations:
     def response_handled(
         self, window: Window, seen: SeenFetch, answer: Answer, following: SeenFetch | None
     ) -> Observation[Partition]:
-        """A follower handles a fetch response. `following` is its next request, or None if it sent none that tells."""
+        """A follower handles a fetch response. `following` is its next request, or None if no request shows how the
+        follower handled the response.
+        """
         follower = seen.follower
 
         def agrees(state: Partition, message: Message | None) -> bool:
@@ -312,10 +314,11 @@ class Observations:
         return message.last_epoch == seen.last_epoch or _from_an_empty_epoch(state, message, seen)
 
     def _in_flight(self, state: Partition, seen: SeenFetch) -> Partition | None:
-        """Return the state in which a request is in flight as it was seen, or None if the follower has another one.
+        """Return the state with the observed request in flight, or None if the follower has another request in flight.
 
         A broker that has led keeps epochs in which it wrote nothing in its leader epoch cache, which the model derives
-        from the records (KAFKA-10706). The request is then followed as it was sent.
+        from the records (KAFKA-10706). If the request contains such an epoch, the result contains the request as it was
+        sent.
         """
         message = state.replicas[seen.follower].in_flight
         if not isinstance(message, FetchRequest) or not self._is_request(state, message, seen):
@@ -328,7 +331,9 @@ class Observations:
         return state.with_replica(seen.follower, replica)
 
     def _moved_on(self, state: Partition, seen: SeenFetch) -> bool:
-        """Return whether a follower may have sent another request since: it has learned of another epoch, or died."""
+        """Return whether a follower may have sent another request in the meantime, because it has learned of another
+        epoch or has died.
+        """
         replica = state.replicas[seen.follower]
         if not replica.up or replica.leader != seen.leader or seen.epoch not in (UNKNOWN, replica.epoch):
             return True
@@ -358,7 +363,9 @@ class Observations:
         yield from self._idle(state, seen, answer)
 
     def _with_records(self, state: Partition, after: Partition, seen: SeenFetch, answer: Answer) -> Partition:
-        """Return the state with as many records in the response as were seen. The model sends one at a time."""
+        """Return the state in which the response contains as many records as were observed. The model sends only one at
+        a time.
+        """
         message = after.replicas[seen.follower].in_flight
         if not isinstance(answer, SeenRecords) or len(answer.records) < 2 or not isinstance(message, FetchResponse):
             return after
@@ -369,7 +376,9 @@ class Observations:
         return after.with_replica(seen.follower, replica)
 
     def _idle(self, state: Partition, seen: SeenFetch, answer: Answer) -> Iterator[Partition]:
-        """Yield the states after an answer from which the follower learns nothing. The model keeps the request."""
+        """Yield the states after a response from which the follower learns nothing. In the model, the request stays in
+        flight.
+        """
         leader, follower = state.replicas[seen.leader], state.replicas[seen.follower]
         request, protocol = follower.in_flight, self.release.protocol
         if not isinstance(answer, SeenRecords) or answer.records or not isinstance(request, FetchRequest):
@@ -389,7 +398,7 @@ class Observations:
     def epoch_answered(
         self, window: Window, leader: int, follower: int, wanted: int, epoch: int | None, end_offset: int | None
     ) -> Observation[Partition]:
-        """A leader answers an OffsetsForLeaderEpoch request. `epoch` is `UNKNOWN` if the answer does not name one."""
+        """A leader answers an OffsetsForLeaderEpoch request. `epoch` is `UNKNOWN` if the answer contains no epoch."""
 
         def apply(state: Partition) -> Iterator[Partition]:
             message = state.replicas[follower].in_flight
@@ -417,7 +426,9 @@ class Observations:
         return self._made(window, label, apply, why, "handle_epoch_request")
 
     def epoch_response_handled(self, window: Window, follower: int, next_offset: int | None) -> Observation[Partition]:
-        """A follower truncates by an answer, and fetches from an offset, or None if its next request was not seen."""
+        """A follower truncates its log as an answer says, and then fetches. `next_offset` is the offset from which it
+        fetches, or None if its next request was not observed.
+        """
 
         def apply(state: Partition) -> Iterator[Partition]:
             for after in self.release.take("handle_epoch_response", state, follower):
@@ -435,7 +446,7 @@ class Observations:
         return self._made(window, label, apply, why, "handle_epoch_response", optional=next_offset is None)
 
     def epoch_refused(self, window: Window, leader: int, follower: int, error: int) -> Observation[Partition]:
-        """A broker does not answer an OffsetsForLeaderEpoch request, because it does not lead in this epoch."""
+        """A broker rejects an OffsetsForLeaderEpoch request, because it does not lead in this epoch."""
 
         def apply(state: Partition) -> list[Partition]:
             message = state.replicas[follower].in_flight
@@ -484,7 +495,9 @@ class Observations:
         *,
         may_shut_down: frozenset[int] = frozenset(),
     ) -> Observation[Partition]:
-        """The controller has decided on a leader, leader epoch and ISR. `may_shut_down` are brokers that asked to."""
+        """The controller has decided on a leader, leader epoch and ISR. `may_shut_down` contains the brokers that have
+        asked to shut down.
+        """
 
         def is_so(quorum: Quorum) -> bool:
             return quorum.leader == leader and epoch in (None, quorum.epoch) and quorum.isr == isr
@@ -571,8 +584,8 @@ class Observations:
     def proposal_handled(
         self, window: Window, leader: int, result: tuple[int | None, int | None, frozenset[int]] | None
     ) -> Observation[Partition]:
-        """The controller has handled an AlterPartition request: the leader, epoch and ISR after it, or None if it
-        refused.
+        """The controller has handled an AlterPartition request. `result` is the leader, epoch and ISR afterwards, or
+        None if the controller has rejected the request.
         """
 
         def apply(state: Partition) -> Iterator[Partition]:
@@ -617,7 +630,7 @@ class Observations:
     def produced(
         self, window: Window, leader: int, values: tuple[int, ...], acks: str, base: int | None
     ) -> Observation[Partition]:
-        """A producer writes records. `base` is the offset of the first one, or None if no answer was seen."""
+        """A producer writes records. `base` is the offset of the first record, or None if no answer was observed."""
 
         def apply(state: Partition) -> Iterator[Partition]:
             bounds = state.bounds
@@ -670,7 +683,7 @@ class Observations:
             window: the period in which the broker was killed.
             broker: the broker that was killed.
             cut_to: the offset from which the log was lost, or None if the whole log was kept.
-            checkpoint: the high watermark that was set on its disk, or None if it is not known.
+            checkpoint: the high watermark that was written to its disk, or None if it is not known.
         """
 
         def apply(state: Partition) -> Iterator[Partition]:
@@ -719,7 +732,7 @@ class Observations:
 
 
 def _from_an_empty_epoch(state: Partition, message: FetchRequest, seen: SeenFetch) -> bool:
-    """Return whether a request can name an epoch in which its sender has led, but has written nothing (KAFKA-10706)."""
+    """Return whether the last epoch in a request can be one in which its sender led but wrote nothing (KAFKA-10706)."""
     last, named = -1 if message.last_epoch is None else message.last_epoch, seen.last_epoch
     if named is None or not last < named <= message.epoch or named >= len(state.requests):
         return False
@@ -728,5 +741,7 @@ def _from_an_empty_epoch(state: Partition, message: FetchRequest, seen: SeenFetc
 
 
 def _log_of(end_offset: int) -> Log:
-    """Return a log with an end offset. Its records are never read: it stands for the log of an earlier moment."""
+    """Return a log with the given end offset. It represents an earlier state of the log, and its records are never
+    read.
+    """
     return Log((Record(-1, -1),) * end_offset)

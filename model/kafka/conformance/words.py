@@ -1,4 +1,4 @@
-"""States of the model in words, for the reasons why something is not possible."""
+"""Descriptions of states in words, for explanations of why an observation is not possible."""
 
 from __future__ import annotations
 
