@@ -7,7 +7,7 @@
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
 # make real: start real brokers of many releases, which are downloaded, and reproduce every bug on them TRIES times.
-# make pages: make the pictures and pages of runs in reports/pages anew.
+# make pages: make the pictures and pages of runs in reports/pages anew, two pages at a time.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +19,8 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages clean
+.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages page-answers page-designs \
+  page-matrix page-mutants page-states clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -62,16 +63,22 @@ real: $(VENV)/installed-test
 
 pages: $(VENV)/installed-test
 	$(BIN)/python -m leadline.reports.reality.counterexamples
+	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-designs page-answers
+	$(BIN)/python -m tests.documents.pictures
+
+page-answers:
 	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
+
+page-matrix:
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
-	$(BIN)/leadline matrix reports/designs.toml --markdown > $(VENV)/designs.md && \
-	  mv $(VENV)/designs.md reports/pages/designs.md
-	$(BIN)/leadline matrix reports/states.toml --markdown > $(VENV)/states.md && \
-	  mv $(VENV)/states.md reports/pages/states.md
+
+page-designs page-states: page-%:
+	$(BIN)/leadline matrix reports/$*.toml --markdown > $(VENV)/$*.md && mv $(VENV)/$*.md reports/pages/$*.md
+
+page-mutants:
 	rm -f $(VENV)/mutants.md
 	$(BIN)/leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake --all-properties \
 	  --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
-	$(BIN)/python -m tests.documents.pictures
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
