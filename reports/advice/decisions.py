@@ -105,6 +105,14 @@ class Decider:
             cluster: a cluster whose release is affected by the bug, or may be: if its rules or the defaults that fixed
                 the bug are changed, a search decides.
         """
+        decision = self._decided(bug, cluster)
+        others = [other for other in self.archive.bugs if other.ticket in bug.besides and fix_of(other, cluster.column)]
+        if not others:
+            return decision
+        said = f"searched with the fix of {' and '.join(other.ticket for other in others)}, which would be found first"
+        return attrs.evolve(decision, reason="; ".join(filter(None, (decision.reason, said))))
+
+    def _decided(self, bug: Bug, cluster: Cluster) -> Decision:
         spec = self.archive.searched(bug, cluster.column.name)
         changed, brokers = _changed(spec, cluster), spec.bounds.brokers
         rules = _rules(bug, cluster)

@@ -295,6 +295,15 @@ def test_settings_of_the_archive_need_no_search(tmp_path: Path) -> None:
     assert decision.command.startswith(command)
 
 
+def test_a_search_with_the_fix_of_another_bug_says_so(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, ZOOKEEPER)
+    old, new = clusters("2.8", "2.8.1", settings)
+    decision = Decider(ARCHIVE, 60, silent).decide(bug_of("KAFKA-13207"), old)
+    assert "+diverging_fetch=ignored" in decision.command
+    assert decision.reason.endswith("searched with the fix of KAFKA-13141, which would be found first")
+    assert "KAFKA-13141" not in Decider(ARCHIVE, 60, silent).decide(bug_of("KAFKA-14704"), new).reason
+
+
 def test_a_setting_that_avoids_a_bug_is_named(tmp_path: Path) -> None:
     before, _ = upgrade(tmp_path, "3.2", "3.9", f"{ZOOKEEPER}min.insync.replicas=2\n", replication_factor=2)
     bug = bug_of("KAFKA-15583")
