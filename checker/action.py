@@ -179,7 +179,9 @@ def action(
         name = getattr(function, "__name__", repr(function))
         if not inspect.isgeneratorfunction(function):
             raise SpecError(f"action {name} must be a generator function that yields the next states")
-        _, *parameters = _parameters(name, function)
+        first, *parameters = _parameters(name, function)
+        if first in domains:
+            raise SpecError(f"action {name}: the first parameter must be the state, but {first!r} has a domain")
         _match_domains(name, parameters, domains)
         _check_sentence(name, sentence, parameters)
         check_fairness(name, fair, effect)

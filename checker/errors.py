@@ -13,6 +13,7 @@ _OBSERVING = Path(__file__).parent / "observing"
 _LIBRARIES = (  # including the modules that call a spec's code in place of `attrs.evolve`, tuples and collections
     *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
     *(str(_OBSERVING / f"{name}.py") for name in ("lazy", "recording", "tuple_views", "collection_views")),
+    str(Path(__file__).with_name("update.py")),
 )
 
 

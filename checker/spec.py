@@ -93,9 +93,13 @@ class Spec(Generic[S]):
         if not self.actions:
             raise SpecError(f"spec {self.name} has no actions")
         for action in self.actions:
+            if isinstance(action, Property):
+                raise SpecError(f"spec {self.name}: {action.name} is a property: name it in properties, not in actions")
             if not isinstance(action, Action):
                 raise SpecError(f"spec {self.name}: {_name(action)} is not an action: decorate it with @action(...)")
         for item in (*self.properties, *self.optional):
+            if isinstance(item, Action):
+                raise SpecError(f"spec {self.name}: {item.name} is an action: name it in actions, not in properties")
             if not isinstance(item, Property):
                 raise SpecError(f"spec {self.name}: {_name(item)} is not a property: decorate it with @invariant(...)")
         for kind, names in (

@@ -107,7 +107,8 @@ def _of_column(column: Column) -> RuleTable:
     base = column_of(column.name.partition("+")[0])
     if base is None:
         raise LeadlineError(f"{column.name} is not a release")
-    later = [RuleSet(each.name, each.values, each.controller) for each in _after(base)]
+    itself = [base] if column.values != base.values else []
+    later = [RuleSet(each.name, each.values, each.controller) for each in (*itself, *_after(base))]
     values = {rule.name: column.values[rule.name] for rule in RULES}
     spec_with, tickets_of = functools.partial(_with_rules, column, base), functools.partial(_tickets, column)
     return RuleTable(values, later, spec_with, tickets_of)

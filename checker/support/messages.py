@@ -19,7 +19,8 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
         there are more than twelve names.
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) == 1 else [])
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    close = close or [each for each in names if name and name in each][:3] or (names if len(names) == 1 else [])
     if close:
         return f": did you mean {' or '.join(map(describe, close))}?"
     return f": choose from {', '.join(map(describe, names))}" if 1 < len(names) <= 12 else ""

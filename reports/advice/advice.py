@@ -9,7 +9,7 @@ import attrs
 
 from leadline.invariants.followers import follower_reads
 from leadline.invariants.promises import PROMISES
-from leadline.model.kafka.releases import Column
+from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.advice.cluster import Cluster, changed_rules
 from leadline.reports.advice.decisions import ABSENT, Decider, Decision, Status, explore
 from leadline.reports.advice.settings import Settings
@@ -121,7 +121,8 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
     """
     findings = []
     for bug in archive.bugs:
-        decisions = _before(bug, before, archive, decider), _of(bug, after, archive, decider)
+        later = _of(bug, after, archive, decider)
+        decisions = _before(bug, before, later, archive, decider), later
         if decisions != (ABSENT, ABSENT):
             feature = _feature(bug, after, archive) if decisions[1].status is Status.POSSIBLE else ""
             findings.append(Finding(bug, _group(*decisions), *decisions, _harm(bug, archive), feature))
@@ -130,12 +131,38 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
 
 
 def _of(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:
-    return decider.decide(bug, cluster) if archive.affects(bug, cluster.column) else ABSENT
+    return decider.decide(bug, cluster) if _may_affect(bug, cluster, archive) else ABSENT
 
 
-def _before(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decision:
-    """Decide whether a bug can occur before the upgrade. The cluster may still use the protocol of an older release."""
+def _may_affect(bug: Bug, cluster: Cluster, archive: Archive) -> bool:
+    """Return whether a bug affects the release of a cluster, or may affect it because of what the user has changed: a
+    rule of the release, or the default that a later release fixed.
+    """
+    if archive.affects(bug, cluster.column) or (cluster.is_changed and _has_rules(bug, cluster)):
+        return True
+    return bool(bug.defaults) and cluster.chooses(bug.defaults)
+
+
+def _has_rules(bug: Bug, cluster: Cluster) -> bool:
+    """Return whether a cluster has the rules of a bug, and the kind of controller of an affected release."""
+    affected = [column_of(name) for name in bug.affected]
+    kinds = [column.controller for column in affected if column is not None]
+    values = cluster.column.values
+    has_rules = bool(bug.rules) and all(values[rule] == value for rule, value in bug.rules.items())
+    return has_rules and cluster.column.controller in kinds
+
+
+def _before(bug: Bug, cluster: Cluster, after: Decision, archive: Archive, decider: Decider) -> Decision:
+    """Decide whether a bug can occur before the upgrade. The cluster may still use the protocol of an older release.
+
+    If the archive does not list the release, but the bug is possible after the upgrade, a search decides whether it is
+    new: other defects of old releases can violate the same property.
+    """
     decision = _of(bug, cluster, archive, decider)
+    if decision == ABSENT and after.status is Status.POSSIBLE and _has_rules(bug, cluster):
+        found = decider.decide(bug, cluster)
+        if found.status is Status.POSSIBLE:
+            return attrs.evolve(found, reason=f"{found.reason}, although the archive does not list {cluster.version}")
     if decision == ABSENT and cluster.older is not None and archive.affects(bug, cluster.older):
         return Decision(Status.UNDECIDED, _reason_of_older(cluster.older), f"leadline bugs {bug.ticket}")
     return decision
@@ -174,7 +201,10 @@ def _harm(bug: Bug, archive: Archive) -> str:
 
 
 _HARMS = read_matrix(SHIPPED).labels | {
+    "brokers_keep_running": "a broker exits because its log is longer than its leader's log",
     "durable_as_promised": "acknowledged records are lost although fewer than min.insync.replicas brokers lost any",
+    "hw_monotonic": "the high watermark of a leader goes back",
+    "leaders_elected_alive": "the controller elects a broker that it considers dead",
     "reads_monotonic": "consumers read different records at the same offset",
     "strong_isr": "a member of the ISR, which may be elected, lacks a readable record",
     "weak_isr": "a member of the leader's ISR lacks a readable record",

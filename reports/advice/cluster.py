@@ -69,6 +69,21 @@ class Cluster:
         return {"follower_reads": "no"} if reads else {}
 
     @property
+    def is_changed(self) -> bool:
+        """True if the rules are not those of a release as it is shipped, such as the rules of ``4.0+elr=on``."""
+        return "+" in self.column.name
+
+    def chooses(self, values: Mapping[str, int | bool | str]) -> bool:
+        """Return whether the files give all these values, rather than the release by its defaults.
+
+        Parameters:
+            values: values of the bounds that users configure, by name.
+        """
+        return all(
+            self.settings[name].value == value and not self.settings[name].is_default for name, value in values.items()
+        )
+
+    @property
     def title(self) -> str:
         """The version, and the kind of controller."""
         return f"Kafka {self.version} with {self.column.controller}"
@@ -97,7 +112,8 @@ def clusters(before: str, after: str, settings: Settings) -> tuple[Cluster, Clus
         raise LeadlineError(f"--to {after} is older than --from {before}: choose a newer release")
     if old.controller == KRAFT and new.controller == ZOOKEEPER:
         raise LeadlineError(f"--to {after} uses ZooKeeper, but the cluster uses KRaft: choose a release with KRaft")
-    return _cluster(before, old, settings, True), _cluster(after, new, settings, False)
+    has_elr = "+" in before and old.values["elr"] != "off"
+    return _cluster(before, old, settings, True), _cluster(after, new, settings, False, has_elr)
 
 
 def _releases(option: str, text: str) -> list[Column]:
@@ -140,10 +156,11 @@ def _number(text: str) -> tuple[int, ...]:
     )
 
 
-def _cluster(text: str, column: Column, settings: Settings, is_before: bool) -> Cluster:
+def _cluster(text: str, column: Column, settings: Settings, is_before: bool, has_elr: bool = False) -> Cluster:
+    """Return a cluster. An upgrade does not change whether eligible leader replicas are enabled."""
     version = text.removeprefix("kafka/")
     with_features = column
-    if column.values["elr"] == "on" and "+" not in text:
+    if column.values["elr"] == "on" and "+" not in text and not has_elr:
         column = column.with_rules({"elr": "off"})
     values = _values(version, column, settings)
     older = _older(text, column, settings) if is_before else None
@@ -164,7 +181,7 @@ def _cluster(text: str, column: Column, settings: Settings, is_before: bool) -> 
 def _values(version: str, column: Column, settings: Settings) -> dict[str, Given]:
     defaults = f"the default of Kafka {version}"
     values = {
-        name: settings.given.get(kafka_name, Given(getattr(column.bounds, name), defaults))
+        name: settings.given.get(kafka_name, Given(getattr(column.bounds, name), defaults, is_default=True))
         for name, kafka_name in _KAFKA_NAMES.items()
     }
     if column.values["unclean_election"] == "on-request" and values["unclean_leader_election"].value:

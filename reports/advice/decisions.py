@@ -102,13 +102,23 @@ class Decider:
 
         Parameters:
             bug: the bug.
-            cluster: a cluster whose release is affected by the bug.
+            cluster: a cluster whose release is affected by the bug, or may be: if its rules or the defaults that fixed
+                the bug are changed, a search decides.
         """
+        decision = self._decided(bug, cluster)
+        others = [other for other in self.archive.bugs if other.ticket in bug.besides and fix_of(other, cluster.column)]
+        if not others:
+            return decision
+        said = f"searched with the fix of {' and '.join(other.ticket for other in others)}, which would be found first"
+        return attrs.evolve(decision, reason="; ".join(filter(None, (decision.reason, said))))
+
+    def _decided(self, bug: Bug, cluster: Cluster) -> Decision:
         spec = self.archive.searched(bug, cluster.column.name)
         changed, brokers = _changed(spec, cluster), spec.bounds.brokers
         rules = _rules(bug, cluster)
         fewer = cluster.replicas is not None and cluster.replicas < brokers
-        if not changed and not rules and not fewer:
+        is_known = self.archive.affects(bug, cluster.column) and not _is_chosen(bug, cluster)
+        if is_known and not changed and not rules and not fewer:
             return Decision(Status.POSSIBLE, "", explore(spec))
         try:
             return self._searched(bug, cluster, rules, changed, brokers)
@@ -170,7 +180,7 @@ class Decider:
         if not by_design or self._is_mended(bug, cluster, spec):
             return Decision(Status.POSSIBLE, found, explore(spec))
         usual = self.archive.searched(bug, cluster.column.name, _rules(bug, cluster))
-        if self._takes_the_same_steps(bug, usual, spec):
+        if not _is_chosen(bug, cluster) and self._takes_the_same_steps(bug, usual, spec):
             return Decision(Status.POSSIBLE, SAME_STEPS, explore(usual))
         return Decision(Status.NOT_PROMISED, by_design, explore(spec))
 
@@ -201,6 +211,8 @@ class Decider:
         """Return the setting that avoids the bug by itself, or all settings if only their combination avoids it."""
         if rules:
             return "replica.selector.class is not set, so consumers do not read from followers"
+        if not changed and (cluster.replicas is None or cluster.replicas >= brokers):
+            return f"the rules of {cluster.column.name}"
         alone = [name for name in changed if len(changed) == 1 or self._avoids(bug, cluster, name)]
         single = {name: changed[name] for name in alone}
         said = [f"{_kafka(name)}={_text(value)} ({cluster.settings[name].origin})" for name, value in single.items()]
@@ -213,6 +225,11 @@ class Decider:
         """Return whether a single setting avoids a bug."""
         spec = self._spec(bug, cluster, {}, {name: cluster.bounds[name]})
         return self._result(spec).verdict is Verdict.HOLDS
+
+
+def _is_chosen(bug: Bug, cluster: Cluster) -> bool:
+    """Return whether the files give the values whose change as defaults fixed a bug, so that no release fixes it."""
+    return bool(bug.defaults) and cluster.chooses(bug.defaults)
 
 
 def _rules(bug: Bug, cluster: Cluster) -> dict[str, str]:

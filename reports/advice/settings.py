@@ -49,14 +49,14 @@ class KnownSettings:
 
     Attributes:
         broker, topic, producer: the names of the settings of brokers, topics and producers.
-        prefixes: the prefixes that also mark a name as a broker setting.
+        prefixes: by owner, the prefixes that also mark a name as a setting of that owner.
         abstract: the replication settings whose values the model does not need, each with the reason.
     """
 
     broker: list[str]
     topic: list[str]
     producer: list[str]
-    prefixes: list[str]
+    prefixes: dict[Owner, list[str]]
     abstract: dict[str, str]
 
     def of(self, owner: Owner) -> list[str]:
@@ -92,10 +92,12 @@ class Given:
     Attributes:
         value: the value.
         origin: the origin of the value, such as ``server.properties:12`` or an option.
+        is_default: true if the value is the default of a release.
     """
 
     value: int | bool | str
     origin: str
+    is_default: bool = False
 
 
 @attrs.frozen
@@ -240,7 +242,7 @@ def _treatment(owner: Owner, name: str) -> tuple[Kind, str]:
     if name in known.of(owner):
         reason = known.abstract.get(name)
         return ("abstract", reason) if reason else ("unrelated", "")
-    if owner == "broker" and name.startswith(tuple(known.prefixes)):
+    if name.startswith(tuple(known.prefixes[owner])):
         return "unrelated", ""
     for other in ("broker", "topic", "producer"):
         if name in known.of(other):

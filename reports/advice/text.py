@@ -38,7 +38,7 @@ def sections(advice: Advice) -> Iterator[Section]:
     titles = {
         Group.MENDED: (f"mended: possible with {before}, but not with {after}", none),
         Group.NEW: (f"newly possible with {after}", none),
-        Group.STAYS: (f"stays: possible with {before} and {after}", none),
+        Group.STAYS: (f"stays: possible with {before} and {after}, by the bug or by design", none),
         Group.NOT_PROMISED: ("not promised by these settings, even without the bug", ""),
         Group.AVOIDED: ("avoided by these settings: a search that finds the bug otherwise does not find it", ""),
         Group.UNDECIDED: ("not decided", ""),
@@ -104,11 +104,11 @@ def not_promised(advice: Advice) -> list[str]:
 
 
 KINDS: dict[Kind, str] = {
-    "used": "they decide what is said here",
-    "abstract": "they concern replication, but the model does not need their values",
-    "misplaced": "they have no effect in their file",
-    "unknown": "they are not known",
-    "unrelated": "they do not concern replication",
+    "used": "used for what is said here",
+    "abstract": "about replication, but the model does not need the values",
+    "misplaced": "without effect in the file",
+    "unknown": "not known",
+    "unrelated": "not about replication",
 }
 """What is done with settings."""
 

@@ -106,6 +106,8 @@ def audit(
     errors so far.
     """
     now = (*directories, *after)
+    if before and not now:
+        raise click.UsageError("--before needs directories that were copied later: pass them with --after")
     if not now:
         raise click.UsageError(
             "no data directory was given: run leadline audit DIR... with the data directories of brokers"

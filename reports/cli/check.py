@@ -20,7 +20,7 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats.suites import SUITE_FORMATS
-from leadline.reports.runs.phrases import bugs_outside, gaps
+from leadline.reports.runs.phrases import bugs_outside, gaps, vacuous
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite
 from leadline.reports.terminal.console import STYLES, console
@@ -118,7 +118,9 @@ def _run(
         view = view_of_result(outcome.result)
         if view.verdict is Verdict.HOLDS and not prepared.is_python_file:
             bounds = bounds_text({name: value for name, value in view.bounds.items() if value})
-            for line in filter(None, (f"with {bounds}, all other bounds 0 or false", bugs_outside(view))):
+            for line in filter(
+                None, (f"with {bounds}, all other bounds 0 or false", vacuous(view), bugs_outside(view))
+            ):
                 out.print(Padding(Text(line, style="dim"), (0, 0, 0, 6)))
         for line in gaps(view, reported=outcome.reported_gaps):
             out.print(f"      {line}", style="yellow", soft_wrap=True)

@@ -81,10 +81,18 @@ def run_verdict(run: RunView) -> tuple[str, str]:
         case Verdict.HOLDS if not run.properties:
             return "searched", "every reachable state; no property was checked"
         case Verdict.HOLDS:
-            return "holds", "; ".join(filter(None, ["every reachable state was searched", bugs_outside(run)]))
+            return "holds", "; ".join(
+                filter(None, ["every reachable state was searched", vacuous(run), bugs_outside(run)])
+            )
         case Verdict.INCOMPLETE:
             return "incomplete", visible(run.reason or "")
     return "violated", _missed([(item.name, item.kind) for item in run.missed], "{}", "never shown: {}")
+
+
+def vacuous(run: RunView) -> str:
+    """Return a text about properties that nothing could have violated. Empty if there are none."""
+    names = [item.name for item in run.properties if item.says_nothing]
+    return f"nothing could have violated {visible(', '.join(names))}" if names else ""
 
 
 def bugs_outside(run: RunView) -> str:

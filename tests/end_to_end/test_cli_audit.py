@@ -154,7 +154,7 @@ def test_two_moments(broken: Path) -> None:
         ((), "no data directory was given: run leadline audit DIR... with the data directories of brokers"),
         (
             ("--before", "whole"),
-            "no data directory was given: run leadline audit DIR... with the data directories of brokers",
+            "--before needs directories that were copied later: pass them with --after",
         ),
         (("nowhere",), "cannot list nowhere: No such file or directory"),
         (("empty",), "empty is not a broker's data directory and does not contain one: "),

@@ -17,6 +17,12 @@ UP = "    if state.height < state.top:\n        yield evolve(state, height=state
 PLAIN_FLY = STAIRS.replace('@action("the climber flies")\n', "")
 """The stairs with an action that is not marked as one."""
 
+PROPERTY_AS_ACTION = STAIRS.replace("actions=[up, ", "actions=[on_stairs, up, ")
+"""The stairs with a property among the actions."""
+
+STATE_LAST = STAIRS.replace("def up(state: Climber, foot: str)", "def up(foot: str, state: Climber)")
+"""The stairs with an action whose first parameter is not the state."""
+
 
 def line_of(words: str, text: str = STAIRS) -> int:
     """The number of the first line that begins with some words."""
@@ -56,6 +62,7 @@ NAMES = {
     "bugs KAFKA-1314": "unknown bug 'KAFKA-1314': did you mean 'KAFKA-13141'",
     "explore atomic/kip-101 -i strong_irs": "atomic/kip-101 has no property 'strong_irs': did you mean 'strong_isr'",
     "fuzz atomic/kip-101 -i hw_monotone": "atomic/kip-101 has no property 'hw_monotone': did you mean 'hw_monotonic'",
+    "explore kafka/2.8 -i acked": "kafka/2.8 has no property 'acked': did you mean 'acked_never_lost'?",
     "explore stairs.py -i deadlock": "stairs.py:spec has no property 'deadlock': choose from ",
     "explore atomic/kip-101 -i weak_isr,strong_irs": "atomic/kip-101 has no property 'strong_irs'",
     "explore atomic/kip-101 -b broker=3": "unknown bound 'broker': did you mean 'brokers'?",
@@ -153,6 +160,16 @@ FILES = {
         PLAIN_FLY,
         f"cannot load it.py, line {line_of('spec = Spec(', PLAIN_FLY)}: "
         "spec stairs: fly is not an action: decorate it with @action(...)",
+    ),
+    "has a property for an action": (
+        PROPERTY_AS_ACTION,
+        f"cannot load it.py, line {line_of('spec = Spec(', PROPERTY_AS_ACTION)}: "
+        "spec stairs: on_stairs is a property: name it in properties, not in actions",
+    ),
+    "has the state last": (
+        STATE_LAST,
+        f"cannot load it.py, line {line_of('@action')}: action up: the first parameter must be the state, but 'foot' "
+        "has a domain",
     ),
     "has an action without a domain": (
         STAIRS.replace(', foot=("left", "right"))', ")"),

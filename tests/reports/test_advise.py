@@ -114,6 +114,23 @@ def test_each_setting_is_used_or_named(tmp_path: Path) -> None:
     assert texts["acks"].endswith("see --producer-config")
 
 
+def test_security_settings_belong_to_brokers_and_producers(tmp_path: Path) -> None:
+    names = ["sasl.mechanism", "sasl.jaas.config", "security.protocol", "ssl.truststore.location"]
+    producer = written(tmp_path, "".join(f"{name}=x\n" for name in names), "producer.properties")
+    remarks = read_settings(written(tmp_path, ""), producer=producer).remarks
+    assert {remark.name: remark.kind for remark in remarks} == dict.fromkeys(names, "unrelated")
+
+
+NEW_SETTINGS = ("controller.quorum.auto.join.enable", "group.streams.session.timeout.ms", "cordoned.log.dirs")
+OLD_SETTINGS = ("port", "zookeeper.clientCnxnSocket", "log.message.format.version")
+
+
+@pytest.mark.parametrize("name", [*NEW_SETTINGS, *OLD_SETTINGS])
+def test_settings_of_the_newest_and_of_old_releases_are_known(tmp_path: Path, name: str) -> None:
+    (remark,) = settings_of(tmp_path, f"{name}=x\n").remarks
+    assert remark.kind in ("unrelated", "abstract")
+
+
 def test_every_setting_with_a_reason_is_a_known_setting() -> None:
     known = known_settings()
     assert set(known.abstract) <= {*known.broker, *known.topic, *known.producer}
@@ -278,9 +295,20 @@ def test_settings_of_the_archive_need_no_search(tmp_path: Path) -> None:
     assert decision.command.startswith(command)
 
 
+def test_a_search_with_the_fix_of_another_bug_says_so(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, ZOOKEEPER)
+    old, new = clusters("2.8", "2.8.1", settings)
+    decision = Decider(ARCHIVE, 60, silent).decide(bug_of("KAFKA-13207"), old)
+    assert "+diverging_fetch=ignored" in decision.command
+    assert decision.reason.endswith("searched with the fix of KAFKA-13141, which would be found first")
+    assert "KAFKA-13141" not in Decider(ARCHIVE, 60, silent).decide(bug_of("KAFKA-14704"), new).reason
+
+
 def test_a_setting_that_avoids_a_bug_is_named(tmp_path: Path) -> None:
     before, _ = upgrade(tmp_path, "3.2", "3.9", f"{ZOOKEEPER}min.insync.replicas=2\n", replication_factor=2)
-    status, reason = decided(before, bug_of("KAFKA-15583"))
+    bug = bug_of("KAFKA-15583")
+    unasked = attrs.evolve(bug, bounds=bug.bounds | {"unclean_elections": 0})
+    status, reason = decided(before, unasked)
     assert (status, reason) == (Status.AVOIDED, "unclean.leader.election.enable=false (the default of Kafka 3.2)")
 
 
@@ -332,6 +360,53 @@ def test_a_search_that_is_not_complete_decides_nothing(tmp_path: Path) -> None:
     status, reason = decided(before, bug_of("KAFKA-15583"), seconds=0.0001)
     assert status is Status.UNDECIDED
     assert "was not complete" in reason
+
+
+@pytest.mark.parametrize(
+    ("choice", "group"), [("", Group.MENDED), ("true", Group.NOT_PROMISED), ("false", Group.AVOIDED)]
+)
+def test_a_bug_that_a_default_fixed_stays_if_the_file_has_the_old_value(
+    tmp_path: Path, choice: str, group: Group
+) -> None:
+    text = ZOOKEEPER + (f"unclean.leader.election.enable={choice}\n" if choice else "")
+    producer = written(tmp_path, "acks=all\n", "producer.properties")
+    settings = read_settings(written(tmp_path, text), producer=producer)
+    archive = Archive(bugs=[attrs.evolve(bug_of("KIP-106"), besides=[])])
+    advice = advise(*clusters("0.10.2", "2.4", settings), settings, archive, Decider(archive, 60, silent))
+    assert [finding.group for finding in advice.findings] == [group]
+
+
+def test_what_an_old_release_loses_by_another_defect_is_not_newly_possible(tmp_path: Path) -> None:
+    """The archive does not list 2.3, whose leaders can add a broker that shuts down to the ISR as well."""
+    bug = bug_of("KAFKA-14140")
+    archive = Archive(bugs=[bug])
+    assert not archive.affects(bug, upgrade(tmp_path, "2.3", "3.0", ZOOKEEPER)[0].column)
+    settings = settings_of(tmp_path, ZOOKEEPER)
+    advice = advise(*clusters("2.3", "3.0", settings), settings, archive, Decider(archive, 60, silent))
+    (finding,) = advice.findings
+    assert finding.group is Group.STAYS
+    assert finding.before.reason.endswith("although the archive does not list 2.3")
+    newer = attrs.evolve(bug, rules=bug.rules | {"isr_write": "controller"})
+    advice = advise(*clusters("2.3", "3.0", settings), settings, Archive(bugs=[newer]), Decider(archive, 60, silent))
+    assert [each.group for each in advice.findings] == [Group.NEW]
+
+
+def test_a_changed_rule_does_not_hide_the_other_bugs_of_a_release(tmp_path: Path) -> None:
+    text = f"{KRAFT}min.insync.replicas=2\n"
+    settings = settings_of(tmp_path, text)
+    archive = Archive(bugs=[bug_of("KAFKA-18106"), bug_of("KAFKA-15495"), bug_of("KAFKA-1120")])
+    advice = advise(*clusters("3.9", "3.9+elr=on", settings), settings, archive, Decider(archive, 60, silent))
+    groups = {finding.bug.ticket: finding.group for finding in advice.findings}
+    assert groups == {"KAFKA-18106": Group.STAYS, "KAFKA-15495": Group.MENDED}
+
+
+@pytest.mark.parametrize("after", ["4.1", "4.2", "4.3"])
+def test_an_upgrade_does_not_change_whether_eligible_leader_replicas_are_enabled(tmp_path: Path, after: str) -> None:
+    settings = settings_of(tmp_path, f"{KRAFT}min.insync.replicas=2\n")
+    archive = Archive(bugs=[bug_of("KAFKA-15495")])
+    for before, groups in (("4.0", [Group.STAYS]), ("4.0+elr=on-unchecked", [])):
+        advice = advise(*clusters(before, after, settings), settings, archive, Decider(archive, 60, silent))
+        assert [finding.group for finding in advice.findings] == groups
 
 
 def test_a_feature_that_mends_a_bug_is_named(tmp_path: Path) -> None:
