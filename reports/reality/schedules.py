@@ -64,13 +64,14 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 
     Parameters:
         bug: the bug.
-        name: the requested release, or None for the last affected release.
+        name: the requested release, or None for the last release that is affected as published, without changed rules.
 
     Raises:
         LeadlineError: if the bug does not affect the requested release.
     """
     if name is None:
-        column = _column(bug.affected[-1].partition("+")[0])
+        as_published = [each for each in bug.affected if "+" not in each]
+        column = _column((as_published or bug.affected)[-1].partition("+")[0])
         return broker_release(f"{column.versions[-1]}{column.suffix}")
     release = broker_release(name)
     if release.spec not in [each.partition("+")[0] for each in bug.affected]:
