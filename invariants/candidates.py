@@ -47,7 +47,7 @@ def elr_has_members(state: Partition) -> bool:
 @step_invariant(
     "a running broker that joins the ISR has every record below its leader's high watermark",
     source="KIP-903; KAFKA-14617, KAFKA-15221",
-    fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/0.10.2", "kafka/3.8")),
+    fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/0.10.2", "kafka/3.9")),
     premise=outside_of_isr,
 )
 def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:

@@ -162,9 +162,10 @@ def test_a_follower_shows_a_record_too_early_after_a_restart_with_its_high_water
     assert older.violations().keys() == newer.violations().keys() - {"follower_reads"}
 
 
-def test_4_1_loses_an_acknowledged_record_if_both_brokers_shut_down_uncleanly() -> None:
+@pytest.mark.parametrize("name", ["kafka/4.1", "kafka/4.3"])
+def test_an_acknowledged_record_is_lost_if_both_brokers_shut_down_uncleanly(name: str) -> None:
     bounds = {"records": 1, "acks": "all", "min_insync_replicas": 2, "max_epoch": 2, "crashes": 1, "lossy_crashes": 1}
-    found = explore(load_spec("kafka/4.1").with_bounds(bounds).with_properties(["durable_as_promised"]))
+    found = explore(load_spec(name).with_bounds(bounds).with_properties(["durable_as_promised"]))
     assert found.verdict is Verdict.VIOLATED
 
 

@@ -63,6 +63,11 @@ def test_default_releases_are_the_last_with_the_bug_and_the_first_without_it(sch
     assert schedules.control_plan.departs
 
 
+@pytest.mark.parametrize(("ticket", "release"), [("KAFKA-15495", "4.0.2"), ("KAFKA-19522", "4.0.2")])
+def test_by_default_a_release_is_affected_as_published_if_any_is(ticket: str, release: str) -> None:
+    assert affected_release(bug_of(ARCHIVE, ticket), None).name == release
+
+
 def test_releases_that_do_not_fit_are_refused() -> None:
     bug = bug_of(ARCHIVE, TICKET)
     affected = affected_release(bug, "2.8.0")
