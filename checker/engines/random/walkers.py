@@ -205,7 +205,7 @@ class Walks(Generic[S]):
         )
 
     def _widen(self) -> None:
-        """Add columns for new slots to all rows of states. The new entries are 0.
+        """Add a column of zeros to all rows of states for each new slot.
 
         Raises:
             Crowded: if some slots have too many values and should be split.
@@ -444,8 +444,8 @@ class Walks(Generic[S]):
             self._coverage.look(self._tables.layout, self.watch)
 
     def collect(self) -> None:
-        """Collect the violations, the satisfied witnesses and the counts of all walkers since the last call to this
-        method.
+        """Collect the violations and satisfied witnesses that the walkers have found since the last call, and the
+        walkers' counts.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
@@ -492,8 +492,7 @@ class Walks(Generic[S]):
             item: the property.
 
         Raises:
-            SpecError: if an action instance leads to a different state when it is called again, which means that its
-                action is not pure.
+            SpecError: if an action is not pure, so that an action instance no longer leads to the recorded state.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
