@@ -26,7 +26,7 @@ class Need:
 
     Attributes:
         states: the states.
-        steps: the steps, as pairs of states.
+        steps: the steps, each given as a pair (state before the step, state after the step).
     """
 
     states: Container[int]
@@ -78,7 +78,7 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
 
 
 def _starts(each: FairSet) -> Iterator[int]:
-    """Yield the states at which to begin loops: the first `TRIED`, and one where a loop without steps suffices."""
+    """Yield the states at which to begin loops: the first `TRIED` states, and one at which no steps are needed."""
     yield from itertools.islice(each.first, TRIED)
     rest = (index for index in each.first if all(index in need.states for need in each.needs))
     yield from itertools.islice(rest, 1)
@@ -103,7 +103,7 @@ def _meets(needs: Iterable[Need], before: int, after: int) -> bool:
 
 
 def _nearest(start: int, successors: Callable[[int], Iterable[int]], found: Callable[[int, int], bool]) -> list[int]:
-    """Return the states after `start` on a shortest path that ends with a step for which `found` is true."""
+    """Find a shortest path from `start` to a step for which `found` is true. Return the states after `start`."""
     came_from: dict[int, int] = {start: start}
     level = [start]
     while level:

@@ -49,7 +49,7 @@ class Change:
             first line.
         begins: the line numbers at which the functions around the replaced text begin, including decorators, from the
             outermost function to `function`.
-        number: a number, starting from 1, that distinguishes changes with the same function and the same texts.
+        number: a number, starting from 1, that distinguishes equal changes in the same function.
     """
 
     function: str

@@ -43,7 +43,7 @@ class Crate:
 
 
 def cloudpickled(value: object) -> bytes:
-    """Pickle a value, which may include classes and functions that are defined inside a function.
+    """Pickle a value. It may include classes and functions that are defined inside a function.
 
     Raises:
         LeadlineError: if the value cannot be pickled.
@@ -67,7 +67,7 @@ def unpacked(crate: Crate) -> TransitionTables[Any]:
 
 
 class _Shipped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """An importer of modules whose source text was sent to a worker."""
+    """Imports modules from source text that was sent to a worker."""
 
     def __init__(self, sources: Mapping[str, tuple[str, str]]) -> None:
         self._sources = sources

@@ -37,7 +37,7 @@ not exist.
 
 
 class ShardStates:
-    """The set of the states of one shard that were visited up to a given level. Use `opened` to open it.
+    """The states of one shard that have been visited up to some level. Use `opened` to open this set.
 
     Parameters:
         folder: the folder of the shard on this machine.
@@ -66,7 +66,7 @@ class ShardStates:
             states: the packed states.
 
         Returns:
-            The indices in `states` of the states that were not in the set, in ascending order.
+            The indices of the states that were not yet in the set, in ascending order.
 
         Raises:
             LeadlineError: if the number of states exceeds `MOST_STATES`, or a file cannot be written.
@@ -115,13 +115,13 @@ class ShardStates:
 def opened(
     folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[ShardStates], None]
 ) -> Iterator[ShardStates]:
-    """Return a context manager that opens the set of a shard's visited states. Its ``with`` block adds the states of a
-    level.
+    """Open the set of a shard's visited states for a ``with`` block, which must add the states of one level.
 
     Parameters:
         folder: the folder of the shard on this machine.
-        level: the level whose states are added. The set contains the states of all previous levels.
-        sizes, words: the attributes of the packing with these names.
+        level: the level whose states the ``with`` block adds. The set already contains the states of all previous
+            levels.
+        sizes, words: see `Packing`.
         fill: a function that adds the states of all previous levels to an empty set.
 
     Raises:
