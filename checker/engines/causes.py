@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Cause:
-    """A step of a trace that affects a later step or the result of the trace's property.
+    """A trace step that affects a later step or the result of the trace's property.
 
     Attributes:
         state: the index of the state to which the step led, counted from 0.

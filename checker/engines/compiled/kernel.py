@@ -587,7 +587,7 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
 
     Parameters:
         part, packed: the named tuples `Part` and `Packed`.
-        first: the index of the first state in any part.
+        first: the smallest index of a state in any part.
         inherit: for each predicate, whether it is known that no predecessor of these states violates the property or
             satisfies the witness. If so, this also applies to every state that equals its predecessor in all bits that
             the predicate reads.

@@ -66,7 +66,9 @@ class Paths(Generic[S, P]):
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """Map each target, and each state on a shortest path to a target, to the steps that end its shortest paths."""
+        """Return a dict with each target and each state on a shortest path to a target. Map each of these states to the
+        last steps of the shortest paths to it.
+        """
         found: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         for level in range(max(map(self._level_of, self._states), default=0), 0, -1):
             places = sorted(place for place in self._states if self._level_of(place) == level)

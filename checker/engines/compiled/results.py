@@ -114,7 +114,7 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
 
 
 def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
-    """Return the values that each field of the state takes in a search.
+    """Return the values that each field of the state takes during a search.
 
     Parameters:
         expander: contains the states.

@@ -60,7 +60,7 @@ class CompiledSearch(Generic[S]):
 
     Parameters:
         problem: the spec to search, with the limits and the resources.
-        adjustments: the facts about the spec that earlier attempts have found.
+        adjustments: what earlier attempts have found out about the spec.
         saved: the checkpoint from which the search continues, or None for a new search.
         numbers: the saved values in the order of their indices if the Spark engine resumes a search, otherwise None.
 

@@ -24,10 +24,10 @@ S = TypeVar("S")
 
 @attrs.define
 class Snapshot:
-    """The data that is needed to continue a search, except for its states.
+    """All data needed to continue a search, except the states.
 
     Attributes:
-        adjustments: the facts about the spec that earlier attempts at the search have found.
+        adjustments: what earlier attempts at the search have found out about the spec.
         values: for each slot, its values in the order of their indices.
         members: the collection members that have a slot; see `Layout`.
         slots_read, reads_all: the slots that predicates have read; see `TransitionTables`.
