@@ -78,7 +78,7 @@ class Memory:
     Parameters:
         most: the number of bytes that the process and its helpers may use, or None for most of the machine's free
             memory.
-        helpers: a function that returns the process ids of the helper processes that this process has forked.
+        helpers: a function that returns the process ids of this process's helper processes.
         proc: the folder of this process in the proc file system.
 
     Attributes:
@@ -203,7 +203,9 @@ def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
 
 
 def _used_by_group(folder: Path, current: str, cache: str) -> int:
-    """Return the number of bytes that a control group uses, except for inactive file pages, which can be reclaimed."""
+    """Return the number of bytes that a control group uses. Inactive file pages are not counted, because they can be
+    reclaimed.
+    """
     total = _number(folder / current) or 0
     try:
         statistics = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
@@ -222,8 +224,8 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """Return the size of the machine's memory in bytes. A control group (version 1) whose limit is at least this size
-    is in effect unlimited.
+    """Return the size of the machine's memory in bytes. A control group (version 1) with a limit of at least this size
+    is effectively unlimited.
     """
     return int(psutil.virtual_memory().total)
 

@@ -142,7 +142,7 @@ class _Check(Generic[S]):
         self._turn = 0
 
     def run(self, seconds: float) -> Stop | None:
-        """Expand states for the given number of seconds of processor time.
+        """Expand states until they have taken the given amount of processor time, in seconds.
 
         Raises:
             SpecError: if an action, a property or the initial states depend on the order of a set.
@@ -199,7 +199,7 @@ class _Check(Generic[S]):
 
         Parameters:
             find: the function. It returns a mapping from the names of actions or properties to their results.
-            where: the end of the error message, which describes the state.
+            where: a description of the state, with which the error message ends.
         """
         self._turn += 1
         found = find()

@@ -1,9 +1,9 @@
 """Builds lassos. A lasso is a behaviour with a stem, followed by a loop that is repeated forever.
 
 The loop of a lasso lies in a strongly connected set of states that satisfies every fairness condition, so the set
-contains a loop that satisfies them too. The loop goes from its first state to the nearest state or step that satisfies
-a condition, then to the nearest one that satisfies another condition, and so on, and then back to its first state. It
-is short, but not always as short as possible.
+contains a loop that satisfies all of these conditions. The loop goes from its first state to the nearest state or step
+that satisfies a condition, then to the nearest one that satisfies another condition, and so on, and then back to its
+first state. It is short, but not always as short as possible.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
             initial state.
 
     Returns:
-        The first state of the loop, and the list of its states, which begins and ends with this state. If the loop has
-        no steps, the list contains only this state. The result is None if there are no sets.
+        The first state of the loop, and the list of the loop's states. The list begins and ends with the first state.
+        If the loop has no steps, the list contains only this state. The result is None if there are no sets.
     """
     best: tuple[int, list[int]] | None = None
     least = -1

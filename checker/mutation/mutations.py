@@ -41,7 +41,7 @@ class Change:
     Attributes:
         function: the qualified name of the function, for example ``Log.append``.
         start: the position of the replaced text in the file, in bytes.
-        end: the position of the end of the replaced text, in bytes.
+        end: the position where the replaced text ends, in bytes.
         old: the replaced text.
         new: the replacement.
         is_expression: whether `old` and `new` are expressions. If so, parentheses are added around the replacement.

@@ -1,11 +1,11 @@
 """The arrays that the compiled loop of a random search reads and writes, as named tuples.
 
-A walker is a position in the state space, which the loop moves from state to state; see
+A walker is a position in the state space. The loop moves it from state to state; see
 `leadline.checker.engines.random.walkers`. An action instance is identified by its index, which is also the index of its
 decision tree.
 
-A set of predicates or of action instances is represented by bits, 64 in each word. The hash of a state is computed from
-its content; see `SlotHashes`.
+A set of predicates or of action instances is stored as bits, 64 per word. The hash of a state is computed from its
+content; see `SlotHashes`.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Walkers(NamedTuple):
             checked the step to it without taking the step. Otherwise -1.
         last_hash: for each predicate, the hash of the state after this step.
         by: the index of the action instance that led to the walker's state, or -1 for an initial state.
-        trees: the index of the action instance of each step of the walk. Walkers that expand states have no entry.
-        path: the hash of each state of the walk. Walkers that expand states have no entry.
+        trees: for each step of the walk, the index of its action instance. Walkers that expand states have no entry.
+        path: for each state of the walk, its hash. Walkers that expand states have no entry.
     """
 
     values: Numbers

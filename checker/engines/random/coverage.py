@@ -25,7 +25,7 @@ S = TypeVar("S")
 
 
 class WalkCoverage(Generic[S]):
-    """The coverage of a random search of one spec.
+    """Measures the coverage of a random search.
 
     Parameters:
         spec: the spec.

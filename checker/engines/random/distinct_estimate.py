@@ -1,4 +1,4 @@
-"""A sample of the distinct states of a search, from which the number of distinct states is estimated.
+"""Samples the distinct states of a search, to estimate how many there are.
 
 The sample contains the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation
 Under Multiset Operations, SIGMOD 2007). The sample does not depend on the order in which states are found. If all

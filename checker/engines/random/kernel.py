@@ -1,8 +1,8 @@
 """The compiled loop of a random search. It uses the results in the decision trees to move walkers and expand states.
 
 A walker is a position in the state space. Its state is not packed, because it changes with each step. The choice of the
-next step must not depend on the indices of values or on the thread that moves the walker. Therefore steps are ordered
-by the index of the action instance and then by the hash of the content of the next state.
+next step must not depend on the indices of values or on the thread that moves the walker. Therefore steps are sorted by
+the index of the action instance, and then by the content hash of the next state.
 
 For the parameters `plan`, `learned`, `answers`, `walkers`, `sample` and `scratch` of these functions, see
 `leadline.checker.engines.random.arrays`. The parameter `walker` is the index of a walker, and `own` is
@@ -154,7 +154,7 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
         pool: see `Forest`.
         tree: the index of the tree.
         content: see `_answered`.
-        outcome: the index of the outcome of the step, or -1 if there is no step.
+        outcome: the index of the step's outcome, or -1 if there is no step.
         before, after: the states before and after the step; for a single state, the same state twice.
         wants, wanted: see `Walkers`.
     """
@@ -263,8 +263,7 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
         values, after: the states before and after the step. They are the same if there is no step or if the step does
         not change the state.
         touched: the set of predicates that have read at least one slot changed by the step.
-        outcome: the index of the outcome of the step, or -1 if there is no step or if the step does not change the
-            state.
+        outcome: the index of the step's outcome, or -1 if there is no step or if the step does not change the state.
         tree_taken: the action instance of the step, or -1 if there is no step.
         content: the hash of the state after the step, or of the single state.
 

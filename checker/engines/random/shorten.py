@@ -246,7 +246,7 @@ class _Shortening:
 
         Parameters:
             item: the property that the counterexample violates.
-            most: the maximum total number of states of these searches.
+            most: the total number of states that these searches may visit.
 
         Raises:
             StopSearch: if a limit was exceeded, or the user interrupted the search.
@@ -309,7 +309,7 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
 
     Parameters:
         trace: a counterexample.
-        most: the maximum total number of states of these searches.
+        most: the total number of states that these searches may visit.
         search: a function that runs an exhaustive search.
         keep: a function that is called with each shorter counterexample.
 

@@ -44,7 +44,7 @@ class WalkerTables(Generic[S]):
         initials: the initial states of the spec.
         adjustments: facts about the spec that were found in earlier attempts at the search.
         watch: the object that checks the limits, and holds the threads and processes of the search.
-        purity: the object that checks, on some of the states, that the functions of the spec are pure.
+        purity: the object that checks that the spec's functions are pure. It calls them again on some of the states.
         tuning: internal sizes and limits.
 
     Attributes:
@@ -235,7 +235,7 @@ class WalkerTables(Generic[S]):
 
         Parameters:
             before: the state of the walker.
-            tree: the index of the decision tree of the action instance or predicate to call.
+            tree: identifies the action instance or predicate to call, by the index of its decision tree.
             outcome: the index of the outcome of a step from this state, or -1 if there is no step.
 
         Returns:

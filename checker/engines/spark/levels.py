@@ -23,10 +23,10 @@ class Part:
 
     Attributes:
         blocks: for each shard, a block with the states first reached from that part of the previous level. A block has
-            these columns: ``state``; ``position``, the position of the state among the states of all these blocks;
-            ``parent``, the index of its predecessor in that part of the previous level; and ``arrival``, the action
-            instance that leads from the predecessor to the state.
-        first, last: the range of positions of the states of this part; `last` is excluded.
+            these columns: ``state``; ``position``, its position among the states of all these blocks; ``parent``, the
+            index of its predecessor in that part of the previous level; and ``arrival``, the action instance that leads
+            from the predecessor to the state.
+        first, last: the range of this part's positions; `last` is excluded.
     """
 
     blocks: list[Block]
@@ -40,8 +40,8 @@ class Level:
 
     Attributes:
         bases: for each part of the previous level, the index of the part's first state within the previous level.
-        blocks: for each part of the previous level, one block per shard, which contains the shard's new states that
-            were first reached from this part.
+        blocks: for each part of the previous level and each shard, a block with the new states first reached from this
+            part.
     """
 
     bases: list[int]

@@ -233,7 +233,7 @@ class Manifest:
         self._storage.write_sealed(_SEARCH, json.dumps(found, default=int).encode())
 
     def start_over(self) -> None:
-        """Remove the saved position and levels, which are invalid after a change of the adjustments."""
+        """Remove the saved position and levels. They have become invalid, because the adjustments have changed."""
         self._hashes, self._unused = Hashes([], []), frozenset()
         for name in (_SEARCH, LEVELS, FOUND, CALLS):
             self._storage.remove(name)

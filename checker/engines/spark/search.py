@@ -419,8 +419,8 @@ class SparkSearch(Generic[S]):
         return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
-        """Return the index of a state's predecessor, the action instance that leads from the predecessor to the state,
-        and the index of the value in each slot of the state.
+        """Return the index of a state's predecessor, the action instance of the step from it, and, for each slot, the
+        index of the state's value.
         """
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1

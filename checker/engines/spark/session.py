@@ -45,7 +45,7 @@ _log = logging.getLogger("leadline")
 
 
 class JavaEnded(LeadlineError):
-    """Raised when Spark's Java process has ended during the search, for example because the system ran out of memory."""
+    """Raised when Spark's Java process has ended during the search, for example because memory ran out."""
 
 
 class Session:

@@ -1,8 +1,8 @@
 """Sends a spec and its transition tables to workers.
 
 This module does not send the leadline package, which is installed on the workers or sent by `Session`. The other
-modules of a spec, such as the user's file and the modules that it imports, are sent as source text and imported under
-the same names, so that pickled values have the same classes in all processes.
+modules of a spec, such as the user's file and the modules that it imports, are sent as source text. The workers import
+them under the same names, so that pickled values have the same classes in all processes.
 """
 
 from __future__ import annotations

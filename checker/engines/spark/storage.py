@@ -100,7 +100,7 @@ class Storage:
         self.write_bytes(name, sealed(data))
 
     def read_sealed(self, name: str) -> bytes:
-        """Return the content that `write_sealed` wrote to a file. Raise Damaged if the file is missing or was changed."""
+        """Return what `write_sealed` wrote to a file. Raise Damaged if the file is missing or was changed."""
         return unsealed(self.read_bytes(name), self.path(name))
 
     def exists(self, name: str) -> bool:
@@ -134,7 +134,7 @@ class Storage:
             folder: the path of the folder for the file, relative to the work directory.
             blocks: the columns of each block. There must be at least one block, and all blocks must have the same
                 columns. The column of packed states has the shape (rows, words).
-            sizes: the number of values of each slot in the packing of the states; see `Packing.sizes`.
+            sizes: for each slot, the number of values that the packing has room for; see `Packing.sizes`.
 
         Returns:
             The location of each block.
@@ -164,7 +164,7 @@ class Storage:
         """Read a block.
 
         Returns:
-            The columns, and the sizes of the packing of the states.
+            The columns, and the sizes of the packing with which the states were written.
 
         Raises:
             Damaged: if the file is missing, or the block has changed since it was written.

@@ -33,7 +33,7 @@ LEVELS = "levels"
 
 
 def level_file(level: int) -> str:
-    """Return the name of the file that contains the locations of the states of a level."""
+    """Return the name of the file that records where the states of a level are stored."""
     return f"{LEVELS}/{level:04}.json"
 
 
@@ -165,16 +165,16 @@ class Failure:
     """The result of a task that failed and would fail again if it were repeated.
 
     Attributes:
-        error: the exception, which the driver raises.
+        error: the exception for the driver to raise.
     """
 
     error: Exception
 
 
 def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
-    """Decorate a task so that it returns a `Failure` for an error that would occur again if the task were repeated.
+    """Decorate a task so that it returns a `Failure` instead of raising an error, if the error would recur.
 
-    Other exceptions are raised, and Spark repeats a task that raises an exception.
+    If the task raises any other exception, Spark repeats the task.
     """
 
     @functools.wraps(task)

@@ -1,4 +1,4 @@
-"""The set of the visited states of one shard, in memory-mapped files on the local disk of a machine.
+"""Stores the visited states of one shard in memory-mapped files on a local disk.
 
 All workers on the machine map the same files into memory. If the set is larger than the memory, the operating system
 keeps only recently used pages in memory. The set is a cache: if the files are missing or invalid, the set is rebuilt
@@ -149,7 +149,7 @@ def opened(
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Return a context manager that converts an OSError to a LeadlineError that names the folder."""
+    """Return a context manager that converts each OSError to a LeadlineError, whose message names the folder."""
     try:
         yield
     except OSError as error:
@@ -167,7 +167,7 @@ def _read(mark: Path) -> dict[str, Any]:
 def scratch(run: str) -> Path:
     """Return the folder for the files of a run on this machine.
 
-    The folder is in the local folder of Spark, which Spark removes, or in a temporary folder if Spark has none.
+    The folder is inside Spark's local folder, which Spark removes. If Spark has none, it is inside a temporary folder.
 
     Parameters:
         run: the identifier of the run.
