@@ -214,14 +214,14 @@ def _elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("min.insync.replicas is updated")
 def update_min_insync_replicas(state: Partition) -> Iterator[Partition]:
-    """An update of `min.insync.replicas` clears the ELR, which was computed with the old value (KIP-966)."""
+    """`min.insync.replicas` is updated. The ELR is cleared, because it was computed with the old value (KIP-966)."""
     if state.quorum.elr and state.may("min_isr_updates"):
         cleared = attrs.evolve(state.quorum, elr=frozenset())
         yield attrs.evolve(state.having("min_isr_updates"), quorum=cleared)
 
 
 def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
-    """Return a state in which the quorum has the given ISR, and the ELR that results from it.
+    """Set the ISR of the quorum, recompute its ELR, and return the new state.
 
     If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
     """
@@ -246,12 +246,12 @@ def new_epoch(
     Parameters:
         state: the state before the epoch begins.
         leader, isr: the leader and ISR of the new epoch.
-        elected: whether the epoch begins with an election. If not, the leader stays the same and the ISR becomes
-            smaller.
+        elected: whether the epoch begins with an election. If not, the leader stays the same, and the ISR or the set of
+            replicas loses a member.
         clean: whether the leader was in the ISR or ELR.
 
     Yields:
-        The next state. If the bounds do not allow a further epoch, nothing is yielded.
+        The next state, or nothing if the bounds do not allow another epoch.
     """
     epoch = state.quorum.epoch + 1
     if epoch > state.bounds.max_epoch:

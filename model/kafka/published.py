@@ -30,7 +30,7 @@ def minor(version: str) -> str:
 
 
 def known_like(version: str) -> tuple[str, ...]:
-    """Return the published versions that have the same minor version as a given version. Empty if there are none.
+    """Return the published versions that have the same minor version as a given version.
 
     Parameters:
         version: a version, which may be unpublished, or a minor version. Examples are ``3.6.9`` and ``3.6``.

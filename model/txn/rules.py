@@ -156,7 +156,7 @@ def rule_of(name: str) -> Rule:
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """Return the rules as functions.
+    """Return the protocol with the given values of the rules.
 
     Parameters:
         name: the name of the combination of releases.
@@ -164,7 +164,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
         values: the name of the value of each rule, keyed by the name of the rule.
 
     Raises:
-        SpecError: if a rule does not have the given value.
+        SpecError: if a given value does not exist.
     """
     fields: dict[str, Any] = {}
     for rule in RULES:
