@@ -1,4 +1,4 @@
-"""Provide the folder of a run on real brokers: a temporary folder, or one that is kept."""
+"""Provide a folder for a run on real brokers. It is temporary, or is kept after the run."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value, which is the same in every process. The default `repr` is not, because it contains a
-    memory address.
+    """Return the text of a value. It is the same in every process, unlike the default `repr`, which contains an
+    address.
     """
     if isinstance(value, enum.Enum):
         return value.name or repr(value.value)  # a Flag with the value 0 has no name

@@ -1,4 +1,4 @@
-"""Coverage: the parts of a spec that a run has exercised. It is collected if `Limits.coverage` is set."""
+"""Coverage: the parts of a spec that a run has exercised. Coverage is collected if `Limits.coverage` is set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InstanceCoverage:
 
     Attributes:
         enabled: the number of distinct expanded states in which the action is enabled. A random search counts a state
-            each time that it visits it.
+            on every visit.
         generated: the number of steps of the action from these states, including those from a state whose expansion was
             cut short by a limit. A random search counts the steps that it took.
         distinct: the number of these steps that led to a new state. For a random search, it is an estimate unless
@@ -108,7 +108,7 @@ class CoverageCounts:
 
 
 class FieldValues:
-    """Collects the distinct values of each field of some states.
+    """Collects the distinct values of each field in some states.
 
     An attrs value is split into its fields. A tuple is split into its elements if it is a component or contains attrs
     values.
@@ -128,7 +128,7 @@ class FieldValues:
         Parameters:
             value: the value.
             path: the location of the value in the state.
-            apart: whether the value is a component, so that a tuple is split into its elements.
+            apart: whether the value is a component. If it is a tuple, it is then split into its elements.
         """
         kind: type = type(value)
         if attrs.has(kind):

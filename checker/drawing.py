@@ -62,7 +62,7 @@ class Mark:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One row of a displayed state, for example one broker. It is a line of a table and a lane of a diagram.
+    """One row of a displayed state, for example one broker. In a table, it is shown as a line; in a diagram, as a lane.
 
     Attributes:
         columns: the text in each column of a table, keyed by the name of the column.
@@ -70,7 +70,7 @@ class Row:
         marks: named positions between the cells.
         badges: short texts about the row, such as the role of a broker.
         standing: short texts about the row that depend on other rows, for example whether the controller has fenced a
-            broker. A change of these texts is not shown as an event of the row.
+            broker. If these texts change, the change is not shown as an event of the row.
         up: whether the process that the row represents is running. If not, the lane of the row in a diagram is dotted.
     """
 

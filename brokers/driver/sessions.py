@@ -20,7 +20,7 @@ class Sessions:
     broker until the step in which the controller notices the failure.
 
     Parameters:
-        stage: the stage.
+        stage: the cluster and its proxies.
         threads: the thread pool that sends heartbeats.
     """
 
@@ -58,9 +58,7 @@ class Sessions:
         return f"closed the ZooKeeper session of broker {broker}"
 
     def keep(self, broker: int) -> None:
-        """Send the heartbeats of a broker that is being killed, until `end` is called. This has no effect with
-        ZooKeeper.
-        """
+        """Send heartbeats for a broker that is being killed, until `end` is called. With ZooKeeper, do nothing."""
         if self._stage.release.kraft:
             body, version = self._last_heartbeat(broker)
             self._alive[broker] = threading.Event()

@@ -101,7 +101,7 @@ class _Path(Generic[S]):
         before: the steps before the last one, or None.
         step: the last step.
         length: the number of steps since the beginning of the recording.
-        settled: whether the steps were removed from the list, because all nodes share them.
+        settled: whether this step and all earlier ones were removed from the list, because all nodes share them.
     """
 
     before: _Path[S] | None
@@ -115,7 +115,7 @@ def _longer(path: _Path[S] | None, step: Taken[S]) -> _Path[S]:
 
 
 def _steps(path: _Path[S] | None) -> list[Taken[S]]:
-    """Return the steps of a path that are not settled, in order."""
+    """Return the steps of a path that have not been settled, in order."""
     steps: list[Taken[S]] = []
     while path is not None and not path.settled:
         steps.append(path.step)
@@ -155,22 +155,22 @@ def follow(
     """Determine whether a recording is a behaviour of a spec, and return the result.
 
     The docstring of the module explains why the answer is exact. Memory usage does not depend on the number of
-    observations if they come from an iterator, `kept_steps` is set, and the states do not grow.
+    observations if the observations come from an iterator, `kept_steps` is set, and the states do not grow.
 
     Parameters:
         initials: the possible states at the beginning of the recording.
         observations: the observations in the order of `Observation.earliest`.
         hidden: a function that returns the hidden steps from a state.
-        forget: a function that removes from a state what no observation can determine, such as history. It is applied
-            to every state.
+        forget: a function that removes the parts of a state that no observation can determine, such as history. It is
+            applied to every state.
         touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
         limits: the limits of the search.
         kept_steps: the maximum number of steps of the behaviour to return, counted from the last step. None returns all
             steps.
-        prunes: whether to drop nodes that another node reaches. False is used only to test that this does not change
+        prunes: whether to drop nodes that another node reaches. False is used only to test that pruning does not change
             the answer.
-        settled: a function that is called with each step of the behaviour, in order, as soon as every possible
-            behaviour contains the step.
+        settled: a function that is called with each step of the behaviour, in order, as soon as all possible behaviours
+            contain the step.
 
     Raises:
         RecordingError: if there is no initial state, or the observations are not in the order of `earliest`.
@@ -226,7 +226,7 @@ class _Search(Generic[S]):
     # --- the order ------------------------------------------------------------------------------------------------
 
     def _by_deadline(self, observations: Iterable[Observation[S]]) -> Iterator[int]:
-        """Yield the observations in the order of their deadlines. Keep those with open windows in `_open`."""
+        """Yield the observations in the order of their deadlines, and keep those with open windows in `_open`."""
         deadlines: list[tuple[float, float, int]] = []
         rest = iter(observations)
         following = next(rest, None)
@@ -247,7 +247,7 @@ class _Search(Generic[S]):
     # --- one deadline ---------------------------------------------------------------------------------------------
 
     def _advance(self, due: int) -> tuple[list[_Node[S]], list[_Node[S]]]:
-        """Return the nodes after an observation, and all nodes that were visited for it."""
+        """Take the observation that is due. Return the nodes after it, and all nodes that were visited."""
         observation = self._open[due]
         connected = self._connected(due)
         after: dict[tuple[frozenset[int], S], _Node[S]] = {}
@@ -330,7 +330,9 @@ class _Search(Generic[S]):
     # --- pruning --------------------------------------------------------------------------------------------------
 
     def _pruned(self, nodes: list[_Node[S]], due: int) -> list[_Node[S]]:
-        """Return the nodes that no other node reaches through open observations or hidden steps."""
+        """Drop each node that another node reaches through open observations or hidden steps. Return the remaining
+        nodes.
+        """
         if len(nodes) < 2:
             return nodes
         by_key = {node.key: node for node in nodes}
@@ -366,7 +368,7 @@ class _Search(Generic[S]):
         return _longer(node.path, Taken(step.label, None, step.action, node.state, step.after))
 
     def _settle(self) -> None:
-        """Remove, from the paths of the nodes, the steps that all nodes share."""
+        """Remove steps from the paths of the nodes if all nodes share these steps."""
         paths = [node.path for node in self._nodes]
         while any(path is not paths[0] for path in paths):
             longest = max(0 if path is None else path.length for path in paths)

@@ -54,8 +54,8 @@ class Following(Generic[S]):
     Attributes:
         spec: the spec. Its properties are not used.
         visible: for each action, what a recorder sees of it; a dict whose keys are the names of the actions.
-        instances: a function that returns the parameter values for which an action may be enabled in a state, if the
-            bounds of the spec do not limit them. By default, the values within the bounds are used.
+        instances: a function that returns the parameter values for which an action may be enabled in a state. By
+            default, all values within the bounds of the spec are used.
 
     Raises:
         SpecError: if the keys of `visible` are not exactly the names of the spec's actions.

@@ -27,7 +27,7 @@ Taken = TypeVar("Taken", contravariant=True)
 
 
 class Search(Protocol[Taken]):
-    """The type of the search function of an engine."""
+    """The type of an engine's search function."""
 
     def __call__(self, spec: Spec[S], limits: Limits, progress: Progress | None, settings: Taken, /) -> Result: ...
 
@@ -60,8 +60,8 @@ class Engine(Generic[Settings]):
 
         Parameters:
             spec: the spec to search.
-            limits: the limits of the search. By default, it stops at the first violation, or when most of the free
-                memory is used.
+            limits: the limits of the search. By default, the search stops at the first violation, or when most of the
+                free memory is used.
             progress: a function that is called regularly with the current statistics.
             settings: the settings of the engine. By default, an instance of `self.settings` with its default values.
 
@@ -70,8 +70,8 @@ class Engine(Generic[Settings]):
             incomplete and contains everything that was found up to that point.
 
         Raises:
-            SpecError: if an action or a property raised an exception or is not a pure function, or `settings` is not an
-                instance of `self.settings`.
+            SpecError: if an action or a property raised an exception or is not a pure function, or if `settings` is not
+                an instance of `self.settings`.
             LeadlineError: if the engine cannot run with these settings.
         """
         settings = self.settings() if settings is None else settings
