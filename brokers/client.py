@@ -107,7 +107,7 @@ class Client:
             node: the broker or controller that receives the request.
             api: the name of the request, for example "Metadata".
             body: the fields of the request, keyed by name.
-            read: a function that converts the body of the response to the result of the `Pending`.
+            read: a function that converts the body of the response to the result.
             version: the version of the request.
 
         Raises:

@@ -26,7 +26,7 @@ _CHUNK = 2**16
 
 @attrs.frozen(eq=False)
 class Streams:
-    """The reader and the writer of one end of a connection."""
+    """The reader and the writer for one end of a connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter

@@ -1,4 +1,4 @@
-"""Truncate a log as a power loss would, so that the batches that were not flushed are lost."""
+"""Truncate a log as a power loss would, so that unflushed batches are lost."""
 
 from __future__ import annotations
 

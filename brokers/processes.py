@@ -160,7 +160,8 @@ _lock = threading.Lock()
 def _started_in_lasting_thread(start: _Start) -> subprocess.Popen[bytes]:
     """Call `start` in a thread that lasts as long as this process.
 
-    The kernel kills a process that `launcher` runs when the thread that started it ends, not when this process ends.
+    If a process was started with `launcher`, the kernel kills it when the starting thread ends, not when this process
+    ends.
     """
     global _thread
     with _lock:

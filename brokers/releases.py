@@ -19,7 +19,7 @@ _ZOOKEEPER = ("org.apache.zookeeper:zookeeper:3.4.12",)
 
 @attrs.frozen
 class BrokerRelease:
-    """A release of Kafka with one kind of controller.
+    """A Kafka release, combined with one kind of controller.
 
     Attributes:
         name: the version, with ``-zk`` or ``-kraft`` if the controller is not the default of the release.
@@ -72,8 +72,8 @@ def broker_release(name: str) -> BrokerRelease:
     """Return the release of Kafka with the given name.
 
     Parameters:
-        name: a version such as ``2.8.0``, a minor version such as ``2.8``, which selects its first release, or the name
-            of a spec such as ``kafka/3.6.2-zk``.
+        name: a version such as ``2.8.0``, a minor version such as ``2.8`` (for its first release), or the name of a
+            spec such as ``kafka/3.6.2-zk``.
 
     Raises:
         BrokerError: if the release does not exist, or if the name refers to a spec with changed rules.

@@ -64,7 +64,7 @@ def judged_with_bug(replay: Replay, name: str) -> Judged:
     """Judge whether a replay on an affected release shows the bug.
 
     Parameters:
-        replay: the replay of a plan whose last state or step violates the property.
+        replay: the replay. The last state or step of its plan violates the property.
         name: the name of the property.
     """
     if (early := _ended_early(replay)) is not None:
@@ -87,7 +87,7 @@ def _complaint(replay: Replay, name: str) -> str:
 
 
 def judged_without_bug(replay: Replay, name: str) -> Judged:
-    """Judge whether a replay on a release in which a bug is fixed shows that the bug is absent.
+    """Judge whether a bug is absent from a replay on a release with the fix.
 
     The bug is absent only if every step agrees with the model of this release, and if the rule that the fix changed
     makes this model depart from the schedule.
@@ -113,7 +113,7 @@ def judged_without_bug(replay: Replay, name: str) -> Judged:
 
 
 def judged_without_event(replay: Replay, name: str) -> Judged:
-    """Judge whether a bug is absent from a replay on an affected release without the event that causes the bug."""
+    """Judge whether a bug is absent from a replay on an affected release without the event that causes it."""
     if (early := _ended_early(replay)) is not None:
         return early
     if (outcome := replay.outcome) is not None and (set(outcome.lost) & _kept(replay.plan.trace.states[-1])):

@@ -201,7 +201,7 @@ class Traffic:
 class Hold:
     """An active rule. Frames that match it wait, in order, until they are released or dropped.
 
-    Frames in one direction of a connection keep their order: a held frame also delays the frames behind it, which are
+    Frames in one direction of a connection keep their order: a held frame also delays the frames behind it. They are
     not visible until it is released. A frame that matches several holds waits until each of them has released it.
     """
 

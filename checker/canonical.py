@@ -11,7 +11,7 @@ set is found in the cache and does not have to be created. A cached object repla
 objects differ only in their identity. For example, ``1`` never replaces ``True``.
 
 Limits: the order is the same only within one process, where the hashes do not change. It can differ between processes;
-see `leadline.checker.engines.set_order`. Subclasses of `frozenset` and collections of other libraries are left
+see `leadline.checker.engines.set_order`. Subclasses of `frozenset`, and collections from other libraries, are left
 unchanged.
 """
 
@@ -105,8 +105,7 @@ def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> 
 
 @functools.cache
 def _names(cls: type) -> tuple[str, ...]:
-    """Return the names of all fields of an attrs class, except constants. `canonical` searches these fields for sets.
-    """
+    """Return the names of an attrs class's fields, except constants. `canonical` searches these fields for sets."""
     return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
 
 
@@ -287,7 +286,7 @@ def _has_methods_of(cls: type, base: type, *names: str) -> bool:
 
 @functools.cache
 def _is_made_of_fields(cls: type) -> bool:
-    """Return whether the instances of a class consist only of attrs fields that ``__eq__`` compares."""
+    """Return whether the instances of a class contain only attrs fields, and ``__eq__`` compares all of them."""
     if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
         return False
     fields = attrs.fields(cls)

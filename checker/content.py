@@ -1,4 +1,4 @@
-"""Content hashes: a 64-bit hash of the contents of a state, which is the same in every process.
+"""Content hashes: 64-bit hashes of the contents of states. They are the same in every process.
 
 The iteration order of a set depends on `PYTHONHASHSEED`, which differs between processes. A result that must be the
 same in every process therefore uses content hashes to sort, select or count states. Content hashes are never used to

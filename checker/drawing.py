@@ -132,11 +132,11 @@ class Drawing(Generic[S]):
     """Functions that describe how to display the states of a spec.
 
     Attributes:
-        rows: returns the rows of a state by name, in the order in which they are shown.
+        rows: returns the rows of a state, keyed by name, in display order.
         messages: returns the messages that are in flight in a state.
         arrivals: returns the messages that arrive in a step. A message that arrives but was not in flight before the
-            step was sent in the same step. A message that arrives and that `messages` still returns after the step
-            waits at its receiver. A message that disappears from `messages` without arriving is lost.
+            step was sent in the same step. If a message arrives but `messages` still returns it after the step, the
+            message waits at its receiver. A message that disappears from `messages` without arriving is lost.
         events: takes the steps of a trace in order and returns the events that decided its outcome. Reports show them
             as the explanation of the trace. If there are no events, reports instead list the steps that wrote the
             values that the property and later steps read.

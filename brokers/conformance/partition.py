@@ -39,7 +39,7 @@ class Seen:
     """A frame of a recording. `leadline.brokers.frame.Frame` describes the fields.
 
     Attributes:
-        number, source, target, request, api, version, body, connection: the values in the recording.
+        number, source, target, request, api, version, body, connection: the recorded values.
         answers: the number of the request to which a response belongs, or None.
         arrived: the time when the frame arrived at the proxy.
         passed: the time when the frame was forwarded, or None if it was not forwarded.
@@ -65,7 +65,7 @@ class PartitionRecording:
     Attributes:
         path: the path of the file.
         topic, partition: the topic and the number of the partition.
-        about: the content of the first line of the recording.
+        about: the content of the recording's first line.
         frames: the decoded frames, in order of arrival.
         events: the events, other than frames, that name a process.
         end: the time of the last line.

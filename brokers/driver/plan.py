@@ -142,8 +142,8 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
     """Plan the replay of a trace.
 
     Parameters:
-        trace: a trace of a spec of the `kafka` family.
-        controller: the kind of controller of the release.
+        trace: a trace of a Kafka spec.
+        controller: the kind of controller that the release uses.
         expected: the spec of the release that executes the trace, if it has different rules than the spec of the trace.
             The plan then consists of states of this spec, and ends before the first step that this spec does not allow.
 

@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def diverged(self) -> tuple[int, ...]:
-        """The offsets at which two replicas have different records at the end of the replay."""
+        """The offsets at which replicas have different records at the end of the replay."""
         logs = [replica.log for replica in self.replicas]
         longest = max(map(len, logs), default=0)
         at = (offset for offset in range(longest) if len({log[offset] for log in logs if offset < len(log)}) > 1)
@@ -215,7 +215,7 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
 
 
 def _last_before(plan: Plan) -> PlannedStep | None:
-    """Return the step after which the disks are copied, so that an audit can find records that are lost later.
+    """Return the step after which the disks are copied. With this copy, an audit can find records that are lost later.
 
     Of the steps before the final one, it is the last that makes a record readable. If no step makes a record readable,
     it is the second-to-last step.

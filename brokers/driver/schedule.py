@@ -46,8 +46,8 @@ def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
     """Return a trace that real brokers can execute, with the same steps and, if necessary, additional steps.
 
     Parameters:
-        trace: a trace of a spec of the `kafka` family.
-        controller: the kind of controller of the release, `ZOOKEEPER` or `KRAFT`.
+        trace: a trace of a Kafka spec.
+        controller: the kind of controller that the release uses, `ZOOKEEPER` or `KRAFT`.
 
     Returns:
         A trace of the same spec that ends with a violation of the same property. If the given trace is not about a

@@ -1,4 +1,4 @@
-"""Reports on the execution of the steps of a plan."""
+"""Reports on steps that were executed on real brokers."""
 
 from __future__ import annotations
 

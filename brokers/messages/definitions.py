@@ -189,8 +189,7 @@ class Definitions:
 
     Attributes:
         requests, responses: the definitions of requests and responses, keyed by API key.
-        records: the definitions of the records of the metadata log, keyed by record type. Empty for a release without
-            KRaft.
+        records: the definitions of metadata records, keyed by record type. Empty for a release without KRaft.
         keys: the API key of each request, keyed by the name of the request without "Request". For example, "Fetch" has
             the API key 1.
     """
@@ -211,7 +210,7 @@ class Definitions:
 
         Parameters:
             clients: the jar of kafka-clients: version 3.9.1 for brokers up to 3.9, otherwise the version of the broker.
-            metadata: the jar of kafka-metadata of the release, or None for a release without KRaft.
+            metadata: the release's jar of kafka-metadata, or None for a release without KRaft.
 
         Raises:
             BrokerError: if a jar cannot be read or contains no definitions.

@@ -4,14 +4,14 @@ A recording is a set of observations, each with a time window. The recording is 
 observation can be assigned a time within its window, and hidden steps can be inserted, so that the result is a sequence
 of steps of the spec from an initial state. Optional observations may be left out.
 
-Two observations may be in either order if their windows overlap. An order of all observations is *possible*, which
-means that suitable times exist, if and only if no observation precedes another whose window ends before its own window
-begins. The windows do not restrict the order in any other way.
+Two observations may be in either order if their windows overlap. An order of all observations is called *possible* if
+suitable times exist. This is the case if and only if, whenever A precedes B, the window of B does not end before the
+window of A begins. The windows do not restrict the order in any other way.
 
-The search handles the observations in the order of their *deadlines*, the ends of their windows. It stores nodes, which
-are pairs of a state and the *early* observations: those that were taken before their deadlines. At each deadline, one
-observation is due. Every node is extended by sequences of hidden steps and of observations with open windows, where the
-last one is the observation that is due. A window is open if it begins no later than the current deadline.
+The search handles the observations in the order of their *deadlines*, the ends of their windows. It stores nodes. A
+node consists of a state and the *early* observations, which were taken before their deadlines. At each deadline, one
+observation is due. Every node is extended by sequences of hidden steps and observations with open windows. Each
+sequence ends with the observation that is due. A window is open if it begins no later than the current deadline.
 
 **The search finds exactly the possible orders.** In any possible order, consider the steps up to the last observation
 with one of the first `k` deadlines. If one of these steps is an observation with a later deadline, it precedes one of
@@ -27,9 +27,9 @@ that are open now are open then. If nodes reach each other, the first one is kep
 
 **An observation is taken early only if it is connected to the observation that is due.** Two observations or hidden
 steps are connected if they touch a common component, directly or through a chain of open observations and hidden steps.
-In a sequence that ends with the observation that is due, steps that are not connected to it commute with all steps that
-are, so they can be moved behind it, because their deadlines are later. Therefore the search takes only connected
-observations. It requires that `touches` is complete, which the tests of a mapping check.
+Consider a sequence that ends with the observation that is due. Steps that are not connected to this observation commute
+with all connected steps. They can be moved behind the observation, because their deadlines are later. Therefore the
+search takes only connected observations. It requires that `touches` is complete, which the tests of a mapping check.
 
 The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
 remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.
@@ -165,8 +165,7 @@ def follow(
             applied to every state.
         touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
         limits: the limits of the search.
-        kept_steps: the maximum number of steps of the behaviour to return, counted from the last step. None returns all
-            steps.
+        kept_steps: the number of steps to return from the end of the behaviour, at most. None returns all steps.
         prunes: whether to drop nodes that another node reaches. False is used only to test that pruning does not change
             the answer.
         settled: a function that is called with each step of the behaviour, in order, as soon as all possible behaviours

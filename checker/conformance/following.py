@@ -53,7 +53,7 @@ class Following(Generic[S]):
 
     Attributes:
         spec: the spec. Its properties are not used.
-        visible: for each action, what a recorder sees of it; a dict whose keys are the names of the actions.
+        visible: what a recorder sees of each action, keyed by action name.
         instances: a function that returns the parameter values for which an action may be enabled in a state. By
             default, all values within the bounds of the spec are used.
 

@@ -1,4 +1,4 @@
-"""Observations. An observation is what a recorder saw of a step, with the time window in which the step was taken."""
+"""Observations. An observation is what a recorder saw of a step, with the time window of the step."""
 
 from __future__ import annotations
 
