@@ -234,7 +234,7 @@ class _Objects:
                 yield from self._of_module(module, names, place)
 
     def _of_module(self, module: ModuleType, names: set[str], path: str) -> Iterator[tuple[str, object]]:
-        """Yield the members of a module that code can use. If a member is a module, yield its members too.
+        """Yield those members of a module that code can use. If a member is a module, yield its members too.
 
         Parameters:
             module: the module.

@@ -1,4 +1,4 @@
-"""Creates lazy instances of a spec's own classes. Each field is set, and recorded as read, when it is first accessed.
+"""Supports lazy instances of a spec's own classes. Each field is set, and recorded as read, when it is first accessed.
 
 If an instance does not have an attribute, Python calls the `__getattr__` method of the class. During a recorded call,
 this method records that the field is read, and sets the field. Later reads of the field do not call the method. A lazy

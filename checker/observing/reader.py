@@ -1,4 +1,4 @@
-"""The interface through which the objects that replace parts of a state access the recorder of a call."""
+"""Defines the interface through which views and lazy instances access a call's recorder."""
 
 from __future__ import annotations
 
