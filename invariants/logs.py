@@ -31,7 +31,7 @@ def distance_to_divergence(state: PartitionView) -> int:
 
 
 def both_committed(state: PartitionView) -> bool:
-    """Return whether two replicas with the same leader and leader epoch both have a high watermark above 0."""
+    """Return whether any two replicas with the same leader and leader epoch both have a high watermark above 0."""
     return any(
         min(one.high_watermark, other.high_watermark) > 0
         and one.leader is not None

@@ -22,7 +22,7 @@ class Malformed(ValueError):
 
 
 class Wire:
-    """A decoder that reads values from bytes, from the first byte to the last.
+    """Decodes values from bytes, one after another.
 
     Every method raises Malformed if too few bytes are left, or if the bytes do not have the expected format.
 
@@ -38,7 +38,7 @@ class Wire:
 
     @property
     def left(self) -> int:
-        """The number of bytes that have not been read."""
+        """The number of bytes that have not been read yet."""
         return len(self._data) - self._at
 
     def take(self, count: int) -> bytes:
@@ -131,9 +131,7 @@ class Wire:
         return [read() for _ in range(count - 1)] if count else None
 
     def tagged(self) -> Iterator[tuple[int, Wire]]:
-        """Yield the tagged fields at the end of a structure, as pairs of a tag and a decoder for the bytes of the
-        field.
-        """
+        """Yield a (tag, decoder) pair for each tagged field at the end of a structure. The decoder reads the field."""
         for _ in range(self.unsigned()):
             tag, length = self.unsigned(), self.unsigned()
             yield tag, Wire(self.take(length))
