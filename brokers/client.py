@@ -88,7 +88,7 @@ class Client:
 
     Parameters:
         definitions: the message definitions of the release.
-        ports: the port for each broker and for the KRaft controller. It is the port of the process's proxy, or of the
+        ports: the port for each broker and for the KRaft controller. This is the port of the process's proxy, or of the
             process itself if there is no proxy.
         timeout: the default timeout for a request, in seconds.
     """

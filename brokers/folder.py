@@ -1,4 +1,4 @@
-"""Provide a folder for a run on real brokers. It is temporary, or is kept after the run."""
+"""Provide a folder for a run on real brokers. The folder is either temporary, or kept after the run."""
 
 from __future__ import annotations
 

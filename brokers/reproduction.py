@@ -1,4 +1,4 @@
-"""Judge the reproduction of a known bug on real brokers. It consists of a replay and a control without the bug."""
+"""Judge the reproduction of a known bug on real brokers. A reproduction is a replay and a control without the bug."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ class Traffic:
     # --- the proxy's thread ---------------------------------------------------------------------------------------
 
     def next_number(self) -> int:
-        """Return the number for the next frame. It cannot change in the meantime, because only the proxy's thread adds
-        frames.
+        """Return the number for the next frame. Only the proxy's thread adds frames, so the number cannot change
+        meanwhile.
         """
         return self._newest + 1
 
@@ -106,7 +106,7 @@ class Traffic:
             return hold
 
     def remove(self, hold: Hold) -> None:
-        """Remove a hold from the list. Its frames remain held."""
+        """Remove a hold from the list. The frames that it keeps remain held."""
         with self.changed:
             if hold in self._holds:
                 self._holds.remove(hold)
@@ -201,8 +201,9 @@ class Traffic:
 class Hold:
     """An active rule. Frames that match it wait, in order, until they are released or dropped.
 
-    Frames in one direction of a connection keep their order: a held frame also delays the frames behind it. They are
-    not visible until it is released. A frame that matches several holds waits until each of them has released it.
+    Frames in one direction of a connection keep their order: a held frame also delays the frames behind it. Those
+    frames are not visible until the held frame is released. A frame that matches several holds waits until each of them
+    has released it.
     """
 
     def __init__(self, traffic: Traffic, rule: Rule) -> None:

@@ -266,8 +266,8 @@ def _is_same_in_order(ones: Iterable[object], others: Iterable[object]) -> bool:
 def _is_understood(value: object) -> bool:
     """Return whether `_is_same` can compare a value correctly.
 
-    It can compare built-in values, enum members, objects that are equal only to themselves, and attrs values, tuples,
-    sets and bags of all these values.
+    This is true for built-in values, for enum members and other objects that are equal only to themselves, and for
+    attrs values, tuples, sets and bags of such values.
     """
     cls: type = type(value)
     if cls in _ATOMS or _has_methods_of(cls, object, "__eq__"):

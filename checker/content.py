@@ -84,7 +84,7 @@ def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value. It is the same in every process, unlike the default `repr`, which contains an
+    """Return the text of a value. The text is the same in every process, unlike the default `repr`, which contains an
     address.
     """
     if isinstance(value, enum.Enum):

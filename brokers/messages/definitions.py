@@ -7,7 +7,7 @@ version that releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x nee
 
 No Python library decodes these messages. The classes of kio are generated from one release. kio 0.6.5 supports 4.1, so
 it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the metadata
-log. It fails on unknown tagged fields and error codes. kafka-python can interpret definitions, but not through a
+log. kio fails on unknown tagged fields and error codes. kafka-python can interpret definitions, but not through a
 documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
 not decode tagged fields whose tag is written as a string (the log directories in a broker's registration and
 heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All other Python

@@ -8,10 +8,11 @@ Two observations may be in either order if their windows overlap. An order of al
 suitable times exist. This is the case if and only if, whenever A precedes B, the window of B does not end before the
 window of A begins. The windows do not restrict the order in any other way.
 
-The search handles the observations in the order of their *deadlines*, the ends of their windows. It stores nodes. A
-node consists of a state and the *early* observations, which were taken before their deadlines. At each deadline, one
-observation is due. Every node is extended by sequences of hidden steps and observations with open windows. Each
-sequence ends with the observation that is due. A window is open if it begins no later than the current deadline.
+The search handles the observations in the order of their *deadlines*, the ends of their windows. The search stores
+nodes. A node consists of a state and the *early* observations, which were taken before their deadlines. At each
+deadline, one observation is due. Every node is extended by sequences of hidden steps and observations with open
+windows. Each sequence ends with the observation that is due. A window is open if it begins no later than the current
+deadline.
 
 **The search finds exactly the possible orders.** In any possible order, consider the steps up to the last observation
 with one of the first `k` deadlines. If one of these steps is an observation with a later deadline, it precedes one of
@@ -29,7 +30,8 @@ that are open now are open then. If nodes reach each other, the first one is kep
 steps are connected if they touch a common component, directly or through a chain of open observations and hidden steps.
 Consider a sequence that ends with the observation that is due. Steps that are not connected to this observation commute
 with all connected steps. They can be moved behind the observation, because their deadlines are later. Therefore the
-search takes only connected observations. It requires that `touches` is complete, which the tests of a mapping check.
+search takes only connected observations. This is exact only if `touches` is complete, which the tests of a mapping
+check.
 
 The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
 remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.

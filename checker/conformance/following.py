@@ -24,7 +24,7 @@ class Visible(Generic[S]):
     """A description of what a recorder sees of an action.
 
     Attributes:
-        shows: a function that returns what a recorder sees of a step, to be compared with the recorded value. Its
+        shows: a function that returns what a recorder sees of a step. This is compared with the recorded value. Its
             arguments are the states before and after the step and the values of the action's parameters. None if the
             action is hidden, so that its steps are not recorded.
         touches: a function that returns the names of the components that a step reads or writes. Its arguments are the
