@@ -1,4 +1,4 @@
-"""The reports for people and CI systems, and the command line.
+"""Reports for people and CI systems, and the command line.
 
 Read in this order: `loading` finds specs, and `suite`, `matrix`, `bugs` and `answers` read files that describe
 searches. `runs` and `traces` describe results and traces for all views. `mutation` and `audit` describe the results of

@@ -49,8 +49,8 @@ class KnownSettings:
 
     Attributes:
         broker, topic, producer: the names of the settings of brokers, topics and producers.
-        prefixes: the prefixes that also mark a name as a broker setting.
-        abstract: the replication settings whose values the model does not need, each with the reason.
+        prefixes: the prefixes in the names of further broker settings.
+        abstract: the replication settings whose values the model does not need, with the reason for each.
     """
 
     broker: list[str]
@@ -66,16 +66,16 @@ class KnownSettings:
 
 @attrs.frozen
 class Remark:
-    """A remark on the use of a setting in a file.
+    """A remark that says how the advice uses a setting.
 
     Attributes:
         name: the name of the setting.
         value: the value of the setting.
-        place: the file and the line.
+        place: the file and line of the setting.
         kind: ``used`` if the advice depends on the setting; ``abstract`` if it concerns replication, but the model
             does not need its value; ``unrelated`` if it does not concern replication; ``misplaced`` if it belongs to
             a different kind of file; ``unknown`` if leadline does not know the setting.
-        text: the reason why the setting is of this kind. Empty if it is used or unrelated.
+        text: why the setting is of this kind. Empty if it is used or unrelated.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Given:
 
 @attrs.frozen
 class Settings:
-    """The settings in the given files. All other settings have the defaults of the release.
+    """The settings from the given files. All other settings have the defaults of the release.
 
     Attributes:
         given: the values of ``acks``, ``min.insync.replicas``, ``unclean.leader.election.enable``,
@@ -115,7 +115,7 @@ class Settings:
     remarks: tuple[Remark, ...]
 
     def value(self, name: str) -> int | bool | str | None:
-        """Return the given value of a setting, or None."""
+        """Return the value of a setting, or None if no file sets it."""
         return self.given[name].value if name in self.given else None
 
 
