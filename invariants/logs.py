@@ -17,8 +17,8 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
 def distance_to_divergence(state: PartitionView) -> int:
     """Return 0 if any two logs have different records at the same offset, and 1 otherwise.
 
-    A random search uses this number to find states that are close to a violation (see `Spec.distance`). Such logs lead
-    to lost or diverging records unless a broker truncates one of them.
+    A random search uses this number to find states that are close to a violation (see `Spec.distance`). Two such logs
+    lead to lost or conflicting records unless one of the logs is truncated.
 
     Source: KIP-101, whose scenarios begin with such logs.
     """

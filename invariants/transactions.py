@@ -1,7 +1,7 @@
 """Properties of transactions: guarantees to read_committed consumers and to producers.
 
 Each record of the model stores the transaction for which its producer wrote it, and states store the requests of
-producers and the responses to them. Kafka's records and brokers do not store this. Only properties read it.
+producers and the responses to them. Kafka's records and brokers do not store this information. Only properties read it.
 """
 
 from __future__ import annotations

@@ -377,7 +377,7 @@ def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost
 
 
 def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]:
-    """Yield the last election if the new leader has the committed record, but not below its own high watermark."""
+    """Yield the last election if the new leader has a committed record at or above its own high watermark."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         quorum, before = step.after.quorum, step.before.quorum
         if quorum.leader in (None, before.leader):
@@ -416,7 +416,7 @@ def _overwritten(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Itera
 
 
 def _appended_after_later_epoch(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the steps in which a broker appends, above a committed record, a record of an older epoch."""
+    """Yield the steps in which a broker appends a record of an older epoch at an offset above a committed record."""
     for state, step in enumerate(steps, start=1):
         before, after = _log(step.before, broker), _log(step.after, broker)
         end = before.end_offset

@@ -9,7 +9,7 @@ Values are encoded as follows:
 - Any other value is `#unserializable`.
 
 A lasso (a trace that ends in a loop) has the field ``loop``, which is the index of the state where the loop begins. The
-last state is equal to this state.
+last state equals the state at this index.
 
 The ``#meta`` field of the file contains the spec, its bounds and the property. The ``#meta`` field of a state contains
 the action that led to the state.

@@ -1,4 +1,4 @@
-"""The audit of all partitions of a cluster, on several cores if that is faster."""
+"""Audits all partitions of a cluster, on several cores if that is faster."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
 
     Returns:
         The name of the property. If the property compares two logs, the shape also describes each pair of replicas to
-        which the complaints refer, at the first offset at which their logs differ. It describes each replica by its
-        role, by whether it has a record at the offset, by how the epoch of this record compares with the epoch of the
-        other replica's record and with the latest epoch, and by whether its high watermark is above the offset.
+        which the complaints refer, at the first offset at which their logs differ. The shape describes each replica by
+        its role, by whether it has a record at the offset, by how the epoch of this record compares with the epoch of
+        the other replica's record and with the latest epoch, and by whether its high watermark is above the offset.
     """
     if check in OF_ONE_LOG:
         return (check,)

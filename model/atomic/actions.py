@@ -172,7 +172,7 @@ def follows(state: Partition, leader: int, follower: int) -> bool:
 def caught_up(state: Partition, leader: int, follower: int, offset: int) -> bool:
     """Return whether a follower has its leader's records below `offset`, as far as the protocol can tell.
 
-    Return False if the follower does not follow this leader.
+    Return False if the broker does not follow this leader.
     """
     if not follows(state, leader, follower):
         return False

@@ -206,8 +206,7 @@ def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition
 
 
 def shrink_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
-    """Remove a follower from the ISR but stay in the same leader epoch. The controller has done this since KAFKA-15021.
-    """
+    """Remove a follower from the ISR without a new leader epoch, as the controller has done since KAFKA-15021."""
     quorum = state.quorum
     if broker == quorum.leader:
         yield from controller_shrinks_isr(state, broker)

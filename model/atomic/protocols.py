@@ -151,8 +151,8 @@ def never(leader_log: Log, follower_log: Log) -> bool:
 
 
 def last_record_differs(leader_log: Log, follower_log: Log) -> bool:
-    """The follower's log is longer than the leader's log, or the epochs at the offset of the follower's last record
-    differ.
+    """The follower's log is longer than the leader's log, or the logs have different epochs at the offset of the
+    follower's last record.
     """
     last = follower_log.end_offset - 1
     return follower_log.end_offset > leader_log.end_offset or (

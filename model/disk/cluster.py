@@ -223,7 +223,7 @@ class Cluster:
         )
 
     def _belief(self, partition: Partition, node: Node) -> Belief:
-        """Return the state of a partition according to a node.
+        """Return the state of a partition as the given node knows it.
 
         If there is no metadata log, or if it does not contain the topic, every node follows `UNKNOWN_LEADER`. A node
         without a metadata log is assumed to have read the whole metadata log of the cluster.

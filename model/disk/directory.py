@@ -39,7 +39,7 @@ class DataDirectory:
             contain them.
         clean: whether the broker was stopped cleanly.
         checkpoints: the offsets in each checkpoint file, keyed by file name. Files that do not exist have no entry.
-        partitions: the path of the directory of each partition.
+        partitions: the path of each partition's directory, keyed by partition.
         set_aside: the names of partition directories that are stray or that are being deleted or moved.
         problems: errors from reading the files, one line each.
     """
@@ -165,7 +165,7 @@ def _odd(kinds: Mapping[str, str]) -> Iterator[str]:
 
 @attrs.frozen(eq=False)
 class LogDirectory:
-    """The directory of a partition.
+    """A partition directory.
 
     Attributes:
         path: the path of the directory.

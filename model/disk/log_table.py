@@ -35,7 +35,7 @@ class LogCell:
     """The cell of a log in one column of a log table.
 
     Attributes:
-        kind: the result of comparing the log with the remaining logs.
+        kind: the result of comparing the log with the other logs.
         epoch: the leader epoch of the batch, or None if the log has no batch there.
         text: a short description of the batch.
     """

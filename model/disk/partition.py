@@ -47,7 +47,7 @@ class Belief:
 
 @attrs.frozen
 class ReplicaPlace:
-    """The location of a replica, and data about the replica that is stored outside of its partition directory.
+    """The location of a replica, and data about the replica that is stored outside its partition directory.
 
     Attributes:
         node: the id of the broker.
@@ -266,7 +266,7 @@ class DiskPartition:
 
     @property
     def exposed(self) -> tuple[DiskPromise, ...]:
-        """The batches that consumers could read and that the current leader does not have.
+        """The batches that consumers could read but the current leader does not have.
 
         Consumers could read the batches below any broker's high watermark, because a follower adopts its high watermark
         from a leader. If the ISR has only one member and `min.insync.replicas` is 1, consumers can read all of its

@@ -138,10 +138,10 @@ class Wire:
 
 
 def uuid_of_text(text: str) -> UUID:
-    """Return the UUID that is written in Kafka's notation: as 22 characters of URL-safe Base64."""
+    """Decode a UUID from Kafka's notation, which consists of 22 characters of URL-safe Base64."""
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
 
 
 def text_of_uuid(value: UUID) -> str:
-    """Return a UUID in Kafka's notation. See `uuid_of_text`."""
+    """Convert a UUID to Kafka's notation. See `uuid_of_text`."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")

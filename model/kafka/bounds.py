@@ -1,4 +1,4 @@
-"""The bounds of a search, and counters of the perturbations that have happened in a state.
+"""The bounds of a search, and counters of the perturbations that have happened.
 
 A perturbation is a failure or another rare event, such as a crash or an expired session.
 """
@@ -26,7 +26,7 @@ def perturbation(default: int, text: str) -> int:
 
 @attrs.frozen
 class Bounds:
-    """The limits that make the state space finite, and configuration properties with the names that Kafka gives them.
+    """The limits that make the state space finite, and configuration properties, which have the same names as in Kafka.
 
     The number of perturbations is limited, but recovery from them is not. Leader epochs are numbered from 0 to
     `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch.

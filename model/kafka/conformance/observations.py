@@ -192,7 +192,7 @@ class Observations:
     # --- fetch requests -------------------------------------------------------------------------------------------
 
     def fetch_sent(self, window: Window, seen: SeenFetch) -> Observation[Partition]:
-        """A follower has sent a fetch request: at some time in the window, this is its request in flight."""
+        """A follower has sent a fetch request. At some time in the window, this request is in flight."""
 
         def apply(state: Partition) -> list[Partition]:
             return [state] if self._is_request(state, state.replicas[seen.follower].in_flight, seen) else []
@@ -332,7 +332,7 @@ class Observations:
 
     def _moved_on(self, state: Partition, seen: SeenFetch) -> bool:
         """Return whether a follower may have sent another request in the meantime, because it has learned of another
-        epoch or has died.
+        epoch or is down.
         """
         replica = state.replicas[seen.follower]
         if not replica.up or replica.leader != seen.leader or seen.epoch not in (UNKNOWN, replica.epoch):
@@ -531,7 +531,7 @@ class Observations:
                         yield name, after
 
     def fenced(self, window: Window, broker: int, *, fenced: bool) -> Observation[Partition]:
-        """The controller fences or unfences a broker, without a change of the leader or ISR."""
+        """The controller fences or unfences a broker, without changing the leader or ISR."""
         name = "session_expires" if fenced else "session_resumes"
 
         def apply(state: Partition) -> list[Partition]:
