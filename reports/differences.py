@@ -119,8 +119,7 @@ def _rules(was: object, now: object) -> Iterator[str]:
 
 
 def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:
-    """Yield the name and both values, as text, of each field that differs between two attrs objects of the same class.
-    """
+    """Yield the name and both values, as text, of each field that differs between two attrs objects of one class."""
     kind: type = type(was)
     if type(now) is kind and attrs.has(kind):
         for field in attrs.fields(kind):
