@@ -23,7 +23,7 @@ R = TypeVar("R", bound=HasLeader)
 
 
 class Leadership(Generic[R]):
-    """Base class for the states of a family of specs. A state has a quorum, and a replica for each broker."""
+    """Base class for the states of specs. A state has a quorum, and a replica for each broker."""
 
     __slots__ = ()
     quorum: Quorum

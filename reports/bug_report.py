@@ -58,7 +58,7 @@ def release_text(outcome: BugResult) -> str:
 
 
 def size_text(outcome: BugResult) -> str:
-    """Return the length of the trace of a search, or its number of distinct states if it has no trace."""
+    """Return the length of the trace that a search found, or the number of distinct states if it found none."""
     if outcome.trace_length:
         return f"trace of {outcome.trace_length}"
     return counted(outcome.result.statistics.distinct, "state")

@@ -193,8 +193,8 @@ def _among_its_neighbours(folder: Path) -> Iterator[None]:
     """Let a file import modules from its folder within a ``with`` block. These modules never replace modules of
     leadline.
 
-    First remove the modules that the previously loaded file imported from its folder. Otherwise, they would be used in
-    place of modules of the same name in this file's folder.
+    First remove the modules that the previously loaded file imported from its folder. Otherwise, this file would import
+    them instead of the modules with the same names in its own folder.
     """
     for name in _neighbours:
         sys.modules.pop(name, None)

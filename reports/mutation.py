@@ -314,7 +314,7 @@ class Report:
 
 @attrs.frozen
 class Reports:
-    """The reports of a run of `leadline mutate`.
+    """The reports that a run of `leadline mutate` produces.
 
     Attributes:
         every: the reports, one for each spec that was searched.
@@ -410,7 +410,7 @@ def _outcome_object(outcome: Outcome, mutation: Mutation, why: str | None) -> di
 
 
 def worst(reports: Sequence[Report]) -> int:
-    """Return the most severe of the exit codes of several reports."""
+    """Return the most severe exit code that any of the reports has."""
     codes = [report.exit_code for report in reports]
     return next((code for code in (VIOLATED, INCOMPLETE) if code in codes), AS_EXPECTED)
 
@@ -445,7 +445,7 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
         path: a file with a JSON object that `reports_object` returned.
         spec: the name of the spec in the current run.
         way: the settings of the current run.
-        code: the digest of the current code of the spec.
+        code: the digest of the spec's current code.
 
     Returns:
         The complete outcomes, keyed by the name of the mutant. There are none if the file contains reports on several

@@ -40,7 +40,7 @@ class RuleTable:
     """The rules of one spec, and the later rule sets.
 
     Attributes:
-        values: the values of the rules of the spec.
+        values: the values that the rules have in the spec.
         later: the later rule sets, oldest first.
         spec_with: a function that changes the values of some rules, and returns the changed spec with its default
             bounds.

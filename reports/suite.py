@@ -68,7 +68,7 @@ class Check:
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
-        marks: the names of the pytest markers of the check; see `leadline.reports.pytest_plugin`.
+        marks: the names of the check's pytest markers; see `leadline.reports.pytest_plugin`.
         note: text about the check that `leadline answers` writes on its page.
     """
 
@@ -208,12 +208,12 @@ class Outcome:
 
     @property
     def causes(self) -> Sequence[str]:
-        """The sentences of the diagnosis. Empty if there is no diagnosis."""
+        """The sentences of the diagnosis, if there is one."""
         return lines(self.diagnosis) if self.diagnosis is not None else ()
 
     @property
     def failure(self) -> str:
-        """Text that says why the result is not as expected. Empty if the result is as expected."""
+        """Text that says why the result is not as expected, or an empty string if it is as expected."""
         missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
 
@@ -224,7 +224,7 @@ class Outcome:
 
     @property
     def _unexpected(self) -> str:
-        """Text that says why the result is not as expected. It ignores coverage. Empty if the result is as expected."""
+        """Text that says why the result is not as expected, or an empty string if it is. Coverage is ignored."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:

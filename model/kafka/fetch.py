@@ -163,8 +163,8 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     """A leader handles a fetch request whose connection broke: it uses the fetch offset, but the response is lost.
 
     In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
-    again. If the leader handles a fetch request of a new incarnation of the follower in between, it sends the new
-    broker epoch to the controller, although its decision was based on the previous incarnation (KAFKA-15221).
+    again. If the follower has restarted and the leader has handled a new fetch request in between, the leader sends the
+    new broker epoch to the controller, although its decision was based on the previous one (KAFKA-15221).
     """
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)

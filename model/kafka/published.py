@@ -1,4 +1,4 @@
-"""The version numbers of the published releases of Kafka that `releases` describes, beginning with 0.10.2.0."""
+"""The version numbers of the published Kafka releases that `releases` describes, beginning with 0.10.2.0."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Column:
         name: the name in the catalog, such as ``kafka/2.8``.
         summary: a sentence that describes the release or design.
         controller: the kind of controller, `ZOOKEEPER` or `KRAFT`, or an empty string for a design.
-        values: the name of the value of each rule, keyed by the name of the rule.
+        values: the name of each rule's value, keyed by the name of the rule.
         changed: the values that differ from those of the preceding column.
         bounds: the default bounds and the default configuration. With the default bounds, a search takes seconds.
         versions: the published releases with these rules, oldest first. Empty for a design.
@@ -61,7 +61,7 @@ class Column:
 
     @property
     def span(self) -> str:
-        """The range of the releases with these rules, such as ``3.7.0 to 3.8.1``. Empty for a design."""
+        """The range of releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string for a design."""
         return " to ".join(dict.fromkeys([*self.versions[:1], *self.versions[-1:]]))
 
     @property

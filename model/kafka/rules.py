@@ -723,7 +723,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
 
     Parameters:
         name, summary: the name and summary of the protocol.
-        values: the name of the value of each rule, keyed by the name of the rule.
+        values: the name of each rule's value, keyed by the name of the rule.
 
     Raises:
         SpecError: if a rule or value does not exist, or a rule has no value.

@@ -26,7 +26,7 @@ class Column:
     Attributes:
         name: the name in the catalog, such as ``txn/2.6``.
         summary: a sentence that describes the column.
-        values: the name of the value of each rule, keyed by the name of the rule.
+        values: the name of each rule's value, keyed by the name of the rule.
         changed: the values that differ from those of the preceding column.
         versions: the published broker releases with these rules, oldest first. Empty for a design.
         client_versions: the published client releases with these rules, oldest first. Empty for a design.
@@ -45,7 +45,7 @@ class Column:
 
     @property
     def span(self) -> str:
-        """The range of the releases with these rules. Empty for a design."""
+        """The ranges of broker and client releases with these rules, or an empty string for a design."""
         clients = _span(self.client_versions)
         return f"{_span(self.versions)} with clients of {clients}" if clients else ""
 

@@ -146,7 +146,7 @@ class Decider:
         return self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed) | refused)
 
     def _result(self, spec: Spec[object]) -> Result:
-        """Search a spec, or return the result of an earlier search of the same spec."""
+        """Search a spec, and return the result. If the same spec was searched before, return the earlier result."""
         (item,) = spec.checks
         key = (spec.name, bounds_text(attrs.asdict(spec.bounds)), item.name)
         if key not in self._found:

@@ -13,7 +13,7 @@ from leadline.reports.advice.settings import Kind, Remark
 
 @attrs.frozen
 class Section:
-    """The text of a group of findings.
+    """The text about a group of findings.
 
     Attributes:
         title: the heading.

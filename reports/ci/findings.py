@@ -82,7 +82,7 @@ def findings(outcome: Outcome) -> list[Finding]:
 
 
 def suite_findings(run: SuiteRun) -> list[Finding]:
-    """Return the findings of all checks of a suite, including checks that were not run."""
+    """Return the findings for all checks in a suite, including checks that were not run."""
     found = [finding for outcome in run.outcomes for finding in findings(outcome)]
     return found + [not_run(prepared.title) for prepared in run.checks[len(run.outcomes) :]]
 

@@ -130,7 +130,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
 
     Parameters:
         trace: a trace that the model allows.
-        name: the name of a release of Kafka.
+        name: the name of the Kafka release to run.
         keep: the folder for the files of the brokers, or None to remove the files.
 
     Returns:

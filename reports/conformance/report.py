@@ -1,4 +1,4 @@
-"""Check a recording against the specs of one release or of all releases."""
+"""Check a recording against the spec of one release, or against the specs of all releases."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from leadline.reports.traces.story import story_of
 
 @attrs.frozen
 class _Row:
-    """A row of the table of searches.
+    """A row in the table of searches.
 
     Attributes:
         verdict: the verdict of the search.

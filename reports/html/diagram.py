@@ -90,7 +90,7 @@ class Diagram:
         dots: the dots on the lanes.
         loop: the line that connects the end of the loop to its start, or None if the trace has no loop.
         step_height: the height of a step.
-        head: the height of the names of the lanes.
+        head: the height of the lane names.
     """
 
     width: int

@@ -1,4 +1,4 @@
-"""Draw the contents of each row of a state: a log as a line of cells, with marks at offsets."""
+"""Draw the contents of a state's rows. A log is drawn as a line of cells, with marks at offsets."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class Label:
     """The label of an arrow.
 
     Attributes:
-        x: the horizontal position of the middle of the label.
-        y: the vertical position of the middle of the label.
+        x: the horizontal position of the label's centre.
+        y: the vertical position of the label's centre.
         width: the estimated width of the text.
         text: the text of the label. It is shortened if there is not enough room.
     """
@@ -94,7 +94,7 @@ class Label:
 
 
 def text_width(text: str) -> float:
-    """Return the estimated width of the text of a label, in pixels."""
+    """Return the estimated width of a label's text, in pixels."""
     return FONT * sum(0.35 if each in NARROW else 0.97 if each in WIDE else 0.6 for each in text)
 
 

@@ -17,7 +17,7 @@ COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
-    """Return a bar chart of the number of distinct states at each depth.
+    """Return a bar chart that shows the number of distinct states at each depth.
 
     The bars are drawn as a single outline, because there can be thousands of them.
 
@@ -49,7 +49,7 @@ def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, floa
 
 
 def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
-    """Return a plot of the number of distinct states found per second, over time.
+    """Return a plot that shows over time how many distinct states were found per second.
 
     Parameters:
         samples: the number of distinct states at several times, see `Statistics.samples`.

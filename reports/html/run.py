@@ -69,7 +69,7 @@ class Plot:
 
 @attrs.frozen
 class PropertyRow:
-    """A row of the table of properties.
+    """A row in the table of properties.
 
     Attributes:
         name: the name of the property.
@@ -88,7 +88,7 @@ class PropertyRow:
 
 @attrs.frozen
 class ActionRow:
-    """A row of the table of actions.
+    """A row in the table of actions.
 
     Attributes:
         name: the name of the action.
@@ -116,9 +116,9 @@ class RunSection:
         diagnosis: lines that say which violations are by design or known bugs, followed by the lines of the diagnosis.
         counts: lines with the counts of the run.
         whole_reads: lines about code that the engine cannot analyse, and the cost of calling this code.
-        plots: plots of the number of states at each depth, and of the rate over time, if these are known.
-        properties: the rows of the table of properties.
-        actions: the rows of the table of actions.
+        plots: plots that show the number of states at each depth and the rate over time, if these are known.
+        properties: the rows in the table of properties.
+        actions: the rows in the table of actions.
         idle: the text for an action that was never enabled.
         start: the URL fragment of the state at which the first trace opens. Empty if there is no trace.
         gaps: lines about missing coverage.
@@ -128,7 +128,7 @@ class RunSection:
         fields: the values of each field, in words, keyed by the name of the field.
         sample_note: a note on the states in which a random search measured coverage. Empty for other searches.
         source: the functions with the coverage of their lines.
-        legend: the meaning of the marks of source lines.
+        legend: what the marks on source lines mean.
     """
 
     name: str
@@ -286,7 +286,7 @@ def _function(function: FunctionCoverage) -> FunctionView:
 
 
 def _fields(covered: CoverageCounts) -> dict[str, str]:
-    """Return a description of the values of each field, keyed by the name of the field."""
+    """Return a description of each field's values, keyed by the name of the field."""
     of_sample = covered.sampled is not None
     return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
 

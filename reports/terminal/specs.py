@@ -15,7 +15,7 @@ from leadline.reports.terminal.console import empty_table
 
 
 def specs_view(specs: list[Spec[object]]) -> RenderableType:
-    """Return the view of a list of specs, with one spec on each line."""
+    """Return a view that lists the given specs, one per line."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for spec in specs:
         table.add_row(Text(visible(spec.name), style="bold"), visible(spec.summary))
