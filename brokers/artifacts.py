@@ -1,8 +1,8 @@
 """Download the jars of a release once, and keep them in the user's cache.
 
-The cache has a folder for each release, which contains the jars of the release and a list of them. A download never
-leaves an incomplete folder, because the jars are downloaded into a temporary folder, which is renamed at the end. If
-the folder of a release exists, no network is needed.
+For each release, the cache contains a folder with the jars and a list of the jars. The jars are downloaded into a
+temporary folder, which is renamed at the end. Therefore, a download never leaves an incomplete folder. If the folder of
+a release exists, no network access is needed.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _DOWNLOADS = 8
 
 
 def class_path(release: BrokerRelease) -> tuple[Path, ...]:
-    """Return the jars of a release, and download them if the cache does not have them.
+    """Return the jars of a release. If they are not in the cache, they are downloaded.
 
     Raises:
-        BrokerError: if the repository cannot be reached or does not have the release, the package `jgo` is not
-            installed, or the cache cannot be written.
+        BrokerError: if the repository cannot be reached or does not contain the release, if the package `jgo` is not
+            installed, or if the cache cannot be written.
     """
     return _jars(f"Kafka {release.number}", release.number, partial(_of_release, release))
 
 
 def single_jar(coordinates: str) -> Path:
-    """Return the jar of an artifact without its dependencies, and download it if the cache does not have it.
+    """Return the jar of an artifact, without its dependencies. If the jar is not in the cache, it is downloaded.
 
     Parameters:
         coordinates: the Maven coordinates, group:artifact:version.
@@ -78,22 +78,20 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
 
 
 def is_cached(release: BrokerRelease) -> bool:
-    """Return whether the cache has the jars of a release."""
+    """Return whether the cache contains the jars of a release."""
     return _listed(cache_folder() / release.number) is not None
 
 
 def cache_folder() -> Path:
-    """Return the cache folder, which has a subfolder for each downloaded release. Its location follows the XDG Base
-    Directory Specification.
-    """
+    """Return the cache folder. Its location follows the XDG Base Directory Specification."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return home / "leadline" / "brokers"
 
 
 def _listed(folder: Path) -> tuple[Path, ...] | None:
-    """Return the jars that the list in a folder names. Return None if the list or a jar is missing, or if the size of a
-    jar differs from the size in the list.
+    """Return the jars that are named in a folder's list. Return None if the list or a jar is missing, or if a jar does
+    not have the size that the list gives.
     """
     jars = []
     try:
@@ -178,7 +176,7 @@ def _check(jar: Path) -> None:
 
 @contextmanager
 def _as_broker_errors(what: str) -> Iterator[None]:
-    """Convert exceptions that jgo raises to one-line errors."""
+    """Replace each exception from jgo with a one-line error."""
     import requests
 
     silenced = logging.getLogger("jgo")

@@ -1,8 +1,8 @@
-"""Find the process of a cluster that opened a connection to a proxy.
+"""Find out which process of a cluster opened a connection to a proxy.
 
-A frame does not identify its sender reliably: in 0.10.2, the client id of a fetcher names the leader, and ZooKeeper's
-frames do not name a client. If all processes run on one machine, the source port of the connection identifies the
-process.
+A frame does not reliably identify its sender. In Kafka 0.10.2, the client id of a fetcher names the leader, and
+ZooKeeper's frames do not name a client. If all processes run on one machine, the source port of the connection
+identifies the process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:
         pids: the processes of the cluster, keyed by process id.
 
     Returns:
-        The process, "client" for this process, or "unknown" for a process outside the cluster.
+        The process, or "client" if it is the current process, or "unknown" if it is outside the cluster.
     """
     inode = _inode(port, proxy_port)
     known: dict[int, Party] = {os.getpid(): "client", **pids}

@@ -1,4 +1,4 @@
-"""Java options for class data sharing (JEP 350), which halves the processor time that a broker needs to start."""
+"""Provide the Java options for class data sharing (JEP 350), which halves the processor time for starting a broker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A simple Kafka client. It opens a new connection for each request, and does not retry failed requests.
 
-The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. A replay that
-holds individual frames must know every frame that is sent.
+The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. A replay
+cannot use them, because it holds back individual frames and must know every frame that is sent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class PartitionView:
-    """The state of a partition in a broker's metadata.
+    """The state of a partition, according to a broker's metadata.
 
     Attributes:
         leader: the leader, or None if the partition has no leader.
@@ -88,8 +88,9 @@ class Client:
 
     Parameters:
         definitions: the message definitions of the release.
-        ports: for each broker and for the KRaft controller, the port of its proxy or, without a proxy, its own port.
-        timeout: the default timeout of a request, in seconds.
+        ports: the port for each broker and for the KRaft controller. This is the port of the process's proxy, or of the
+            process itself if there is no proxy.
+        timeout: the default timeout for a request, in seconds.
     """
 
     def __init__(self, definitions: Definitions, ports: Mapping[Node, int], *, timeout: float = 30.0) -> None:
@@ -103,7 +104,7 @@ class Client:
         """Send a request on a new connection.
 
         Parameters:
-            node: the broker or controller to send it to.
+            node: the broker or controller that receives the request.
             api: the name of the request, for example "Metadata".
             body: the fields of the request, keyed by name.
             read: a function that converts the body of the response to the result.
@@ -122,11 +123,12 @@ class Client:
         return Pending(connection, lambda raw: read(read_response(self._definitions, header, raw)), f"{api} to {node}")
 
     def version(self, node: Node, api: str) -> int:
-        """Return the newest version of a request that this client and a node support. Each node is asked only once.
+        """Return the newest version of a request that both this client and the given node support. Each node is asked
+        only once.
 
         Raises:
             Unanswered: if the node does not return its supported versions.
-            Refused: if the client and the node support no common version.
+            Refused: if no version is supported by both the client and the node.
         """
         if node not in self._versions:
             answer = self.send(node, "ApiVersions", {}, dict, version=0).result(self._timeout)
@@ -155,15 +157,16 @@ class Client:
         """Send a request, and return the body of the response.
 
         Parameters:
-            node: the broker or controller to send it to.
+            node: the broker or controller that receives the request.
             api: the name of the request, for example "BrokerHeartbeat".
             body: the fields of the request, keyed by name.
-            version: the version of the request, or None for the newest version that the client and the node support.
+            version: the version of the request, or None for the newest version that both the client and the node
+                support.
             timeout: the timeout in seconds.
 
         Raises:
             Unanswered: if there is no valid response in time.
-            Refused: if the client and the node support no common version.
+            Refused: if no version is supported by both the client and the node.
             ValueError: if the body cannot be encoded in this version.
         """
         version = self.version(node, api) if version is None else version
@@ -230,15 +233,16 @@ class Client:
     def send_produce(
         self, broker: int, topic: str, value: bytes, *, partition: int = 0, acks: int = -1, timeout_ms: int = 30_000
     ) -> Pending[int]:
-        """Send a Produce request with one record. The result of the returned `Pending` is the offset of the record.
+        """Send a Produce request with one record. When the broker responds, the returned `Pending` provides the
+        record's offset.
 
         Parameters:
-            broker: the broker to send it to.
+            broker: the broker that receives the request.
             topic, partition: the topic and the number of the partition.
             value: the value of the record.
             acks: -1 (all) or 1. The value 0 is not supported, because brokers do not respond to requests with this
                 value.
-            timeout_ms: how long the broker waits for the ISR, in milliseconds.
+            timeout_ms: how long the broker waits for the ISR to replicate the record, in milliseconds.
 
         Raises:
             Unanswered: if the broker cannot be reached.
@@ -286,7 +290,7 @@ class Client:
             topic, partition: the topic and the number of the partition.
             offset: the offset of the first record to fetch.
             max_wait_ms: how long the broker waits for a record, in milliseconds.
-            epoch: the leader epoch that the broker is expected to have, or None. It is not sent to brokers before 2.1
+            epoch: the leader epoch that the broker is expected to have, or None. Before Kafka 2.1, it is not sent
                 (KIP-320).
 
         Raises:
@@ -322,7 +326,8 @@ class Client:
             offset = found.records[-1].offset + 1
 
     def list_offset(self, broker: int, topic: str, timestamp: int = LATEST, *, partition: int = 0) -> int:
-        """Return the earliest offset, the latest offset for consumers, or the first offset at or after a timestamp.
+        """Return the earliest offset, the latest offset that consumers can see, or the first offset at or after a
+        timestamp.
 
         Parameters:
             broker: the leader of the partition.

@@ -56,23 +56,23 @@ _UNFENCED = r"The broker has been unfenced"
 
 
 class Cluster:
-    """A cluster of brokers with a ZooKeeper server or a KRaft controller. Each of them runs in its own process.
+    """A cluster of brokers, with a ZooKeeper server or a KRaft controller. Each member runs in its own process.
 
-    A cluster is a context manager. At the end of the ``with`` block, all processes are killed. They also end when this
-    process ends, even if it is killed.
+    A cluster is a context manager. At the end of the ``with`` block, all processes are killed. If the current process
+    ends or is killed, they end too.
 
     Parameters:
-        release: the release of all processes.
+        release: the Kafka release that all processes run.
         folder: an empty folder for data directories, configuration and logs. Each process gets a subfolder.
         brokers: the number of brokers. Broker ids begin at 0.
         ports: the ports of the processes.
-        settings: properties of all brokers and of the KRaft controller. They override the default configuration.
-        per_broker: additional properties for individual brokers, keyed by broker id.
-        features: the feature levels with which a KRaft cluster of 4.0 or later is formatted, keyed by the name of the
-            feature. Features without an entry have the default level of the release.
+        settings: configuration properties for all brokers and the KRaft controller. They override the defaults.
+        per_broker: additional configuration properties for individual brokers, keyed by broker id.
+        features: the feature levels for formatting a KRaft cluster (4.0 or later), keyed by feature name. A feature
+            without an entry gets the default level of the release.
 
     Raises:
-        BrokerError: if the system is not Linux, or Java does not accept the name of the folder.
+        BrokerError: if the system is not Linux, or if Java does not accept the name of the folder.
     """
 
     def __init__(
@@ -141,8 +141,8 @@ class Cluster:
     def start_broker(self, broker: int, *, wait: bool = True) -> None:
         """Start a broker for the first time, or after it was killed.
 
-        In ZooKeeper mode, the ZooKeeper session of a killed broker must have ended: a broker does not start while its
-        id is registered.
+        In ZooKeeper mode, the ZooKeeper session of a killed broker must have ended, because a broker cannot start while
+        its id is registered.
 
         Parameters:
             broker: the broker id.
@@ -156,7 +156,7 @@ class Cluster:
             self.wait(broker)
 
     def wait(self, node: Node) -> None:
-        """Wait until a process that was started is ready.
+        """Wait until a started process is ready.
 
         Raises:
             BrokerError: if the process does not become ready. The message gives the reason.
@@ -181,7 +181,7 @@ class Cluster:
             raise BrokerError(f"{self._name(node)} did not shut down within {seconds:.0f} seconds")
 
     def archive_classes(self, broker: int) -> None:
-        """Write the class-data archive of the release, which makes processes start faster.
+        """Write the class-data archive of the release, so that processes start faster.
 
         The given broker must be running. It is shut down, started again, and shut down again.
 
@@ -229,7 +229,7 @@ class Cluster:
         return self._folder(node) / "data"
 
     def log_file(self, node: Node) -> Path:
-        """Return the log file to which a process has written since its last start."""
+        """Return the log file of a process. It contains the output since the last start."""
         return self._folder(node) / f"start-{self._starts.get(node, 0)}.log"
 
     def pid(self, node: Node) -> int | None:
@@ -256,7 +256,7 @@ class Cluster:
         """Return the content of the metadata log on the KRaft controller's disk.
 
         Raises:
-            BrokerError: if the release runs with ZooKeeper, or the log cannot be read.
+            BrokerError: if the cluster uses ZooKeeper, or if the log cannot be read.
         """
         if not self.release.kraft:
             raise BrokerError(f"Kafka {self.release.name} has no metadata log: its controller uses ZooKeeper")
@@ -325,8 +325,8 @@ class Cluster:
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
-        """Format the data directory of a KRaft node. The directory of a broker needs only one file, which is written
-        without starting a JVM.
+        """Format the data directory of a KRaft node. A broker's directory needs only one file, so no JVM is started for
+        it.
         """
         data = self.data_directory(node)
         if isinstance(node, int):

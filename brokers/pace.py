@@ -1,4 +1,4 @@
-"""The factor for time limits on a busy machine."""
+"""Extend time limits on a busy machine."""
 
 from __future__ import annotations
 

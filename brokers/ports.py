@@ -1,4 +1,4 @@
-"""Free ports of the loopback interface."""
+"""Find free ports on the loopback interface."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ports:
         real: the port on which each process listens.
         advertised: the port that clients and brokers connect to: the port of the proxy, or the real port if there is no
             proxy.
-        zookeeper_for: the port on which each broker connects to ZooKeeper. Empty with a KRaft controller.
+        zookeeper_for: the port through which each broker reaches ZooKeeper. Empty with a KRaft controller.
     """
 
     real: Mapping[Node, int]
@@ -49,7 +49,7 @@ class Ports:
 def free_ports(nodes: Iterable[Node]) -> dict[Node, int]:
     """Return a free port for each process.
 
-    The ports are below the range for outgoing connections, because an outgoing connection could take the port of a
+    The ports are below the range for outgoing connections. Otherwise, an outgoing connection could take the port of a
     broker while the broker is down.
 
     Raises:
@@ -81,7 +81,7 @@ def is_free(port: int) -> bool:
 
 
 def user_of(port: int) -> str:
-    """Return a description of the process that listens on a port, for an error message."""
+    """Describe the process that listens on a port, for an error message."""
     try:
         for each in psutil.net_connections("tcp"):
             if each.status == psutil.CONN_LISTEN and each.laddr[1:] == (port,) and each.pid is not None:

@@ -1,4 +1,4 @@
-"""Truncate a log as a power loss would, so that the batches that were not flushed are lost."""
+"""Truncate a log as a power loss would, so that unflushed batches are lost."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
         to_offset: the new log end offset. It must be the first offset of a batch, or the current log end offset.
 
     Raises:
-        BrokerError: if the offset is inside a batch or after the end of the log; the broker flushed a batch after it;
-            the broker was shut down cleanly; or the log cannot be read or written.
+        BrokerError: if the offset is inside a batch or after the end of the log, if the broker flushed a batch after
+            the offset or was shut down cleanly, or if the log cannot be read or written.
     """
     directory = data / f"{topic}-{partition}"
     try:

@@ -102,7 +102,7 @@ class OwnedProcess:
         """Wait until a condition is true.
 
         Raises:
-            BrokerError: if the process ended first, or the condition did not become true within the given number of
+            BrokerError: if the process ended first, or if the condition did not become true within the given number of
                 seconds.
         """
         end = time.monotonic() + seconds
@@ -129,7 +129,7 @@ class OwnedProcess:
 
 
 def _thread_states(pid: int) -> set[str]:
-    """Return the states of a process's threads, as the letters defined in proc(5)."""
+    """Return the states of a process's threads, as letters that are defined in proc(5)."""
     states = set()
     for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
         with suppress(OSError):  # the thread has ended
@@ -160,7 +160,8 @@ _lock = threading.Lock()
 def _started_in_lasting_thread(start: _Start) -> subprocess.Popen[bytes]:
     """Call `start` in a thread that lasts as long as this process.
 
-    The kernel kills a process of `launcher` when the thread that started it ends, not when this process ends.
+    If a process was started with `launcher`, the kernel kills it when the starting thread ends, not when this process
+    ends.
     """
     global _thread
     with _lock:

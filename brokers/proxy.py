@@ -62,7 +62,7 @@ class Proxy:
         Parameters:
             node: the process.
             real_port: the port on which the process listens or will listen.
-            client: the only broker that connects to the new port, or None if it is not known.
+            client: the broker that connects to the new port, or None if several processes may connect.
 
         Returns:
             The port of the proxy.
@@ -79,7 +79,7 @@ class Proxy:
         return int(server.sockets[0].getsockname()[1])
 
     def attribute(self, pids: Callable[[], Mapping[int, Node]]) -> None:
-        """Set the function that returns the processes of the cluster.
+        """Set a function that returns the cluster's processes, to which connections are attributed.
 
         Parameters:
             pids: a function that returns the nodes, keyed by process id. The proxy's thread calls it for each
@@ -94,11 +94,11 @@ class Proxy:
 
     @property
     def newest(self) -> int:
-        """The number of the newest frame, for the parameter `after` of `wait`, or 0 if there are no frames."""
+        """The number of the newest frame, or 0 if there are no frames. It can be passed to `wait` as `after`."""
         return self._traffic.newest
 
     def hold(self, rule: Rule) -> Hold:
-        """Hold the frames that match a rule: new frames, and frames that are already held by a different rule."""
+        """Hold all frames that match a rule, including frames that another rule already holds."""
         return self._traffic.add(rule)
 
     def wait(self, rule: Rule, *, after: int = 0, timeout: float, passed: bool = False) -> Frame:
@@ -112,7 +112,7 @@ class Proxy:
                 held.
 
         Raises:
-            TimeoutError: if there is no such frame in time.
+            TimeoutError: if no such frame arrives in time.
         """
         return self._traffic.wait(rule, after, timeout, passed=passed)
 

@@ -68,9 +68,7 @@ class RecordingWriter:
         self._put(plain(first))
 
     def now(self) -> float:
-        """Return the seconds since the beginning of the recording. All times in the recording are measured with this
-        clock.
-        """
+        """Return the seconds since the recording began. All times in the recording are measured with this clock."""
         return round(time.monotonic() - self._begun, 6)
 
     def write(self, event: str, **more: Any) -> None:

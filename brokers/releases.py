@@ -1,4 +1,4 @@
-"""Releases of Kafka that can be started as real brokers: their artifacts, controller and Java version."""
+"""The Kafka releases that can be run as real brokers, with their artifacts, controllers and Java versions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ZOOKEEPER = ("org.apache.zookeeper:zookeeper:3.4.12",)
 
 @attrs.frozen
 class BrokerRelease:
-    """A release of Kafka with one kind of controller.
+    """A Kafka release, combined with one kind of controller.
 
     Attributes:
         name: the version, with ``-zk`` or ``-kraft`` if the controller is not the default of the release.
-        version: the version as numbers.
+        version: the version as a tuple of numbers.
         kraft: whether the controller is a KRaft controller. Otherwise, it is a broker elected with ZooKeeper.
         spec: the name of the spec that describes the release, such as ``kafka/2.8``.
     """
@@ -50,7 +50,7 @@ class BrokerRelease:
     def others(self) -> tuple[str, ...]:
         """The Maven coordinates of additional artifacts, which are downloaded without their dependencies.
 
-        They replace other versions of the same artifacts.
+        If the broker depends on other versions of the same artifacts, these are replaced.
 
             * A logging library, without which brokers do not log, or do not start.
             * `javax.xml.bind`, which was removed from Java, for the cluster ids of 0.10.2 and 0.11 (KAFKA-4501).
@@ -64,7 +64,7 @@ class BrokerRelease:
 
     @property
     def java(self) -> range:
-        """The supported versions of Java. Brokers need Java 17 since 4.0 (KIP-1013)."""
+        """The supported versions of Java. Since 4.0, brokers require Java 17 or later (KIP-1013)."""
         return range(17 if self.version >= (4, 0) else 8, 26)
 
 
@@ -72,11 +72,11 @@ def broker_release(name: str) -> BrokerRelease:
     """Return the release of Kafka with the given name.
 
     Parameters:
-        name: a version such as ``2.8.0``, a minor version such as ``2.8``, which selects its first release, or the
-            name of a spec such as ``kafka/3.6.2-zk``.
+        name: a version such as ``2.8.0``, a minor version such as ``2.8`` (for its first release), or the name of a
+            spec such as ``kafka/3.6.2-zk``.
 
     Raises:
-        BrokerError: if the release does not exist, or the name is that of a spec with changed rules.
+        BrokerError: if the release does not exist, or if the name refers to a spec with changed rules.
     """
     short = name.removeprefix(_SPECS)
     column = column_of(_SPECS + short) if "+" not in short else None

@@ -1,4 +1,4 @@
-"""Judge the reproduction of a known bug on real brokers: a replay with the bug, and a control without it."""
+"""Judge the reproduction of a known bug on real brokers. A reproduction is a replay and a control without the bug."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Judgement(enum.Enum):
 
 @attrs.frozen
 class Judged:
-    """A replay, the conclusion about the bug that is drawn from it, and the reason for the conclusion."""
+    """A replay, a conclusion about the bug, and the reason for the conclusion."""
 
     replay: Replay
     judgement: Judgement
@@ -64,7 +64,7 @@ def judged_with_bug(replay: Replay, name: str) -> Judged:
     """Judge whether a replay on an affected release shows the bug.
 
     Parameters:
-        replay: the replay of a plan whose last state or step violates the property.
+        replay: the replay. The last state or step of its plan violates the property.
         name: the name of the property.
     """
     if (early := _ended_early(replay)) is not None:
@@ -79,7 +79,7 @@ def judged_with_bug(replay: Replay, name: str) -> Judged:
 
 
 def _complaint(replay: Replay, name: str) -> str:
-    """Return why the last state or step of a replay's trace violates a property."""
+    """Explain why the last state or step of a replay's trace violates a property."""
     trace = replay.plan.trace
     about = next((item for item in trace.spec.checks if item.name == name), None)
     complaint = None if about is None else complaint_at_end(trace.spec, about, trace.states)
@@ -87,10 +87,10 @@ def _complaint(replay: Replay, name: str) -> str:
 
 
 def judged_without_bug(replay: Replay, name: str) -> Judged:
-    """Judge whether a replay on a release in which a bug is fixed shows that the bug is absent.
+    """Judge whether a bug is absent from a replay on a release with the fix.
 
-    The bug is absent only if every step is as in the model of this release, and this model departs from the schedule
-    because of the rule that the fix changed.
+    The bug is absent only if every step agrees with the model of this release, and if the rule that the fix changed
+    makes this model depart from the schedule.
     """
     if (early := _ended_early(replay)) is not None:
         return early
@@ -113,7 +113,7 @@ def judged_without_bug(replay: Replay, name: str) -> Judged:
 
 
 def judged_without_event(replay: Replay, name: str) -> Judged:
-    """Judge whether a bug is absent from a replay on an affected release without the event that causes the bug."""
+    """Judge whether a bug is absent from a replay on an affected release without the event that causes it."""
     if (early := _ended_early(replay)) is not None:
         return early
     if (outcome := replay.outcome) is not None and (set(outcome.lost) & _kept(replay.plan.trace.states[-1])):
@@ -122,7 +122,7 @@ def judged_without_event(replay: Replay, name: str) -> Judged:
 
 
 def _kept(state: Partition) -> set[int]:
-    """Return the records that are in the logs of the brokers that lead or may be elected in a state of the model."""
+    """Return the records in the leader's log. Without a leader, use the logs of all brokers that may be elected."""
     quorum = state.quorum
     leading = quorum.isr | quorum.elr if quorum.leader is None else {quorum.leader}
     return {record.value for broker in leading for record in state.replicas[broker].log.records}

@@ -20,7 +20,9 @@ _NOTICE_SECONDS = 0.5
 
 @attrs.define(eq=False)
 class _Held:
-    """A held frame: its holds, and a function to call when the frame may pass (True) or is dropped (False)."""
+    """A held frame, its holds, and a function that is called with True when the frame may pass, or with False when it
+    is dropped.
+    """
 
     frame: Frame
     holds: set[Hold]
@@ -32,8 +34,8 @@ class Traffic:
 
     Parameters:
         now: returns the time in seconds.
-        kept_frames, kept_bytes: the maximum number of frames in memory, and of their bytes. Older frames are removed
-            from memory. A recording contains all frames.
+        kept_frames, kept_bytes: the maximum number of frames in memory, and the maximum total size of these frames in
+            bytes. Older frames are removed from memory. A recording contains all frames.
     """
 
     def __init__(self, now: Callable[[], float], *, kept_frames: int = 20_000, kept_bytes: int = 64 * 2**20) -> None:
@@ -51,15 +53,18 @@ class Traffic:
     # --- the proxy's thread ---------------------------------------------------------------------------------------
 
     def next_number(self) -> int:
-        """Return the number of the next frame. Only the proxy's thread adds frames."""
+        """Return the number for the next frame. Only the proxy's thread adds frames, so the number cannot change
+        meanwhile.
+        """
         return self._newest + 1
 
     def arrive(self, frame: Frame, decide: Callable[[bool], None]) -> None:
         """Add a frame to the log, and hold it if it matches a rule.
 
         Parameters:
-            frame: the frame, with the number `next_number`.
-            decide: called once by any thread when a held frame is released (True) or dropped (False).
+            frame: the frame. Its number must be `next_number`.
+            decide: a function that is called once, by any thread, with True when a held frame is released or with False
+                when it is dropped.
         """
         with self.changed:
             self._newest = frame.number
@@ -91,7 +96,7 @@ class Traffic:
     # --- any thread -----------------------------------------------------------------------------------------------
 
     def add(self, rule: Rule) -> Hold:
-        """Hold the frames that match a rule: new frames, and frames that are already held by a different rule."""
+        """Hold all frames that match a rule, including frames that another rule already holds."""
         with self.changed:
             hold = Hold(self, rule)
             self._holds.append(hold)
@@ -101,18 +106,18 @@ class Traffic:
             return hold
 
     def remove(self, hold: Hold) -> None:
-        """Remove a hold from the list. Its frames remain held."""
+        """Remove a hold from the list. The frames that it keeps remain held."""
         with self.changed:
             if hold in self._holds:
                 self._holds.remove(hold)
 
     def held_by(self, hold: Hold) -> list[Frame]:
-        """Return the frames of a hold, in the order of arrival."""
+        """Return the frames that a hold keeps, in the order of arrival."""
         with self.changed:
             return [held.frame for held in self._held.values() if hold in held.holds]
 
     def let_go(self, hold: Hold, frames: list[Frame], *, drop: bool = False) -> None:
-        """Remove frames from a hold. Each frame is dropped at once, or passes when no other hold keeps it."""
+        """Remove frames from a hold. A frame is either dropped at once, or forwarded when no other hold keeps it."""
         with self.changed:
             for frame in frames:
                 held = self._held.get(frame.number)
@@ -158,8 +163,8 @@ class Traffic:
                 self.changed.wait(min(left, _NOTICE_SECONDS))
 
     def wait(self, rule: Rule, after: int, timeout: float, *, passed: bool) -> Frame:
-        """Wait for the first frame that matches a rule and has a number greater than `after`. The parameters are those
-        of `Proxy.wait`.
+        """Wait for the first frame that matches a rule and has a number greater than `after`. The parameters are the
+        same as for `Proxy.wait`.
         """
         matching: list[Frame] = []
         looked_at = after
@@ -196,8 +201,9 @@ class Traffic:
 class Hold:
     """An active rule. Frames that match it wait, in order, until they are released or dropped.
 
-    Frames in one direction of a connection keep their order: a held frame also delays the frames behind it, which are
-    not visible until it is released. A frame that matches several holds waits until each of them has released it.
+    Frames in one direction of a connection keep their order: a held frame also delays the frames behind it. Those
+    frames are not visible until the held frame is released. A frame that matches several holds waits until each of them
+    has released it.
     """
 
     def __init__(self, traffic: Traffic, rule: Rule) -> None:

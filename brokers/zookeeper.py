@@ -1,8 +1,8 @@
 """A simple ZooKeeper client. It opens a new connection for each call, and does not retry failed calls.
 
-It closes sessions of brokers, so that a replay does not have to wait until they expire. A client that knows the id and
-the password of a session can take it over. When it closes the session, ZooKeeper removes the ephemeral nodes of the
-broker. ZooKeeper's FAQ recommends this method for testing how a client handles an expired session.
+It closes the sessions of brokers, so that a replay does not have to wait until the sessions expire. A client that knows
+the id and the password of a session can take it over. When it closes the session, ZooKeeper removes the ephemeral nodes
+of the broker. ZooKeeper's FAQ recommends this method for testing how a client handles an expired session.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 This package does not depend on Kafka. The modules are best read in this order:
 
 - `state`, `bounds`, `action`, `properties` and `spec` define specs.
-- `bag` and `update` help to write the values in states.
+- `bag` and `update` help to construct the values in states.
 - `drawing` defines how reports display states.
 - `settings` and `result` are the inputs and outputs of the engines. `trace` and `coverage` are parts of results.
 - `values`, `canonical` and `content` compare values.
@@ -12,7 +12,7 @@ This package does not depend on Kafka. The modules are best read in this order:
 - `liveness` checks properties of infinite behaviours, on the graph of all states and steps.
 - `mutation` tests whether properties detect mistakes in the code.
 - `conformance` checks whether a recording of a system is a behaviour of a spec.
-- `stateful` runs specs with Hypothesis.
+- `stateful` tests specs with Hypothesis.
 """
 
 from leadline.checker.action import Action, ActionInstance, Step, action

@@ -98,7 +98,7 @@ class Action(Generic[S, P]):
 
 @attrs.frozen(repr=False, cache_hash=True)
 class ActionInstance(Generic[S]):
-    """An action with a value for each parameter, for example ``replicate(leader=0, follower=1)``.
+    """An action, with a value for each of its parameters, for example ``replicate(leader=0, follower=1)``.
 
     Attributes:
         action: the action.
@@ -128,7 +128,7 @@ class ActionInstance(Generic[S]):
 
 @attrs.frozen
 class Step(Generic[S]):
-    """An action instance with the states before and after it."""
+    """An action instance, with the states before and after it."""
 
     before: S
     instance: ActionInstance[S]

@@ -93,7 +93,7 @@ def _right_values(kind: type, at_least: int | None, at_most: int | None, choices
 
 
 def describe_bounds(bounds: object) -> list[tuple[str, object, str, str]]:
-    """Return a tuple for each bound: its name, its value, its description, and the allowed values."""
+    """Return a (name, value, description, allowed values) tuple for each bound."""
     kind: type = type(bounds)
     return [
         (field.name, getattr(bounds, field.name), field.metadata.get(_HELP, ""), field.metadata.get(_RANGE, ""))

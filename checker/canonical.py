@@ -1,17 +1,17 @@
 """Canonical values: equal states whose sets and bags iterate in the same order.
 
 The iteration order of a set depends on the hashes of its members and on how it was created. ``frozenset([0, 8])`` and
-``frozenset([8, 0])`` are equal but iterate in different orders, because both members hash to the same slot of the
+``frozenset([8, 0])`` are equal but iterate in different orders, because both members hash to the same slot of the hash
 table. The result of an action must not depend on which of two equal states a search reached first. Therefore, before a
 search stores a state, the search creates each set again from its members, sorted by their contents. Equal sets then
-have equal tables.
+have equal hash tables.
 
 Most sets occur in many states, so canonical collections and their members are cached. Usually the canonical copy of a
 set is found in the cache and does not have to be created. A cached object replaces an equal object only if the two
 objects differ only in their identity. For example, ``1`` never replaces ``True``.
 
 Limits: the order is the same only within one process, where the hashes do not change. It can differ between processes;
-see `leadline.checker.engines.set_order`. Subclasses of `frozenset` and collections of other libraries are left
+see `leadline.checker.engines.set_order`. Subclasses of `frozenset`, and collections from other libraries, are left
 unchanged.
 """
 
@@ -105,9 +105,7 @@ def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> 
 
 @functools.cache
 def _names(cls: type) -> tuple[str, ...]:
-    """Return the names of the fields of an attrs class in which `canonical` looks for sets: all fields except
-    constants.
-    """
+    """Return the names of an attrs class's fields, except constants. `canonical` searches these fields for sets."""
     return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
 
 
@@ -136,8 +134,8 @@ def _slots(cls: type) -> tuple[MemberDescriptorType, ...]:
 class _Kept:
     """A cache of canonical collections and their members.
 
-    `_by_identity` contains every cached member by its `id`. Cached members that are equal and have the same type are
-    the same object. Two collections of cached members are therefore equal if the identities of their members are equal.
+    `_by_identity` maps the `id` of each cached member to the member. Cached members that are equal and have the same
+    type are the same object. Two collections of cached members are therefore equal if they contain the same objects.
     """
 
     def __init__(self) -> None:
@@ -169,13 +167,15 @@ class _Kept:
         return made
 
     def _have_same_members(self, value: Iterable[object], twin: Iterable[object]) -> bool:
-        """Return whether a collection and an equal cached collection have members of the same types."""
+        """Return whether the members of a collection have the same types as those of an equal cached collection."""
         own, kept = set(map(id, value)), set(map(id, twin))
         others = own - kept
         return not others or {id(self._member(member)) for member in value if id(member) in others} == kept - own
 
     def _member(self, member: object) -> object:
-        """Return the cached object for a member of a collection, or its canonical copy if it cannot be cached."""
+        """Return the cached object that equals a member of a collection. If the member cannot be cached, return a
+        canonical copy.
+        """
         if self._by_identity.get(id(member)) is member:
             return member
         of_type = self._by_value.setdefault(type(member), {})
@@ -196,7 +196,7 @@ class _Kept:
         Parameters:
             made: the canonical collection to add.
             members: its members.
-            is_free: whether the collection may be added, which requires that no equal collection is in the cache.
+            is_free: whether the cache contains no equal collection. If it is false, nothing is added.
         """
         if is_free and all(self._by_identity.get(id(member)) is member for member in members):
             if len(self._collections) >= MOST_COLLECTIONS:
@@ -212,7 +212,7 @@ class _Kept:
         return sorted(members, key=self._sort_key)
 
     def _sort_key(self, member: object) -> int:
-        """Return the content hash of a member. It is cached, because it is slow to compute."""
+        """Return the content hash of a member. The hash is cached, because it is slow to compute."""
         if self._by_identity.get(id(member)) is not member:
             return content("", member)
         key = self._sort_keys.get(id(member))
@@ -259,15 +259,15 @@ def _is_same(one: object, other: object) -> bool:
 
 
 def _is_same_in_order(ones: Iterable[object], others: Iterable[object]) -> bool:
-    """Return whether two equal canonical collections have indistinguishable members. Both iterate in the same order."""
+    """Compare two equal canonical collections member by member. Return whether they are indistinguishable."""
     return all(one == other and _is_same(one, other) for one, other in zip(ones, others, strict=True))
 
 
 def _is_understood(value: object) -> bool:
-    """Return whether `_is_same` gives the correct answer for a value.
+    """Return whether `_is_same` can compare a value correctly.
 
-    The answer is correct for built-in values, for enum members and objects that are compared by identity, and for attrs
-    values, tuples, sets and bags of these values.
+    This is true for built-in values, for enum members and other objects that are equal only to themselves, and for
+    attrs values, tuples, sets and bags of such values.
     """
     cls: type = type(value)
     if cls in _ATOMS or _has_methods_of(cls, object, "__eq__"):
@@ -286,7 +286,7 @@ def _has_methods_of(cls: type, base: type, *names: str) -> bool:
 
 @functools.cache
 def _is_made_of_fields(cls: type) -> bool:
-    """Return whether the instances of a class consist only of attrs fields that ``__eq__`` compares."""
+    """Return whether the instances of a class contain only attrs fields, and ``__eq__`` compares all of them."""
     if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
         return False
     fields = attrs.fields(cls)

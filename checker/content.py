@@ -1,4 +1,4 @@
-"""Content hashes: a 64-bit hash of the contents of a state, which is the same in every process.
+"""Content hashes: 64-bit hashes of the contents of states. They are the same in every process.
 
 The iteration order of a set depends on `PYTHONHASHSEED`, which differs between processes. A result that must be the
 same in every process therefore uses content hashes to sort, select or count states. Content hashes are never used to
@@ -84,8 +84,8 @@ def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value, which is the same in every process. The default `repr` is not, because it contains a
-    memory address.
+    """Return the text of a value. The text is the same in every process, unlike the default `repr`, which contains an
+    address.
     """
     if isinstance(value, enum.Enum):
         return value.name or repr(value.value)  # a Flag with the value 0 has no name

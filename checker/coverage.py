@@ -1,4 +1,4 @@
-"""Coverage: the parts of a spec that a run has exercised. It is collected if `Limits.coverage` is set."""
+"""Coverage: the parts of a spec that a run has exercised. Coverage is collected if `Limits.coverage` is set."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class InstanceCoverage:
 
     Attributes:
         enabled: the number of distinct expanded states in which the action is enabled. A random search counts a state
-            each time that it visits it.
-        generated: the number of steps of the action from these states, including those from a state whose expansion was
-            cut short by a limit. A random search counts the steps that it took.
+            on every visit.
+        generated: the number of steps that the action takes from these states, even if a limit interrupts the expansion
+            of a state. A random search counts the steps that it took.
         distinct: the number of these steps that led to a new state. For a random search, it is an estimate unless
             `WalkCounts.is_exact` is true.
     """
@@ -95,9 +95,8 @@ class CoverageCounts:
         fields: the values of each field in the distinct states, keyed by the path of the field. In a path, ``[]`` means
             every element of a tuple. States for which `Spec.within` is false are not included.
         source: the functions that were called. Functions with lines that never ran come first.
-        sampled: the size of the sample of states in which `shown` was counted, if a random search kept only a sample of
-            its states. None if `shown` was counted in all distinct states. `fields` includes all states that were ever
-            in the sample.
+        sampled: the sample size, if a random search counted `shown` only in a sample of its states. None if `shown` was
+            counted in all distinct states. `fields` includes all states that were ever in the sample.
     """
 
     instances: dict[str, InstanceCoverage]
@@ -108,7 +107,7 @@ class CoverageCounts:
 
 
 class FieldValues:
-    """Collects the distinct values of each field of some states.
+    """Collects the distinct values of each field in some states.
 
     An attrs value is split into its fields. A tuple is split into its elements if it is a component or contains attrs
     values.
@@ -128,7 +127,7 @@ class FieldValues:
         Parameters:
             value: the value.
             path: the location of the value in the state.
-            apart: whether the value is a component, so that a tuple is split into its elements.
+            apart: whether the value is a component. If it is a tuple, it is then split into its elements.
         """
         kind: type = type(value)
         if attrs.has(kind):
@@ -177,7 +176,7 @@ def _few(values: set[object]) -> tuple[str, ...]:
 
 
 def _text(value: object) -> str:
-    """Return the `repr` of a value, in which the elements of sets are sorted."""
+    """Return the `repr` of a value, but with the elements of sets sorted."""
     if type(value) is frozenset:
         return f"{{{', '.join(sorted(map(_text, value)))}}}"
     if type(value) is tuple:

@@ -62,7 +62,7 @@ class Mark:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One row of a displayed state, for example one broker. It is a line of a table and a lane of a diagram.
+    """One row of a displayed state, for example one broker. In a table, it is shown as a line; in a diagram, as a lane.
 
     Attributes:
         columns: the text in each column of a table, keyed by the name of the column.
@@ -70,7 +70,7 @@ class Row:
         marks: named positions between the cells.
         badges: short texts about the row, such as the role of a broker.
         standing: short texts about the row that depend on other rows, for example whether the controller has fenced a
-            broker. A change of these texts is not shown as an event of the row.
+            broker. If these texts change, the change is not shown as an event of the row.
         up: whether the process that the row represents is running. If not, the lane of the row in a diagram is dotted.
     """
 
@@ -132,11 +132,11 @@ class Drawing(Generic[S]):
     """Functions that describe how to display the states of a spec.
 
     Attributes:
-        rows: returns the rows of a state by name, in the order in which they are shown.
+        rows: returns the rows of a state, keyed by name, in display order.
         messages: returns the messages that are in flight in a state.
         arrivals: returns the messages that arrive in a step. A message that arrives but was not in flight before the
-            step was sent in the same step. A message that arrives and that `messages` still returns after the step
-            waits at its receiver. A message that disappears from `messages` without arriving is lost.
+            step was sent in the same step. If a message arrives but `messages` still returns it after the step, the
+            message waits at its receiver. A message that disappears from `messages` without arriving is lost.
         events: takes the steps of a trace in order and returns the events that decided its outcome. Reports show them
             as the explanation of the trace. If there are no events, reports instead list the steps that wrote the
             values that the property and later steps read.

@@ -40,8 +40,8 @@ def raised(error: BaseException) -> str:
     """Return a phrase that describes an exception, such as ``raised ValueError: ...``.
 
     Parameters:
-        error: any exception that the code of a spec raised. `sys.exit` and ``pytest.fail`` raise exceptions that are
-            not instances of `Exception`. These exceptions must not end the checker either.
+        error: any exception that the code of a spec raised. It need not be an instance of `Exception`: `sys.exit` and
+            ``pytest.fail`` raise other exceptions, which must not end the checker either.
     """
     return f"{'must not exit, but raised' if isinstance(error, SystemExit) else 'raised'} {error_line(error)}"
 
@@ -60,7 +60,7 @@ def error_text(error: BaseException) -> str:
 def error_line(error: BaseException) -> str:
     """Return the type, the message and the source line of an exception as one line of text.
 
-    The source line is the innermost line of the traceback that is not in a library or in generated code.
+    The source line is the innermost line of the traceback, skipping libraries and generated code.
     """
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])

@@ -60,8 +60,8 @@ class Kind(enum.Enum):
 
     @property
     def is_liveness(self) -> bool:
-        """Whether the property is a liveness property. It is checked after a search, on the graph of all states and
-        steps.
+        """Whether the property is a liveness property. Such a property is checked after a search, on the graph of all
+        states and steps.
         """
         return self in LIVENESS
 
@@ -104,7 +104,7 @@ class Property:
         fails_in: the names of specs that are known to violate the property for some values of their bounds.
         premise: a predicate of a state, or None. The property applies only to states in which the premise is true. A
             step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
-            property is vacuous. For a property of kind `Kind.LEADS_TO`, the predicate on the left side.
+            property is vacuous. For a property of kind `Kind.LEADS_TO`, the premise is the predicate on the left side.
         quiet: whether a property of behaviours applies only to behaviours with finitely many perturbing steps.
         by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach a
             state in which the property is true.
@@ -144,7 +144,7 @@ class Property:
             raise SpecError(f"{self.kind.value} {self.name} {raised(error)}") from error
 
     def complaints(self, *states: object) -> Iterator[str]:
-        """Yield the reasons why the property is false, a sentence for each value that violates it.
+        """Yield the reasons why the property is false: one sentence for each value that violates it.
 
         Parameters:
             states: a state; for a property of steps, the states before and after a step.
@@ -173,10 +173,10 @@ class Property:
 def invariant(
     sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes an invariant from a predicate of a state.
+    """Return a decorator that turns a predicate of a state into an invariant.
 
-    The predicate returns a bool. It can instead yield a sentence for each value that violates the property, which
-    reports show with a counterexample.
+    The predicate returns a bool. It can instead yield a sentence for each value that violates the property. Reports
+    show these sentences with a counterexample.
 
     Parameters:
         sentence: a one-sentence description of the property.
@@ -200,7 +200,7 @@ def invariant(
 def step_invariant(
     sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a step invariant from a predicate of the states before and after a step.
+    """Return a decorator that turns a predicate of the states before and after a step into a step invariant.
 
     A step invariant must be true for every step. The parameters are the same as those of `invariant`.
 
@@ -211,7 +211,7 @@ def step_invariant(
 
 
 def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a witness from a predicate of a state.
+    """Return a decorator that turns a predicate of a state into a witness.
 
     A witness must be true in at least one reachable state.
 
@@ -226,7 +226,7 @@ def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Propert
 
 
 def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a step witness from a predicate of the states before and after a step.
+    """Return a decorator that turns a predicate of the states before and after a step into a step witness.
 
     A step witness must be true for at least one step.
 
@@ -241,11 +241,11 @@ def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Pr
 
 
 def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
-    predicate is true in at least one state.
+    """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, the
+    predicate must be true in at least one state.
 
-    A behaviour is an infinite sequence of states that begins with an initial state. Between two of its states there is
-    a step, or nothing changes (stuttering). A behaviour is fair if it satisfies the fairness of all actions; see
+    A behaviour is an infinite sequence of states that begins with an initial state. Each state either leads to the next
+    by a step or is equal to it (stuttering). A behaviour is fair if it satisfies the fairness of all actions; see
     `Action.fair`.
 
     Parameters:
@@ -260,15 +260,15 @@ def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Calla
 
 
 def always_eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
-    predicate is true again and again. The parameters are the same as those of `eventually`.
+    """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, the
+    predicate must be true again and again. The parameters are the same as those of `eventually`.
     """
     return _liveness(Kind.ALWAYS_EVENTUALLY, sentence, source, quiet=quiet)
 
 
 def eventually_always(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, the
-    predicate is true from some state on. The parameters are the same as those of `eventually`.
+    """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, the
+    predicate must be true from some state on. The parameters are the same as those of `eventually`.
     """
     return _liveness(Kind.EVENTUALLY_ALWAYS, sentence, source, quiet=quiet)
 
@@ -276,12 +276,13 @@ def eventually_always(sentence: str, *, source: str = "", quiet: bool = False) -
 def leads_to(
     sentence: str, *, after: Premise, source: str = "", quiet: bool = False
 ) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a liveness property from a predicate of a state: in every fair behaviour, if
-    `after` is true in a state, the decorated predicate is true in this state or in a later state.
+    """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, if
+    `after` is true in a state, the decorated predicate must be true in this state or in a later state.
 
     Parameters:
         sentence, source, quiet: see `eventually`.
-        after: the left side, a predicate of a state or a witness. If it is never true, a search raises an error.
+        after: the left side of the property: a predicate of a state, or a witness. If the left side is never true, a
+            search raises an error.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
@@ -290,8 +291,8 @@ def leads_to(
 
 
 def recoverable(sentence: str, *, source: str = "", by_healing: bool = False) -> Callable[[Predicate], Property]:
-    """Return a decorator that makes a property from a predicate of a state: from every reachable state, a
-    state in which the predicate is true can be reached.
+    """Return a decorator that turns a predicate of a state into a liveness property. From every reachable state, it
+    must be possible to reach a state in which the predicate is true.
 
     Parameters:
         sentence: a one-sentence description of the property.
@@ -338,7 +339,7 @@ def _bare(function: Callable[..., object]) -> str:
 
 
 def premise_property(premise: Premise) -> Property:
-    """Return a property of kind `Kind.PREMISE` for a premise."""
+    """Convert a premise to a property of kind `Kind.PREMISE`."""
     if isinstance(premise, Property):
         return attrs.evolve(premise, kind=Kind.PREMISE)
     name = getattr(premise, "__name__", "premise")
@@ -367,7 +368,7 @@ def _takes(function: Callable[..., object], count: int) -> bool:
 
 
 def _check_premise(premise: object) -> None:
-    """Check that a premise is a witness or a function of a state that returns a bool.
+    """Check that a premise is a witness, or a function that takes a state and returns a bool.
 
     Raises:
         SpecError: if the premise is neither of these.

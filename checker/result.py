@@ -213,8 +213,7 @@ class Learning:
 
 @attrs.frozen
 class Verified:
-    """The counts of the learned results that a search compared with the results of calls. All compared results were
-    equal.
+    """The counts of comparisons between learned results and actual calls. All compared results were equal.
 
     Attributes:
         checked: the number of uses of a learned result that were compared.
@@ -272,7 +271,7 @@ class WalkCounts:
 
 @attrs.frozen
 class LivenessCounts:
-    """The counts of the check of liveness properties, which follows a search.
+    """The counts from checking liveness properties after a search.
 
     Attributes:
         components: the number of strongly connected components of the graph of all states and steps.
@@ -309,29 +308,29 @@ class Statistics:
         deadlocks: the number of expanded states that have no step.
         seconds: the duration in seconds of wall-clock time.
         actions: the counts of each action, keyed by name, in the order of the spec.
-        level_done: the expanded fraction of the last level that was started, or None if the engine does not know it. A
+        level_done: the fraction of the latest level that has been expanded, or None if the engine does not know it. A
             level is the set of states at the same depth.
         memory: the memory in bytes that the states occupy, or 0 if the engine does not know it.
         calls: the number of calls to actions and properties that the engine learned from, or 0 if the engine does not
             learn.
         learning: details of what the compiled engine learned. None for other engines.
-        compared: the number of results learned from one state that were compared with a call on a different state.
+        compared: the number of learned results that were compared with a call on a state other than the one from which
+            they were learned.
         whole_reads: the code that the engine does not support. The most frequently called code comes first. Empty if
             the engine does not learn. The Spark engine reports only the code and the calls of its driver.
-        verified: the comparison of a random sample of the learned results with calls. None if the engine does not
-            learn.
+        verified: the counts of learned results that were compared with calls. None if the engine does not learn.
         levels: the number of distinct states at each depth. Empty for a random search.
-        samples: pairs of a time in seconds and the number of distinct states found by that time, in order. Empty unless
+        samples: a (seconds, number of distinct states found by then) pair for each measurement, in order. Empty unless
             `paced` recorded them.
         shards: the number of shards across which the states are distributed, or 0 if the engine has no shards.
-        skew: the amount by which the number of new states of the last level in the largest shard exceeds the mean, as a
-            fraction of the mean. For example, 0.1 means 10 %.
+        skew: how unevenly the shards share the new states of the last level. This is the excess of the largest shard
+            over the mean, as a fraction of the mean. For example, 0.1 means 10 %.
         spilled: the number of bytes written to files.
         walked: the counts of a random search. None for other engines.
         covered: the coverage, or None if `Limits.coverage` is not set.
-        liveness: the counts of the check of liveness properties. None if there was no such check, or if it did not end.
-        activity: for progress reports, the work that follows the search, such as shortening a trace. Empty during the
-            search and in results.
+        liveness: the counts from checking liveness properties. None if this check was not done or not completed.
+        activity: a description of the current work after the search, such as shortening a trace, for progress reports.
+            Empty during the search and in results.
     """
 
     distinct: int = 0
@@ -448,7 +447,7 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal, such as that of Ctrl-C, stopped the run."""
+        """Whether the run was stopped by a signal, for example because the user pressed Ctrl-C."""
         return self.stop is not None and self.stop.kind is StopKind.INTERRUPT
 
     @property
@@ -464,7 +463,7 @@ class Result:
         return Verdict.HOLDS if self.exhausted and not undecided else Verdict.INCOMPLETE
 
     def of(self, name: str) -> PropertyResult:
-        """Return the result for the property with this name.
+        """Return the result for the property with the given name.
 
         Raises:
             StopIteration: if no such property was checked.

@@ -23,28 +23,29 @@ class Tuning:
 
     Attributes:
         block: the number of states that each thread expands between two checks of the limits.
-        chunks: the number of chunks of a block for each thread. A thread that is idle takes the next chunk.
+        chunks: the number of chunks per thread into which a block is divided. An idle thread takes the next chunk.
         alone: if there are fewer states than this number to process, the engine uses only one thread.
         asked: the number of unknown paths in a chunk that are learned before the compiled loop of the chunk continues.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
         pays: if at least this number of states in a block need a path, the engine always learns the path.
-        always: for each action instance and property, the number of initial calls, from all of which the engine learns.
+        always: for each action instance and property, the number of calls at the start of a search from which the
+            engine always learns.
         many_values: the number of values at which a part of the state is split into smaller parts if possible.
-        searched_again: the number of expanded states above which a search does not restart in order to split a part.
-        compared_calls: of the calls to predicates from which the engine learns, one in this number is compared with a
+        searched_again: the number of expanded states above which a search no longer restarts in order to split a part.
+        compared_calls: of the predicate calls from which the engine learns, one in this number is compared with a
             direct call. 0 means that no calls are compared.
-        compared_paths: the number of states of a block on which learned results are compared with direct calls before
-            the block is expanded. Each path is compared once.
-        compared_states: the number of states of a level on which all learned results are compared with direct calls.
-        made_again: the number of calls at the start of a search that are all repeated if they may depend on the
-            identity of objects. They are repeated with equal objects, to find out whether the result changes.
+        compared_paths: before a block is expanded, learned results are compared with direct calls on this number of its
+            states. Each path is compared once.
+        compared_states: in each level, all learned results are compared with direct calls on this number of states.
+        made_again: the number of calls at the start of a search that are repeated with equal but different objects, to
+            find out whether the result changes. Only calls that may depend on the identity of objects are repeated.
         made_again_later: after the first `made_again` calls, one in this number of calls is repeated.
-        shared: if there are fewer calls than this number to make, they are not shared with other processes.
+        shared: calls are distributed to other processes only if at least this number of calls have to be made.
         helped_after: the number of calls after which a search may use other processes.
-        renewed_after: the number of calls that the other processes could not make because a value was missing, after
-            which the processes are replaced by newly forked processes.
-        in_order: whether to sort the next states that a call to an action yields by their contents. Traces then do not
-            depend on the iteration order of sets, which differs between processes.
+        renewed_after: the number of calls that may fail in the other processes because a value is missing. After more
+            such calls, the processes are replaced by newly forked ones.
+        in_order: whether to sort the next states from each action call by their contents. Traces then do not depend on
+            the iteration order of sets, which differs between processes.
         look_seconds: the CPU time in seconds for which the engine makes direct calls before it forecasts the size of
             the state space. If it is 0, the search starts to learn at once, even if the state space is small.
         small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
@@ -59,29 +60,31 @@ class Tuning:
             every state space are small.
         known_states: the number of expanded states after which the engine estimates the fraction of calls that are new,
             because at first all calls are new.
-        verify: the fraction of applications of learned results that are compared with direct calls. None means that
-            about 3 % of the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
+        verify: how often the application of a learned result is compared with a direct call, as a fraction from 0 to 1.
+            None means that about 3 % of the running time is spent on comparisons. See
+            `leadline.checker.engines.learning.verification`.
         verify_seed: the seed for the random choice of the applications to compare.
         progress_seconds: the number of seconds between two calls to the progress function.
         progress_states: the number of expanded states between two calls to the progress function in the oracle engine.
         watch_seconds: the number of seconds between two checks of the limits by the thread that interrupts a search.
-        grace_seconds: the number of seconds after the time limit at which a search that has not stopped is interrupted.
+        grace_seconds: a search that has not stopped is interrupted this number of seconds after its time limit.
         again_seconds: the number of seconds after which a search is interrupted again if the spec caught the first
             interrupt.
-        pure_states: the number of states at the start of a search that are all checked for functions that are not pure.
-        pure_growth: after the first `pure_states` states, another state is checked each time that the number of states
-            has grown by this factor. These checks take little time and find almost all functions that are not pure.
-        interruptible: the number of states to add to a table, or to check, between two checks for Ctrl-C.
-        field_values: the maximum number of distinct values of a field that are counted.
+        pure_states: the number of states at the start of a search on which the engine always tests whether the spec's
+            functions are pure.
+        pure_growth: after the first `pure_states` states, another state is tested each time that the number of states
+            has grown by this factor. These tests take little time and find almost all functions that are not pure.
+        interruptible: the number of states that are added to a table, or checked, between two tests for Ctrl-C.
+        field_values: the distinct values of a field are counted up to this number.
         frontier: the maximum number of states that a random search keeps for expansion. If there are more states, the
             search drops those that it would expand last.
-        remembered: the number of entries in the table of found states of a random search. It must be a power of 2.
+        remembered: for a random search, the number of entries in the table of found states. It must be a power of 2.
         sampled: the size of the sample from which a random search estimates the number of distinct states. The standard
             error of the estimate is 1 / sqrt(sampled - 2), which is 0.8 % for the default.
-        tried: the maximum number of steps that are taken to find steps of a trace that can be left out. Taking the
-            default number of steps takes about ten seconds.
-        shortening_seconds: the number of seconds for leaving out steps of counterexamples, even if a random search has
-            used up its time or was interrupted. Without this time, counterexamples would be as long as the random
+        tried: the maximum number of steps that are taken in order to shorten a trace. Taking the default number of
+            steps takes about ten seconds.
+        shortening_seconds: the number of seconds that are spent on shortening counterexamples, even if a random search
+            has used up its time or was interrupted. Without this time, counterexamples would be as long as the random
             behaviours.
     """
 
@@ -143,7 +146,7 @@ class CompiledSettings:
         checkpoint_every: the number of seconds between two saves.
         resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
             same folder.
-        verify: the fraction of applications of learned results that are compared with direct calls, from 0 to 1. None
+        verify: how often the use of a learned result is compared with a direct call, as a fraction from 0 to 1. None
             means that about 3 % of the running time is spent on comparisons.
         tuning: internal sizes and times.
     """
@@ -177,8 +180,8 @@ class SparkTuning:
         small: after the first large level, the driver itself expands levels with fewer states than this number.
         task: the maximum number of states that one task expands. It limits the memory of the task.
         compiled: the tuning of the compiled engine, which the driver and the workers use.
-        rewritten_seconds: the number of seconds between two updates of the file that marks a work directory as in use,
-            on a file system without locks.
+        rewritten_seconds: on a file system without locks, the number of seconds between two updates of the file that
+            marks a work directory as in use.
         watched_seconds: the number of seconds without an update of this file after which the work directory counts as
             not in use.
     """
@@ -202,10 +205,10 @@ class SparkSettings:
         work_dir: a local path or a URI that the driver and the executors can access. None means a temporary folder,
             which works only on a single machine.
         resume: the work directory of an earlier run. This run continues the search from its last complete level.
-        keep_files: whether to keep the files of the levels after the search has finished. After a limit or an
-            interrupt, they are always kept for `resume`.
+        keep_files: whether to keep the files of the levels after the search has finished. If a limit or an interrupt
+            ended the search, they are always kept for `resume`.
         conf: Spark configuration properties.
-        verbose: whether to show the log and the progress bar of Spark.
+        verbose: whether to show Spark's log and progress bar.
         verify: see `CompiledSettings`.
         tuning: internal sizes and times.
     """
@@ -235,8 +238,8 @@ class RandomSettings:
             steps are not expanded.
         seed: the seed for the random choices. Runs with the same seed take the same steps, regardless of the number of
             threads.
-        uniform: whether all behaviours are random walks from initial states, with checks only of the steps taken. By
-            default, the search instead mostly expands states in random order; see
+        uniform: whether all behaviours are random walks from initial states. If so, only the steps taken are checked.
+            By default, the search mostly expands states in random order; see
             `leadline.checker.engines.random.frontier`.
         workers: the number of threads, at most `MOST_WORKERS`. None means one for each core.
         verify: see `CompiledSettings`. This setting does not change which steps the search takes.

@@ -130,7 +130,7 @@ class Spec(Generic[S]):
             check_fairness(name, fair, effects[name])
 
     def fair(self, action: Action[S, ...]) -> str:
-        """Return the fairness of an action, a key of `leadline.checker.action.FAIRNESS`."""
+        """Return the fairness of an action, which is a key of `leadline.checker.action.FAIRNESS`."""
         return self.fairness.get(action.name, action.fair)
 
     @property
@@ -140,17 +140,17 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def _premises(self) -> dict[Premise, Property]:
-        """The distinct premises of the properties, each mapped to a property of kind `Kind.PREMISE`."""
+        """A dict that maps each distinct premise to a property of kind `Kind.PREMISE`."""
         given = dict.fromkeys(item.premise for item in self.properties if item.premise is not None)
         return {premise: premise_property(premise) for premise in given}
 
     @property
     def premises(self) -> tuple[Property, ...]:
-        """The distinct premises of the properties, as properties of kind `Kind.PREMISE`."""
+        """The distinct premises, as properties of kind `Kind.PREMISE`."""
         return tuple(self._premises.values())
 
     def premise_of(self, item: Property) -> Property | None:
-        """Return the premise of a property as a property of kind `Kind.PREMISE`, or None if it has no premise."""
+        """Return the premise of `item` as a property of kind `Kind.PREMISE`, or None if `item` has no premise."""
         if item.premise is None:
             return None
         return self._premises.get(item.premise) or premise_property(item.premise)  # one of `optional` has no entry
@@ -246,7 +246,7 @@ class Spec(Generic[S]):
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
-        """Return a copy of the spec that is restricted to some of its properties.
+        """Return a copy of the spec that is restricted to the given properties.
 
         Parameters:
             names: the names of the properties to keep.
@@ -272,13 +272,13 @@ class Spec(Generic[S]):
         return (*self.checks, *self.premises)
 
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
-        """Return the properties of certain kinds.
+        """Return the properties of the given kinds.
 
         Parameters:
             kinds: the kinds.
 
         Returns:
-            The properties of these kinds in `checks`, `premises` and `constraint`, in this order.
+            The properties of these kinds in `checks`, `premises`, `opening` and `constraint`, in this order.
         """
         constraint = () if self.constraint is None else (self.constraint,)
         opening = () if self.opening is None or not self.liveness else (self.opening,)
@@ -340,10 +340,10 @@ class Spec(Generic[S]):
         return [canonical(successor, state) for successor in successors]
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
-        """Yield every step from a state as a pair of an action instance and a next state.
+        """Yield an (action instance, next state) pair for every step from a state.
 
         Yields:
-            The steps. If `within` is false for the state, nothing is yielded.
+            The pairs. If `within` is false for the state, there are none.
 
         Raises:
             SpecError: see `take` and `is_within`.

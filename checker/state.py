@@ -55,7 +55,7 @@ def history(*, blank: Any) -> Any:
     when a recording of a system is checked against a spec, because no observation can determine its value.
 
     Parameters:
-        blank: the value that the field is given when it is left out.
+        blank: the placeholder for the field's value when the field is left out.
     """
     return attrs.field(metadata={_HISTORY: blank})
 
@@ -180,7 +180,7 @@ def check_state(state: object, initial: object) -> None:
 
 
 def check_shape(value: object, first: object) -> None:
-    """Check that a state has the same constants, and components of the same kind and length, as an earlier state.
+    """Check that a state has the same constants as an earlier state, and components of the same kind and length.
 
     Parameters:
         value: the state to check.
@@ -211,7 +211,7 @@ def check_shape(value: object, first: object) -> None:
 
 @functools.cache
 def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
-    """For each field of an attrs class, return its name, whether it is a constant, and whether it is a component.
+    """Return a (name, is constant, is component) tuple for each field of an attrs class.
 
     For a class that is not an attrs class, return an empty tuple.
     """

@@ -134,10 +134,10 @@ class SpecMachine(RuleBasedStateMachine):
     def choose(self, choice: int, state: object, taken: int) -> Move:
         """Return the next step of a behaviour, or the beginning of a new behaviour if the behaviour has ended.
 
-        `choice` selects an order of preference among the action instances. The step is the first step in this order
-        that is enabled. The same step is therefore still chosen when Hypothesis shrinks the behaviour and removes an
-        earlier, independent step. If the spec has a distance, choices in the upper half of the range allow only steps
-        that lead to the smallest distance.
+        `choice` selects an order of preference among the action instances. The first enabled action instance in this
+        order takes the step. The same step is therefore still chosen when Hypothesis shrinks the behaviour and removes
+        an earlier, independent step. If the spec has a distance, choices in the upper half of the range allow only
+        steps that lead to the smallest distance.
 
         Parameters:
             choice: a number below `CHOICES`.
@@ -151,12 +151,12 @@ class SpecMachine(RuleBasedStateMachine):
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
 
     def moves(self, choice: int, state: object) -> Moves:
-        """Return those of the steps from a state that `choice` allows; see `choose`."""
+        """Return those steps from a state that `choice` allows; see `choose`."""
         guided = self.spec.distance is not None and choice >= CHOICES // 2
         return self._nearest(state) if guided else self.visited.steps(state).moves
 
     def _nearest(self, state: object) -> Moves:
-        """Return those of the steps from a state that lead to the smallest distance; see `Spec.distance`."""
+        """Return those steps from a state that lead to the smallest distance; see `Spec.distance`."""
         if state not in self._nearest_moves:
             moves = self.visited.steps(state).moves
             distances = {after: self.spec.distance_of(after) for states in moves.values() for after in states}
@@ -234,10 +234,10 @@ def _refusal(spec: Spec[S]) -> str:
 def state_machine(spec: Spec[S]) -> type[SpecMachine]:
     """Return a Hypothesis state machine for a spec.
 
-    Hypothesis draws only steps that are enabled. After each step, the machine checks the invariants, the step
-    invariants and, if the spec requires it, that there is no deadlock. It does not check witnesses, because a single
-    behaviour need not satisfy them. If the spec has a distance, about half of the steps lead to the smallest distance,
-    and Hypothesis tries to minimize the smallest distance of a test case; see `hypothesis.target`.
+    Hypothesis draws only steps that are enabled. After each step, the machine checks the invariants and the step
+    invariants. If the spec requires it, the machine also checks for deadlocks. It does not check witnesses, because a
+    single behaviour need not satisfy them. If the spec has a distance, about half of the steps lead to the smallest
+    distance, and Hypothesis tries to minimize the smallest distance of a test case; see `hypothesis.target`.
 
     Parameters:
         spec: the spec, with its bounds.

@@ -21,8 +21,7 @@ _PLAIN = frozenset((int, bool, str, bytes, type(None)))
 def difference(one: Any, other: Any) -> tuple[str, str] | None:
     """Return the first difference between two equal values, such as ``True`` and ``1``, or None if there is none.
 
-    Values are compared at any depth. The order of the elements of a set, and fields declared with `constant`, are
-    ignored.
+    Compare the values at every depth. Ignore the order of set elements, and fields declared with `constant`.
 
     Parameters:
         one: a value.
@@ -73,11 +72,11 @@ def _told_apart(one: object, other: object) -> tuple[str, str]:
 
 
 def refusal(place: str, one: object, other: object) -> SpecError | None:
-    """Return an error if two equal values of a part of the state are distinguishable, otherwise None.
+    """Return an error if two equal values are distinguishable, otherwise None.
 
     Parameters:
-        place: the location of the part, for example ``State.replicas[0].epoch``.
-        one: a value of the part.
+        place: the location of the part of the state that has both values, for example ``State.replicas[0].epoch``.
+        one: a value.
         other: a value that is equal to `one`.
     """
     found = difference(one, other)
@@ -89,7 +88,7 @@ def refusal(place: str, one: object, other: object) -> SpecError | None:
 
 
 class Values:
-    """Collects the values of a part of the state during a search, and rejects distinguishable values that are equal.
+    """Collects the values of a part of the state during a search. Rejects values that are equal but distinguishable.
 
     Parameters:
         place: the location of the part in the state, for messages.
@@ -107,8 +106,8 @@ class Values:
             value: a state or a part of a state.
             before: the value of the same part in a state that was already checked, or None. Parts that are the same
                 object in both values are not checked again.
-            is_part: whether the value is a state, a component or an element of a component, whose parts are checked
-                separately.
+            is_part: whether the value is a state, a component, or an element of a component. The parts of such a value
+                are checked separately.
 
         Raises:
             SpecError: if the value is rejected. The message names the part and both values.

@@ -129,7 +129,7 @@ KRAFT_PROPERTIES = (assignment.reassignment_as_asked,)
 
 
 def atomic(protocol: Protocol) -> Spec[Partition]:
-    """Return the spec of a protocol of the `atomic` family.
+    """Return the spec of an `atomic` protocol.
 
     The protocol is either a shipped protocol or a shipped protocol with a changed rule.
     """
@@ -173,7 +173,7 @@ def of_column(column: Column) -> Spec[kafka_state.Partition]:
 
 
 def txn(protocol: TxnProtocol, column: txn_releases.Column) -> Spec[txn_state.Transactions]:
-    """Return the spec of transactions with the given rules, which may differ from those in the table of rules.
+    """Return a spec of transactions with the given rules, which may differ from those in the table of rules.
 
     Parameters:
         protocol: the rules.
@@ -204,13 +204,13 @@ def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition
 
 
 def atomic_with_mistake(mistake: Mistake, protocol: Protocol = KIP_320) -> Spec[Partition]:
-    """Return the spec of a protocol of the `atomic` family in which one rule is wrong."""
+    """Return the spec of an `atomic` protocol in which one rule is wrong."""
     spec = atomic(mistake.made_in(protocol))
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
 
 def mutations(reference: str) -> list[Mutation]:
-    """Return the mutations of a spec's rules: different values from the table of rules, and deliberately wrong rules.
+    """Return the mutations of a spec's rules: other values from the table of rules, and deliberately wrong rules.
 
     Parameters:
         reference: the name or alias of the spec. See `find`.
@@ -298,7 +298,7 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
-    """Return a copy of a spec with the initial states and actions of the spec that `make` returns."""
+    """Copy a spec, but take the initial states and actions from the spec that `make` returns."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 
@@ -316,7 +316,7 @@ def find(reference: str) -> Spec[Any] | None:
     """Return a shipped spec by its name or alias.
 
     Parameters:
-        reference: the name or alias. It may also change values of rules, as in ``kafka/3.7+elr=on``.
+        reference: the name or alias. It may be followed by changed rules, as in ``kafka/3.7+elr=on``.
 
     Returns:
         The spec, or None if no spec has the name or alias.

@@ -1,4 +1,4 @@
-"""Properties of disks, which concern the files of one broker, the files of several brokers, or a whole cluster.
+"""Properties of disks. They concern the files of one broker, the files of several brokers, or a whole cluster.
 
 These properties apply only to `DiskPartition` and `Cluster`, because the model has no incomplete batches and no missing
 files. Guarantees that Kafka gives only after a clean shutdown are checked only on brokers that were stopped cleanly.
@@ -52,7 +52,8 @@ def batch_crc(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def torn_from(replica: DiskReplica) -> int:
-    """Return the index of the first batch at the end of a log that a crash may have left incomplete.
+    """Find the batches at the end of a log that a crash may have left incomplete, and return the index of the first
+    one.
 
     All batches from this index on have wrong checksums and are not below the recovery point. If there are no such
     batches, for example because the broker was stopped cleanly, the index is the number of batches.
@@ -100,7 +101,7 @@ def _malformed_batches(broker: int, replica: DiskReplica) -> Iterator[Complaint]
 def _malformed_tails(broker: int, replica: DiskReplica) -> Iterator[Complaint]:
     """Yield a complaint about each segment that does not end with a batch.
 
-    A segment is omitted if a crash or preallocation could have caused the malformed end.
+    Omit a segment if a crash or preallocation could have caused its malformed end.
     """
     after = {Tail.ZEROS: "zeros", Tail.TORN: "the beginning of a batch", Tail.GARBAGE: "bytes that are not a batch"}
     for place, segment in enumerate(replica.segments):
@@ -264,12 +265,12 @@ def producer_sequences_contiguous(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def _successive(batches: NDArray[np.void], cleaned_below: int) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Return pairs of successive data batches with the same producer and producer epoch.
+    """Pair each data batch with the next one that has the same producer and producer epoch.
 
-    Pairs with a missing or damaged batch in between are omitted, because other properties report such batches.
+    Omit a pair if a batch between the two is missing or damaged, because other properties report such batches.
 
     Returns:
-        An array of the first batches of the pairs, and an array of the second batches.
+        Two arrays: the first batch of each pair, and the second batch of each pair.
     """
     torn = ~batches["intact"]
     torn[1:] |= batches["first"][1:] != batches["last"][:-1] + 1

@@ -1,5 +1,5 @@
 """Properties of followers: the log end offset that a leader stores for each follower, and the records that consumers
-read.
+read from followers.
 
 These properties apply only to the `kafka` family. In the `atomic` family, leaders read the logs of followers directly.
 """

@@ -1,4 +1,4 @@
-"""Groups of specs in which properties are known to fail, for the argument `fails_in` of properties."""
+"""Groups of specs in which properties are known to fail. They are used as the argument `fails_in` of properties."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
 def distance_to_divergence(state: PartitionView) -> int:
     """Return 0 if any two logs have different records at the same offset, and 1 otherwise.
 
-    A random search uses this number to find states that are close to a violation (see `Spec.distance`). Such logs lead
-    to lost or diverging records unless a broker truncates one of them.
+    A random search uses this number to find states that are close to a violation (see `Spec.distance`). Two such logs
+    lead to lost or conflicting records unless one of the logs is truncated.
 
     Source: KIP-101, whose scenarios begin with such logs.
     """
@@ -31,7 +31,7 @@ def distance_to_divergence(state: PartitionView) -> int:
 
 
 def both_committed(state: PartitionView) -> bool:
-    """Return whether two replicas with the same leader and leader epoch both have a high watermark above 0."""
+    """Return whether any two replicas with the same leader and leader epoch both have a high watermark above 0."""
     return any(
         min(one.high_watermark, other.high_watermark) > 0
         and one.leader is not None

@@ -22,23 +22,23 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """Return whether consumers could read a record and a broker leads in a later epoch."""
+    """Return whether consumers could read a record, and a broker now leads in a later epoch."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """Return whether a record was acknowledged and a broker leads in a later epoch."""
+    """Return whether a record was acknowledged, and a broker now leads in a later epoch."""
     return _led_after(state, state.acked)
 
 
 def something_exposed(state: Partition) -> bool:
-    """Return whether consumers could read a record in this state or an earlier one."""
+    """Return whether consumers could read a record in this state or in an earlier one."""
     return bool(state.exposed)
 
 
 def led_after_durable(state: Partition) -> bool:
-    """Return whether KIP-966 protects acknowledged records, a record was acknowledged, and a broker leads in a later
-    epoch.
+    """Return whether KIP-966 protects acknowledged records, a record was acknowledged, and a broker now leads in a
+    later epoch.
     """
     return _promises_durability(state) and led_after_acked(state)
 
@@ -54,12 +54,12 @@ def _promises_durability(state: Partition) -> bool:
 
 
 def _lost_logs(state: Partition) -> int:
-    """Return the number of brokers that have lost their log or the end of it."""
+    """Return how many times a broker has lost its log or the end of its log."""
     return state.spent.lossy_crashes + state.spent.lost_directories
 
 
 def _fewest_replicas(state: Partition) -> int:
-    """Return the number of replicas after any reassignment in progress. No record needs more copies than this."""
+    """Return the number of replicas after any reassignment has completed. No record needs more copies than this."""
     return len(state.assignment.final) if state.bounds.moves else state.bounds.brokers
 
 
@@ -160,7 +160,7 @@ PROMISES = tuple(
 
 
 def promised(spec: Spec[Any]) -> tuple[str, ...]:
-    """Return the names of the properties of a spec that its configuration promises to users.
+    """Return the names of the properties that a spec's configuration promises to users.
 
     With ``acks=0`` and ``acks=1``, the result does not contain `acked_never_lost`. `committed_never_lost` covers the
     records that consumers could read, and the loss of any other record is by design; see `why_not_promised`.
@@ -175,8 +175,8 @@ def promised(spec: Spec[Any]) -> tuple[str, ...]:
 
 
 def by_design(item: PropertyResult) -> str:
-    """Return the reason why a violation is by design, or an empty string if the configuration promises the property in
-    at least one of its counterexamples.
+    """Return why a violation is by design. Return an empty string if the configuration promises the property in at
+    least one counterexample.
     """
     violated = item.traces if item.verdict is Verdict.VIOLATED else ()
     reasons = [why_not_promised(item.property.name, trace) for trace in violated]
@@ -184,13 +184,13 @@ def by_design(item: PropertyResult) -> str:
 
 
 def violations(result: Result) -> list[PropertyResult]:
-    """Return the properties of a result that have counterexamples. Properties that are violated by design come last."""
+    """Return the properties that have counterexamples in a result. Properties that are violated by design come last."""
     found = [item for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
     return sorted(found, key=lambda item: bool(by_design(item)))
 
 
 def why_not_promised(name: str, trace: Trace[object]) -> str:
-    """Return why the configuration does not promise a property in the behaviour of a counterexample.
+    """Return why the configuration does not promise a property in the behaviour that a counterexample shows.
 
     An unclean election can lose records, as Kafka's documentation of ``unclean.leader.election.enable`` says, unless
     ``min.insync.replicas`` equals the number of brokers. If ``min.insync.replicas`` brokers have lost the end of their
@@ -202,8 +202,8 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
         trace: the counterexample.
 
     Returns:
-        The reason. Empty if the configuration promises the property in this behaviour, or if the spec does not belong
-        to the `kafka` family.
+        The reason, or an empty string if the configuration promises the property in this behaviour or if the spec does
+        not belong to the `kafka` family.
     """
     end = trace.states[-1]
     if not isinstance(end, Partition) or name not in _LOSSES:
@@ -226,7 +226,7 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
 
 
 def not_promised(bounds: Bounds) -> list[str]:
-    """Return a sentence for each guarantee that the settings of a cluster do not give. See `why_not_promised`.
+    """Return a sentence for each guarantee that a cluster's settings do not give. See `why_not_promised`.
 
     Parameters:
         bounds: the bounds that represent settings of the cluster. Other bounds are ignored.

@@ -1,7 +1,7 @@
 """Properties of transactions: guarantees to read_committed consumers and to producers.
 
 Each record of the model stores the transaction for which its producer wrote it, and states store the requests of
-producers and the responses to them. Kafka's records and brokers do not store this. Only properties read it.
+producers and the responses to them. Kafka's records and brokers do not store this information. Only properties read it.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def no_torn_transaction(state: Transactions) -> Iterator[str]:
 )
 def no_hanging_transaction(state: Transactions) -> Iterator[str]:
     """A hanging transaction is open on a partition, but the coordinator's transaction does not include the partition,
-    or the partition has already received its marker. `kafka-transactions.sh find-hanging` looks for such transactions.
-    A hanging transaction ends only when the same transactional id writes to the partition again. Until then, the last
-    stable offset does not advance.
+    or the partition has already received the transaction's marker. `kafka-transactions.sh find-hanging` looks for such
+    transactions. A hanging transaction ends only when the same transactional id writes to the partition again. Until
+    then, the last stable offset does not advance.
     """
     for number, partition in enumerate(state.partitions):
         if partition.is_open and number not in state.coordinator.unclosed:

@@ -1,4 +1,4 @@
-"""The protocols (interfaces) of the states that properties read. All families of specs implement them.
+"""The interfaces (protocols) through which properties read states. All families of specs implement them.
 
 Because of these interfaces, one definition of each property serves all families. `leadline.model.disk` implements them
 for the disks of brokers, with record batches in place of records.
@@ -26,7 +26,7 @@ class Complaint(str):
 
     @classmethod
     def about(cls, sentence: str, *brokers: int, offset: int | None = None) -> Complaint:
-        """Return a complaint about brokers and, optionally, an offset."""
+        """Return a complaint about the given brokers and, optionally, the given offset."""
         complaint = cls(sentence)
         complaint.brokers, complaint.offset = brokers, offset
         return complaint
@@ -48,7 +48,7 @@ class LogView(Protocol):
     def records(self) -> Sequence[RecordView]: ...
     def beside(self, other: Self, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
         """Yield each offset less than `below`, with the records of both logs at that offset. If a log has no record
-        there, yield None in its place.
+        there, yield None instead of a record.
         """
 
 
@@ -74,7 +74,7 @@ class PartitionView(Protocol):
     def quorum(self) -> Quorum: ...
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, ReplicaView]]:
-        """Yield pairs of a broker and its replica, for the given brokers or for all brokers if `brokers` is None.
+        """Yield a (broker, replica) pair for each of the given brokers, or for every broker if `brokers` is None.
 
         On disks, replicas that were not read are omitted.
         """
@@ -83,7 +83,7 @@ class PartitionView(Protocol):
         """Return whether a broker believes that it leads."""
 
     def believed_leaders(self) -> Iterator[tuple[int, ReplicaView]]:
-        """Yield the brokers that believe they lead, as pairs of a broker and its replica."""
+        """Yield a (broker, replica) pair for each broker that believes it leads."""
 
     def has_to_truncate(self, broker: int) -> bool:
         """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet."""

@@ -1,7 +1,6 @@
-"""Explanations of a trace: the steps that committed records, and the steps and rules that lost these records.
+"""Explains a trace: finds the steps that committed records, and the steps and rules by which these records were lost.
 
-Each family of specs defines a `History`, which defines which records a step commits and why brokers truncate their
-logs.
+Each family of specs has a `History`, which says which records a step commits and why brokers truncate their logs.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ def none(_: object) -> tuple[Never, ...]:
 
 
 def rule(name: str, function: Callable[..., object]) -> str:
-    """Return the text for a rule of a protocol: the name of the rule and the name of the function."""
+    """Describe a rule of a protocol: the name of the rule, and the name of the function that implements it."""
     return f"rule {name}: {function.__name__.replace('_', ' ')}"
 
 
@@ -146,15 +145,15 @@ def short(record: Record) -> str:
 
 @attrs.frozen(eq=False)
 class History(Generic[P]):
-    """A function that takes the steps of a trace and yields the events that explain how records were lost.
+    """Yields the events in a trace that explain how records were lost.
 
     Attributes:
         commits: returns the records that a step committed or acknowledged.
         truncations: returns the truncations in a step, including crashes that lose records.
-        missed: returns the high watermarks in responses that a step lost.
+        missed: returns the high watermarks that were lost in a step, together with the responses that contained them.
         counted: returns the remote log end offsets that a step changed. See `FollowerEndOffset`.
         joins: returns the brokers that leaders decide to admit to the ISR in a step.
-        answers: returns the answers in a step that tell brokers where to truncate.
+        answers: returns the answers by which leaders tell brokers where to truncate in a step.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
@@ -180,8 +179,8 @@ class History(Generic[P]):
         yield from found or (event for each in acknowledged for event in self._of_missing(steps, *each))
 
     def _first_commits(self, steps: Sequence[Step[P]]) -> Iterator[tuple[int, Commit]]:
-        """Yield the first commit of each record and its step. For a record that was never committed, the first
-        acknowledgement.
+        """Yield a (step number, commit) pair for the first commit of each record. If a record was never committed,
+        yield its first acknowledgement.
         """
         first = dict[tuple[int, Record], tuple[int, Commit]]()
         for state, step in enumerate(steps, start=1):
@@ -239,8 +238,8 @@ class History(Generic[P]):
                     yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", "counted")
 
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-        """Yield the last step in which a high watermark above a record was sent to a broker but did not reach the
-        broker.
+        """Yield the last step in which a high watermark above a committed record was sent to a broker but did not reach
+        it.
         """
         for state, step in reversed(list(enumerate(steps, start=1))):
             own = step.after.replicas[broker].high_watermark
@@ -262,8 +261,8 @@ class History(Generic[P]):
                     return
 
     def _joined_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit, committed: int) -> Iterator[Event]:
-        """Yield the steps in which a broker without a committed record joins the ISR, and the reason why its leader
-        admits it.
+        """Yield the steps in which a broker joins the ISR although it lacks a committed record, and the reasons why its
+        leader admits it.
         """
         why: tuple[int, str] | None = None
         for state, step in enumerate(steps, start=1):
@@ -327,8 +326,8 @@ def _holds(log: Log, commit: Commit) -> bool:
 def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
     """Return the brokers that should have a committed record but do not.
 
-    Brokers that believe they lead and members of the quorum's ISR should have the record. If all of them have it, the
-    result consists of the members of a leader's own ISR that do not have the record.
+    Brokers that believe they lead and members of the quorum's ISR should have the record. If all of them have it,
+    return the members of a leader's own ISR that do not have the record.
     """
     leaders = list(state.believed_leaders())
     counted = {broker for broker, _ in leaders} | set(state.quorum.isr)
@@ -355,10 +354,10 @@ def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterato
 
 
 def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
-    """Yield the steps in which a broker that has lost a record is elected although a different running broker has the
+    """Yield the steps in which a broker that has lost a record is elected, although another running broker has the
     record.
 
-    Nothing is yielded for the `atomic` family, in which a state does not record whether brokers are running.
+    Yield nothing for the `atomic` family, because its states do not record whether brokers are running.
     """
     for state, step in enumerate(steps, start=1):
         quorum, before = step.after.quorum, step.before.quorum
@@ -378,7 +377,7 @@ def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost
 
 
 def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]:
-    """Yield the last election if the new leader has a record that is not below its own high watermark."""
+    """Yield the last election if the new leader has a committed record at or above its own high watermark."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         quorum, before = step.after.quorum, step.before.quorum
         if quorum.leader in (None, before.leader):
@@ -392,7 +391,7 @@ def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]
 
 
 def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the last step in which a broker left the ISR, if the broker had a record at that time."""
+    """Yield the last step in which a broker left the ISR, if the broker had the committed record at that time."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if broker in step.before.quorum.isr - step.after.quorum.isr:
             if _holds(_log(step.after, broker), commit):
@@ -417,7 +416,7 @@ def _overwritten(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Itera
 
 
 def _appended_after_later_epoch(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Yield the steps in which a broker appends, above a committed record, a record of an older epoch."""
+    """Yield the steps in which a broker appends a record of an older epoch at an offset above a committed record."""
     for state, step in enumerate(steps, start=1):
         before, after = _log(step.before, broker), _log(step.after, broker)
         end = before.end_offset

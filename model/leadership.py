@@ -11,7 +11,7 @@ from leadline.model.quorum import Quorum
 
 
 class HasLeader(Protocol):
-    """A replica with the leader and the leader epoch that its broker has learned."""
+    """A replica that stores the leader and the leader epoch that its broker has learned."""
 
     @property
     def leader(self) -> int | None: ...
@@ -23,7 +23,7 @@ R = TypeVar("R", bound=HasLeader)
 
 
 class Leadership(Generic[R]):
-    """Base class for the states of a family of specs. A state has a quorum, and a replica for each broker."""
+    """Base class for the states of specs. A state has a quorum, and a replica for each broker."""
 
     __slots__ = ()
     quorum: Quorum
@@ -42,11 +42,11 @@ class Leadership(Generic[R]):
         )
 
     def believed_leaders(self) -> Iterator[tuple[int, R]]:
-        """Return the brokers that believe they lead, as pairs of a broker and its replica."""
+        """Return a (broker, replica) pair for each broker that believes it leads."""
         return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, R]]:
-        """Return pairs of a broker and its replica, in the order of broker numbers.
+        """Return a (broker, replica) pair for each of the given brokers, in ascending order.
 
         Parameters:
             brokers: the brokers, or None for all brokers.
@@ -56,7 +56,7 @@ class Leadership(Generic[R]):
         return ((broker, self.replicas[broker]) for broker in sorted(brokers))
 
     def with_replica(self, broker: int, replica: R) -> Self:
-        """Return a state in which the replica of a broker is replaced."""
+        """Return the state with the replica of a broker replaced."""
         state: Any = self  # only subclasses are attrs classes, so `attrs.evolve` would not accept the type of `self`
         replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
         changed: Self = attrs.evolve(state, replicas=replicas)

@@ -42,10 +42,9 @@ class Log:
         return self.records[offset]
 
     def beside(self, other: Log, below: int) -> Iterator[tuple[int, Record | None, Record | None]]:
-        """Yield each offset less than `below`, with the record of this log and the record of the other log at that
-        offset.
+        """Yield each offset less than `below`, with the records that this log and the other log have at the offset.
 
-        The record of a log is None if the log does not have the offset.
+        If a log ends before the offset, its record is None.
         """
         for offset in range(below):
             yield (
@@ -59,7 +58,7 @@ class Log:
         return Log((*self.records, record))
 
     def truncate_to(self, offset: int) -> Log:
-        """Return the log with only the records below an offset."""
+        """Return the log truncated to an offset."""
         return Log(self.records[:offset])
 
     def first_offset_after(self, epoch: int) -> int | None:
@@ -77,7 +76,7 @@ class Log:
         return self.end_offset if following is None else following
 
     def end_of_agreement_with(self, other: Log) -> int:
-        """Return the end of the part in which both logs match, as defined in KIP-279.
+        """Return the end offset of the part in which both logs match, as defined in KIP-279.
 
         This is one more than the largest offset at which both logs have the same record, or 0 if there is none.
         """

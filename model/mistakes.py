@@ -47,14 +47,14 @@ def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
 
 
 def changing(state: S, broker: int, **fields: object) -> S:
-    """Return a state in which the given fields of a broker's replica are changed."""
+    """Return the state with the given fields of a broker's replica changed."""
     changed: S = state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))  # type: ignore[attr-defined]
     return changed
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Mistake:
-    """A deliberately wrong rule, which tests whether the properties of a spec detect it.
+    """A deliberately wrong rule. It tests whether the properties of a spec detect it.
 
     Attributes:
         name: the name of the mistake.
@@ -78,7 +78,7 @@ class Mistake:
     harmless: str = ""
 
     def concerns(self, protocol: object, actions: Collection[Action[Any, ...]]) -> bool:
-        """Return whether the mistake can be made in a protocol with the given actions.
+        """Return whether the mistake is possible in a protocol with the given actions.
 
         The protocol must have the values in `right`, and the actions must include the actions that the mistake
         replaces.
@@ -87,9 +87,9 @@ class Mistake:
         return is_right and set(self.actions) <= set(actions)
 
     def made_in(self, protocol: Any) -> Any:
-        """Return the protocol, changed to the wrong rules of the mistake."""
+        """Return the protocol with the wrong rules of the mistake."""
         return attrs.evolve(protocol, **self.wrong)
 
     def replacing(self, actions: Collection[Action[Any, ...]]) -> list[Action[Any, ...]]:
-        """Return the actions, with the functions of the mistake in place of the original functions."""
+        """Return the actions, with their functions replaced by those of the mistake."""
         return [attrs.evolve(each, function=self.actions.get(each, each.function)) for each in actions]

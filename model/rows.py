@@ -26,7 +26,7 @@ def announcement(broker: int, epoch: int, request: Request, name: str = "LeaderA
 
     Parameters:
         broker: the broker.
-        epoch, request: the leader epoch, and its leader and ISR.
+        epoch, request: the leader epoch, and the request that announces it.
         name: the name of the request or, with KRaft, the name of the record in the metadata log.
     """
     detail = f"leader {'none' if request.leader is None else request.leader}, ISR {drawn_isr(request.isr)}"
@@ -52,7 +52,7 @@ def drawn_log(log: Log, high_watermark: int) -> LogFields:
 
 
 def log_columns(log: Log, high_watermark: int) -> dict[str, str]:
-    """Return the table columns that show a log, with their texts."""
+    """Return the text of each table column that shows a log, keyed by column."""
     return {"log": log.drawn(high_watermark), "HW": str(high_watermark), "LEO": str(log.end_offset)}
 
 
@@ -62,7 +62,7 @@ def controller_badges(quorum: Quorum) -> list[str]:
 
 
 def controller_columns(quorum: Quorum) -> dict[str, str]:
-    """Return the table columns that show the controller, with their texts."""
+    """Return the text of each table column that shows the controller, keyed by column."""
     return {"role": _leader(quorum), "epoch": epoch_column(quorum.epoch), "ISR": drawn_isr(quorum.isr)}
 
 

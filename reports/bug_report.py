@@ -43,7 +43,7 @@ class BugsReport:
 
 
 def described(outcomes: Sequence[BugResult]) -> list[BugResult]:
-    """Return the results to describe one by one: all results except those of later releases in which the property
+    """Return the results that are described one by one: all except those for later releases in which the property
     holds.
     """
     return [each for each in outcomes if each.run.part != "later" or not each.as_expected]
@@ -58,15 +58,15 @@ def release_text(outcome: BugResult) -> str:
 
 
 def size_text(outcome: BugResult) -> str:
-    """Return the length of the trace of a search, or its number of distinct states if it has no trace."""
+    """Return the length of the trace that a search found, or the number of distinct states if it found none."""
     if outcome.trace_length:
         return f"trace of {outcome.trace_length}"
     return counted(outcome.result.statistics.distinct, "state")
 
 
 def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
-    """Return two phrases: the later releases in which the property holds, and their numbers of states. Return None if
-    there are no such releases.
+    """Return two phrases: one names the later releases in which the property holds, and one gives their numbers of
+    states. Return None if there are no such releases.
     """
     later = [each for each in outcomes if each.run.part == "later" and each.as_expected]
     if not later:
@@ -78,8 +78,8 @@ def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
 
 
 def comparison(outcomes: Sequence[BugResult]) -> str:
-    """Return the command that compares the last affected release with the fixed release, or "" if the latter was not
-    searched.
+    """Return the command that compares the last affected release with the fixed release, or "" if the fixed release was
+    not searched.
     """
     last = {outcome.run.part: outcome.run for outcome in outcomes}
     if "fixed" not in last:

@@ -1,9 +1,9 @@
 """The archive of known bugs: bugs that tickets describe, and the searches that must confirm them.
 
 For each bug, the archive gives the affected releases, the configuration and the violated property. It contains no
-results of searches. Every affected release must violate the property. The release that fixed the bug and all later
-releases must not violate it. If the old rule is restored in the release that fixed the bug, that release must violate
-the property again.
+results of searches. Every affected release must violate the property. The release with the fix and all later releases
+must not violate it. If the old rule is restored in the release with the fix, that release must violate the property
+again.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ class Bug:
         property: the name of the property that the bug violates.
         affected: the catalog names of the releases that have the bug.
         fixed: the first release with the fix. If ZooKeeper and KRaft were fixed separately, the first release of each.
-        bounds: the bounds of the search that differ from the release's defaults.
+        bounds: the bounds of the search, if they differ from the release's defaults.
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
             changed no rules.
-        besides: other known bugs that searches would find first. They are therefore fixed in every search for this bug.
+        besides: other known bugs, which searches would find first. Therefore they are fixed in every search for this
+            bug.
         note: further facts, such as disputed versions.
     """
 
@@ -74,7 +75,7 @@ class Bug:
 
 @attrs.frozen(kw_only=True)
 class UnmodelledBug:
-    """A known bug that the model cannot show, and the reason why it cannot."""
+    """A known bug that the model cannot show, with the reason."""
 
     ticket: str
     also: list[str] = attrs.field(factory=list)
@@ -92,8 +93,8 @@ class BugSearch:
         expected: the expected verdict.
         part: the kind of release that is searched: ``affected``, ``as released``, ``fixed``, ``later``, or ``put
             back``. The last kind is the release that fixed the bug, with the old rule restored. If `Bug.besides` names
-            other bugs, which are fixed in the search of an affected release, that release is also searched without
-            these fixes, as released.
+            other bugs, an affected release is searched both with and without fixes for them (``affected`` and ``as
+            released``).
     """
 
     bug: Bug
@@ -158,7 +159,7 @@ class Archive:
         return bugs, unreached
 
     def possible(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs of a release that can occur with the given settings, in a cluster of any size.
+        """Return the bugs in a release that can occur with the given settings, in a cluster of any size.
 
         Parameters:
             spec: the spec of a release. Its bounds give the settings of the cluster and the kinds of failures that can
@@ -167,7 +168,7 @@ class Archive:
         return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec.bounds)]
 
     def outside(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs of a release that a search of its spec cannot find.
+        """Return the bugs in a release that a search of its spec cannot find.
 
         Parameters:
             spec: the spec that is searched. The search cannot find a bug that needs different settings, larger bounds,
@@ -194,7 +195,7 @@ class Archive:
         return [bug for bug in bugs if _is_within(_bounds_of(bug, spec), spec.bounds)]
 
     def affecting(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs that affect a release. The result is empty if the spec is not a release."""
+        """Return the bugs that affect a release, or no bugs if the spec is not a release."""
         column = column_of(spec.name)
         return [] if column is None else [bug for bug in self.bugs if self.affects(bug, column)]
 
@@ -232,8 +233,7 @@ class Archive:
         return BugSearch(bug, self.searched(bug, name, rules).with_bounds(bounds), expected, part)
 
     def searched(self, bug: Bug, name: str, rules: Mapping[str, str] | None = None) -> Spec[object]:
-        """Return the spec of a release with the bounds that the archive uses to search for a bug, and with only the
-        bug's property.
+        """Return the spec with which the archive searches a release for a bug. Its only property is the bug's property.
 
         Parameters:
             bug: the bug.
@@ -252,9 +252,7 @@ class Archive:
 
 
 def _as_released(bug: Bug, name: str) -> Spec[object]:
-    """Return the spec of a release with the bounds and the property of a bug. Other bugs in the release are not
-    fixed.
-    """
+    """Return the spec for searching for a bug in a release whose other bugs are not fixed."""
     released: Spec[object] = load_spec(name).with_bounds(bug.bounds).with_properties([bug.property])
     return released
 
@@ -305,7 +303,7 @@ def fix_of(bug: Bug, column: Column) -> dict[str, str]:
 
 
 def _later(bug: Bug) -> Iterator[Column]:
-    """Yield the releases after the fix, except releases in which a rule has its old value again, as can happen with
+    """Yield the releases after the fix, except those in which a rule has its old value again. This can happen with
     KRaft.
     """
     fixed = [_column(name) for name in bug.fixed]
@@ -332,7 +330,7 @@ def read_archive(path: Path = SHIPPED) -> Archive:
 
 
 def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
-    """Return the tickets of known bugs that affect a release but that a search of its spec cannot find.
+    """Return the tickets of the known bugs in a release that a search of its spec cannot find.
 
     Parameters:
         spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
@@ -348,7 +346,8 @@ class KnownBug:
 
     Attributes:
         ticket: the ticket of the bug.
-        defaults: the bounds on failures that the bug needs and that have the release's default values in the search.
+        defaults: the bounds on failures that the bug needs, if the search uses the release's defaults for them. Keyed
+            by name.
     """
 
     ticket: str

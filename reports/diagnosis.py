@@ -2,9 +2,9 @@
 
 For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
 For a protocol of the `atomic` family, it is the value of a rule in a later protocol. A change *mends* the violation if
-the property holds in the whole state space of the changed spec, and its premise is true in some state there. For any
-other spec, a change leaves one step out of the counterexample; see `leadline.reports.left_out_steps`. All results come
-from searches; only the tickets of a rule are looked up in the archive of bugs.
+the property holds in the whole state space of the changed spec, and the property's premise is true in some state there.
+For any other spec, a change leaves one step out of the counterexample; see `leadline.reports.left_out_steps`. All
+results come from searches; only the tickets of a rule are looked up in the archive of bugs.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ Answer = Literal["mends", "does not mend", "not decided"]
 
 @attrs.frozen
 class Change:
-    """A change to a spec, and whether the change mends a violation, so that the property holds.
+    """A change to a spec, and whether it mends a violation. After a change that mends it, the property holds.
 
     Attributes:
-        kind: what is changed: rules, the configuration, or a step of the counterexample, which is left out.
+        kind: what is changed: rules, the configuration, or the steps of the counterexample, one of which is left out.
         name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step.
         answer: whether the change mends the violation.
         about: an explanation: the releases or protocols that have the changed rules, the disadvantage of the
             configuration, or the description of the step.
-        tickets: the tickets of known bugs that the changed rules cause. Empty for other kinds of changes.
+        tickets: the tickets of the known bugs that the rules cause in the unchanged spec. Empty for other kinds of
+            changes.
     """
 
     kind: Literal["rule", "configuration", "step"]
@@ -68,10 +69,10 @@ class Change:
 
 @attrs.frozen
 class Diagnosis:
-    """The result of a diagnosis, which tries changes in order to explain the violation of a property.
+    """The result of a diagnosis, which tries changes to a spec in order to explain a violation.
 
     Attributes:
-        name: the name of the property.
+        name: the name of the violated property.
         changes: the changes that were tried.
         interrupted: whether the user interrupted the diagnosis, so that further changes were not tried.
     """
@@ -122,7 +123,7 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
 
 @attrs.frozen
 class _Search:
-    """Searches changed specs for the cause of a violation, until `time.monotonic` reaches the time `until`."""
+    """Searches changed specs for the cause of a violation. It ends when `time.monotonic` reaches `until`."""
 
     spec: Spec[object]
     item: Property
@@ -165,7 +166,7 @@ class _Search:
         return "mends" if is_shown and own.premise is not False else "does not mend"
 
     def _trace_is_in(self, spec: Spec[object]) -> bool:
-        """Return whether the counterexample also violates the property in a changed spec."""
+        """Return whether the steps of the counterexample also violate the property in a changed spec."""
         named = {repr(instance): instance for instance in spec.instances}
         steps = [named.get(repr(instance)) for instance in self.trace.instances]
         behaviours = [[state] for state in spec.initials()]
@@ -183,7 +184,7 @@ class _Search:
 
 
 def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Yield the changes to a release that are tried: first to single rules, then to several rules, then to settings."""
+    """Try changes to a release, and yield them: first changes to one rule, then to several rules, then to settings."""
     single: list[Change] = []
     for rule, values in table.later_values.items():
         for value in values:
@@ -199,7 +200,9 @@ def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
 
 
 def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Find the first later release whose rules mend the violation, and yield the change to the necessary rules."""
+    """Find the first later release whose rules mend the violation, and yield the change to those rules that are
+    necessary.
+    """
     kept: dict[str, str] = {}
     for each in table.later:
         rules = {rule: value for rule, value in each.values.items() if table.values[rule] != value}
@@ -224,13 +227,13 @@ def _with_one_rule(search: _Search, table: RuleTable, rule: str, value: str) -> 
 
 
 def _mending(table: RuleTable, rules: Mapping[str, str]) -> Change:
-    """Return the `Change` that describes rules that mend the violation."""
+    """Return a `Change` for the given rules, which mend the violation."""
     name = ",".join(f"{rule}={value}" for rule, value in rules.items())
     return Change("rule", name, "mends", table.having(rules), table.tickets_of(rules.keys()))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
-    """Yield the name and value of each setting that gives stronger guarantees than the given bounds."""
+    """Yield settings that give stronger guarantees than the given bounds, each as a (name, value) pair."""
     if getattr(bounds, "acks", "all") != "all":
         yield "acks", "all"
     if getattr(bounds, "min_insync_replicas", 2) < 2 <= getattr(bounds, "brokers", 0):
@@ -243,7 +246,7 @@ def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
 
 
 def _of_steps(search: _Search) -> Iterator[Change]:
-    """Leave one action instance at a time out of the counterexample, and yield each of these changes."""
+    """Leave one action instance at a time out of the counterexample, and yield each such change with its result."""
     if search.item.kind is Kind.DEADLOCK:  # fewer actions cannot explain why no action is enabled
         return
     for instance in dict.fromkeys(search.trace.instances):
@@ -261,7 +264,7 @@ def lines(diagnosis: Diagnosis) -> Sequence[str]:
     """Return a diagnosis in sentences.
 
     Returns:
-        The sentences. Empty if all changes to rules were decided and none of them mends the violation.
+        The sentences. There are none if all changes to rules were decided and none of them mends the violation.
     """
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
     if diagnosis.undecided:

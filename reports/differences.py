@@ -53,8 +53,8 @@ class Difference:
     Attributes:
         first: the first spec.
         second: the second spec.
-        partings: one or two behaviours, each of which only one of the specs has. If each spec has a counterexample that
-            the other does not have, there are two: first a behaviour of the first spec, then a behaviour of the second
+        partings: one or two behaviours, each of which only one of the specs has. There are two if each spec has a
+            counterexample that the other does not have: first a behaviour of the first spec, then one of the second
             spec.
         unfinished: how many states of the second spec were searched without finding a counterexample, for example
             ``50,000 states``. Empty if the search was complete.
@@ -67,7 +67,9 @@ class Difference:
 
     @property
     def sentences(self) -> list[str]:
-        """For each spec, a sentence about the counterexample that only this spec has. Empty if there are none."""
+        """For each spec, a sentence that says whether it has a counterexample that the other spec does not have. Empty
+        if neither has one.
+        """
         found = {parting.first.spec.name: parting for parting in self.partings if parting.first.about is not None}
         pairs = ((self.first, self.second), (self.second, self.first))
         return [self._sentence(one, other, found.get(one.name)) for one, other in pairs] if found else []
@@ -81,7 +83,7 @@ class Difference:
 
 
 def complaint(parting: Parting) -> str | None:
-    """Return why the second behaviour violates the property that the first behaviour is about.
+    """Return why the second behaviour violates the property that the first behaviour violates.
 
     Returns:
         The reason, or None if the second behaviour does not violate the property.
@@ -117,7 +119,7 @@ def _rules(was: object, now: object) -> Iterator[str]:
 
 
 def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:
-    """Yield the name and both values, as text, of each field in which two attrs objects of the same class differ."""
+    """Yield the name and both values, as text, of each field that differs between two attrs objects of one class."""
     kind: type = type(was)
     if type(now) is kind and attrs.has(kind):
         for field in attrs.fields(kind):

@@ -73,7 +73,7 @@ def path_of(trace: Trace[object]) -> Path:
 
 
 def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
-    """Return the trace that follows a path, with the first property that its last state or step violates, if any.
+    """Return the trace along a path, with the first property that the last state or step violates, if any.
 
     Parameters:
         spec: the spec.
@@ -109,7 +109,7 @@ def _complaint(spec: Spec[object], item: Property, states: Sequence[object]) -> 
 
 
 def verdicts(trace: Trace[object]) -> list[StateVerdict]:
-    """Return the verdict of each property on the last state or step of a trace. Liveness properties have no verdict."""
+    """Return the verdict of each property on the last state or step of a trace. Leave out liveness properties."""
     found = []
     for item in trace.spec.checks:
         if item.kind.is_liveness:
@@ -162,7 +162,7 @@ class Answer:
     Attributes:
         status: the HTTP status.
         kind: the content type.
-        content: the body of the response.
+        content: the body.
     """
 
     status: HTTPStatus

@@ -17,7 +17,7 @@ _ANYWHERE = re.compile(r"##(?=\w*\[)")
 
 
 def inert(text: str, *, starts: bool = True) -> str:
-    r"""Return the text without hidden characters, in a form that no CI system interprets as a command.
+    r"""Remove hidden characters from a text, and return it in a form that no CI system interprets as a command.
 
     Parameters:
         text: a line or a part of a line.

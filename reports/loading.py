@@ -56,8 +56,8 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
         reference: a name in the catalog, optionally with changed rules, as in ``kafka/3.7+elr=on``;
             ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
         folder: the folder that relative paths start from. By default, the working directory.
-        loaded: the modules of the files that are already loaded. These files are not loaded again, so that two specs in
-            the same file use the same state class. Newly loaded files are added.
+        loaded: the modules of the files that have already been loaded. These files are not loaded again, so that two
+            specs in the same file use the same state class. The modules of newly loaded files are added.
 
     Returns:
         The spec, with the reference as its name.
@@ -88,7 +88,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
 
 
 def _warn_of_unlisted(path: str, module: ModuleType) -> None:
-    """Warn once about actions and properties that a file defines but that none of its specs lists."""
+    """Warn once about actions and properties that are defined in a file but not listed in any of its specs."""
     values = list(vars(module).values())
     values += [each for value in values if type(value) in (list, tuple) for each in value]
     values += [each for value in values if type(value) is dict for each in value.values()]
@@ -106,7 +106,7 @@ def _warn_of_unlisted(path: str, module: ModuleType) -> None:
 
 
 def shipped_spec(name: str) -> Spec[object]:
-    """Return a spec of the catalog. No file is read or run, so the name may come from an untrusted source.
+    """Return a spec from the catalog. No file is read or run, so the name may come from an untrusted source.
 
     Raises:
         SpecError: if there is no such spec or rule. The message suggests similar names.
@@ -123,12 +123,12 @@ def shipped_spec(name: str) -> Spec[object]:
 
 
 def spec_of_protocol(protocol: Protocol) -> Spec[Any]:
-    """Return the spec of a protocol of the `atomic` family, whose rules may have been changed."""
+    """Return the spec of a protocol in the `atomic` family. The rules of the protocol may have been changed."""
     return atomic(protocol)
 
 
 def known_mutations(reference: str) -> list[Mutation]:
-    """Return the mutations of a shipped spec that change rules of Kafka. Other specs have no such mutations."""
+    """Return the mutations of a shipped spec that change Kafka's rules. Other specs have no such mutations."""
     return [] if names_a_file(reference) else mutations(reference)
 
 
@@ -146,8 +146,8 @@ def names_a_file(reference: str) -> bool:
 
 
 def _file_and_name(reference: str) -> tuple[str, str]:
-    """Return the file and the name of the spec that a reference names. Both are empty if the reference does not name a
-    file.
+    """Split a reference to a spec into the file and the name of the spec. Both are empty if the reference does not name
+    a file.
     """
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".py"):
@@ -190,10 +190,11 @@ def _load_module(path: Path) -> ModuleType:
 
 @contextmanager
 def _among_its_neighbours(folder: Path) -> Iterator[None]:
-    """Within a ``with`` block, let a file import modules from its folder. These never replace modules of leadline.
+    """Let a file import modules from its folder within a ``with`` block. These modules never replace modules of
+    leadline.
 
-    The modules that the previously loaded file imported from its folder are removed first, so that a module of the same
-    name is loaded from this file's folder.
+    First remove the modules that the previously loaded file imported from its folder. Otherwise, this file would import
+    them instead of the modules with the same names in its own folder.
     """
     for name in _neighbours:
         sys.modules.pop(name, None)
@@ -218,7 +219,7 @@ def _is_neighbour(folder: Path, name: str) -> bool:
 
 
 def _line(filename: str | None, error: BaseException) -> str:
-    """Return the line number at which the user's file raised an error, as in ", line 3", or "" if it is unknown."""
+    """Return the line at which the user's file raised an error, as in ", line 3", or "" if it is unknown."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines.append(error.lineno)
@@ -226,7 +227,7 @@ def _line(filename: str | None, error: BaseException) -> str:
 
 
 def changed_bounds(spec: Spec[Any]) -> str:
-    """Return the bounds of a loaded spec that differ from its defaults, as in ``acks=all,crashes=2``."""
+    """Return the bounds that differ from the spec's defaults, as in ``acks=all,crashes=2``."""
     default = attrs.asdict(load_spec(spec.name).bounds)
     return bounds_text({name: value for name, value in attrs.asdict(spec.bounds).items() if value != default[name]})
 

@@ -59,8 +59,8 @@ class Matrix:
         specs: the names of the specs.
         bounds: the bounds of all searches, which configurations can change.
         configurations: the configurations in which each spec is searched.
-        properties: the names of the properties, or None for all properties of each spec. If the list is empty, the
-            searches only count states.
+        properties: the names of the properties to check, or None for all properties of each spec. If the list is empty,
+            the searches only count states.
         labels: phrases that say what a violation of a property means, keyed by the name of the property.
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
@@ -95,7 +95,7 @@ class Matrix:
         return self.bounds | configuration.bounds
 
     def by_configuration(self, columns: Sequence[Column]) -> list[tuple[Configuration, list[Column]]]:
-        """Return each configuration for which there are results, with these results."""
+        """Return a (configuration, results) pair for each configuration that has results."""
         found = [(each, [column for column in columns if column.configuration is each]) for each in self.configurations]
         return [(each, own) for each, own in found if own]
 
@@ -108,7 +108,7 @@ class Matrix:
         return len(own) == len(self.specs) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
-        """Validate all searches, and return them as pairs of a configuration and a spec.
+        """Validate all searches. Return a (configuration, spec) pair for each search.
 
         Raises:
             LeadlineError: if a spec or property does not exist, if a bound is invalid, or if the specs have different
@@ -133,7 +133,7 @@ class Matrix:
         return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
-        """Run the searches, and yield the result of each. Stop after a search that is interrupted.
+        """Run the searches, and yield the result of each. Stop if a search is interrupted.
 
         Parameters:
             progress: a function that is called regularly with the counts of the current search.
@@ -162,22 +162,22 @@ class Matrix:
                 return
 
     def _of_bug(self, bug: Bug, spec: Spec[object]) -> Spec[object]:
-        """Return a spec with the bounds that a bug needs and the properties of the matrix."""
+        """Return a spec with the bounds that a bug needs, and with the properties of the matrix."""
         own: Spec[object] = load_spec(spec.name).with_bounds(bug.bounds)
         return own.with_properties([item.name for item in spec.checks])
 
 
 @attrs.frozen
 class MatrixCell:
-    """A cell of a matrix: the verdict on a property, with a number.
+    """A cell of a matrix. It shows the verdict on a property.
 
     Attributes:
         verdict: the verdict.
-        text: the verdict in words, with a number. The number is the count of distinct states if the property holds, the
-            length of a shortest trace if it is violated, and the depth reached if the search is incomplete.
+        text: the verdict in words, with a number: the count of distinct states if the property holds, the length of a
+            shortest trace if it is violated, and the depth reached if the search is incomplete.
         by_design: true if the property is violated but the configuration does not promise it.
         trace: the trace that the search found for the property, or None if it found none.
-        bugs: the known bugs that violate the property, as pairs of a ticket and a trace.
+        bugs: the known bugs that violate the property. Each is a (ticket, trace) pair.
     """
 
     verdict: Verdict
@@ -188,7 +188,7 @@ class MatrixCell:
 
     @classmethod
     def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
-        """Return the cell for a property.
+        """Make the cell for a property.
 
         Parameters:
             item: the result for the property.
@@ -210,7 +210,7 @@ class MatrixCell:
         return cls(verdict, f"{verdict.value} ({number})", trace=trace)
 
     def with_bug(self, bug: Bug, item: PropertyResult) -> MatrixCell:
-        """Return the cell, with a known bug added if the bug violates the property of the cell.
+        """Add a known bug to the cell if the bug violates the cell's property. Return the new cell.
 
         Parameters:
             bug: the bug.
@@ -231,12 +231,12 @@ class MatrixCell:
 
     @property
     def words(self) -> str:
-        """The text of the cell, followed by the tickets of the known bugs that violate the property."""
+        """The text of the cell, and the tickets of the known bugs that violate the property."""
         return self.text + "".join(f", {ticket} ({len(trace)})" for ticket, trace in self.bugs)
 
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:
-        """Return a cell with the number of distinct states, and its ratio to the number in another search.
+        """Make a cell that shows the number of distinct states, and the ratio of this number to that of another search.
 
         Parameters:
             result: the result of the search.
@@ -262,7 +262,7 @@ class Column:
     Attributes:
         configuration: the configuration.
         spec: the name of the spec.
-        cells: the cells, keyed by the names of their properties.
+        cells: the cells, keyed by the name of the property.
         result: the result of the search.
         bugs: the bugs in the archive that affect the release.
     """

@@ -1,4 +1,4 @@
-"""Report on the mutants of a spec, which are copies of the spec with one mistake each.
+"""Report on the mutants of a spec. Each mutant is a copy of the spec with one mistake.
 
 If a mutant violates a property, the property kills the mutant. A mutant that violates no property survives.
 """
@@ -61,7 +61,7 @@ STAYS = "This property is kept"
 
 
 def why_it_stays(checked: Property) -> str:
-    """Return the paragraph in the docstring of a property that says why the suite keeps the property.
+    """Find the paragraph in a property's docstring that says why the suite keeps the property.
 
     Returns:
         The paragraph, or an empty string if the docstring has no such paragraph.
@@ -117,10 +117,10 @@ def read_explained(path: Path) -> dict[str, str]:
 
 @attrs.frozen
 class Sample:
-    """The random choice of a sample of mutants.
+    """A random sample of mutants.
 
     Attributes:
-        of: the number of mutants that the sample was chosen from.
+        of: the number of mutants from which the sample was chosen.
         seed: the seed for the random choice. The same seed chooses the same mutants.
     """
 
@@ -129,7 +129,7 @@ class Sample:
 
 
 def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
-    """Choose a random sample of mutants, and return it in the original order.
+    """Choose a random sample of mutants, and return the mutants in their original order.
 
     Parameters:
         mutants: the mutants to choose from.
@@ -143,13 +143,13 @@ def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
 
 @attrs.frozen
 class Killer:
-    """A property, and the mutants that it kills.
+    """A property, with the mutants that it kills.
 
     Attributes:
         name: the name of the property.
         kills: the number of states in a shortest counterexample, keyed by the name of the mutant.
-        alone: the names of the mutants that only this property kills and that were searched completely. None if the
-            searches ended at the first violation.
+        alone: the names of the completely searched mutants that no other property kills. None if the searches ended at
+            the first violation.
         may_be_alone: true if the search of a mutant found only violations of this property before it reached a limit.
     """
 
@@ -170,14 +170,14 @@ class Report:
 
     Attributes:
         spec: the name of the spec.
-        way: the settings with which the mutants are searched.
+        way: the settings for searching the mutants.
         originals: the results of searching the original spec, one for each set of bounds that mutants use.
-        mutations: the mutations whose mutants are searched, in this order.
+        mutations: the mutations, in the order in which their mutants are searched.
         outcomes: the outcomes of the searched mutants, keyed by the name of the mutant.
-        refused: the functions that could not be mutated, as pairs of a name and a reason.
+        refused: the functions that could not be mutated. Each is a (name, reason) pair.
         explained: the explanations of why mutants survive, keyed by the name of the mutant.
         stays: for each property that is not a witness, the reason why the suite keeps it even if no mutant needs it.
-            Empty if the docstring of the property gives no reason.
+            The reason is empty if the property's docstring gives none.
         stopped: the reason why some mutants were not searched. Empty if all mutants were searched.
         origin: the version, date and command that produced the report.
         sample: the random choice of the mutations, or None if all mutations were chosen.
@@ -197,7 +197,7 @@ class Report:
 
     @property
     def extent(self) -> str:
-        """The number of mutants, as text. If they are a sample, the text also names the total number and the seed."""
+        """The number of mutants, as text. If they are a sample, the text also gives the total number and the seed."""
         if self.sample is None:
             return counted(len(self.mutations), "mutant")
         return f"{len(self.mutations):,} of {counted(self.sample.of, 'mutant')}, seed {self.sample.seed}"
@@ -218,7 +218,7 @@ class Report:
 
     @property
     def counts(self) -> str:
-        """The number of searched mutants, as text: the total, and the number with each fate."""
+        """The numbers of searched mutants, as text: the total number, and the number with each fate."""
         return f"{counted(len(self.outcomes), 'mutant')}: {self.fates}" if self.outcomes else "no mutant was searched"
 
     @property
@@ -252,7 +252,7 @@ class Report:
 
     @property
     def outdated(self) -> list[str]:
-        """Sentences about explanations that are outdated, because the mutant is now killed."""
+        """Sentences about explanations that are outdated because the mutant is now killed."""
         return [
             f"explained as a survivor, but killed: {name}"
             for name in self.explained
@@ -261,7 +261,7 @@ class Report:
 
     @property
     def killers(self) -> list[Killer]:
-        """Each property, with the mutants that it kills, in the order of the spec."""
+        """The properties in the order of the spec, each with the mutants that it kills."""
         return [self._killer(name) for name in dict.fromkeys(it for each in self.originals for it in each.properties)]
 
     def _killer(self, name: str) -> Killer:
@@ -274,7 +274,9 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The names of the properties, except witnesses, that kill no mutant alone. Empty if this is not known."""
+        """The names of the properties that are not the only killer of any mutant. Witnesses are left out. Empty if this
+        is not known.
+        """
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]
@@ -312,7 +314,7 @@ class Report:
 
 @attrs.frozen
 class Reports:
-    """The reports of a run of `leadline mutate`.
+    """The reports that a run of `leadline mutate` produces.
 
     Attributes:
         every: the reports, one for each spec that was searched.
@@ -325,7 +327,8 @@ class Reports:
 
 
 def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
-    """Yield sentences about properties that kill no mutant alone, with the reasons why the suite keeps them.
+    """Yield sentences about properties that are not the only killer of any mutant, with the reasons why the suite keeps
+    them.
 
     Parameters:
         reports: all reports of a run. If any of them was stopped early, there are no sentences.
@@ -343,7 +346,7 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """Return the changed line or the changed bounds of a mutant, as text. Empty if the mutant changes neither."""
+    """Return the line or the bounds that a mutant changes, as text, or an empty string if it changes neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
@@ -407,7 +410,7 @@ def _outcome_object(outcome: Outcome, mutation: Mutation, why: str | None) -> di
 
 
 def worst(reports: Sequence[Report]) -> int:
-    """Return the most severe exit code of several reports."""
+    """Return the most severe exit code that any of the reports has."""
     codes = [report.exit_code for report in reports]
     return next((code for code in (VIOLATED, INCOMPLETE) if code in codes), AS_EXPECTED)
 
@@ -436,17 +439,17 @@ def _difference(name: str, value: object) -> str:
 
 
 def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
-    """Read the outcomes in the saved report of an earlier run, so that the run can be resumed.
+    """Read the outcomes of an earlier run from its saved report, so that the run can be resumed.
 
     Parameters:
         path: a file with a JSON object that `reports_object` returned.
         spec: the name of the spec in the current run.
         way: the settings of the current run.
-        code: the digest of the current code of the spec.
+        code: the digest of the spec's current code.
 
     Returns:
-        The complete outcomes, keyed by the name of the mutant. Empty if the file contains reports on several specs, but
-        none on this spec.
+        The complete outcomes, keyed by the name of the mutant. There are none if the file contains reports on several
+        specs, but not on this one.
 
     Raises:
         LeadlineError: if the file cannot be read, or if its spec, code or settings differ from those of this run.

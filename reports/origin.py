@@ -1,4 +1,4 @@
-"""The origin of a result: the version, command and date needed to repeat it."""
+"""Where a result comes from: the version, command and date that are needed to repeat it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import attrs
 
 @attrs.frozen
 class Origin:
-    """The origin of a result.
+    """Where a result comes from.
 
     Attributes:
         version: the version of leadline.

@@ -102,8 +102,8 @@ class CheckItem(pytest.Item):
         """Write the traces and the page of a failed check.
 
         Returns:
-            The paths of the files, with the keys ``trace`` and ``page``. The paths are also recorded as properties in
-            JUnit XML.
+            The paths of the files, keyed by ``trace`` and ``page``. They are also recorded as properties in the JUnit
+            XML file.
         """
         from leadline.reports.cli.outputs import Attempts, save_traces, write_output
         from leadline.reports.formats.suites import SUITE_FORMATS
@@ -143,12 +143,12 @@ class CheckItem(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the suite's file, the line at which the check begins (counted from 0), and the title of the check."""
+        """Return the suite file, the line on which the check begins (counted from 0), and the check's title."""
         return self.path, self.prepared.line - 1, self.name
 
 
 def _lines(outcome: Outcome, saved: Mapping[str, Path]) -> Iterator[str]:
-    """Yield the lines of text about a failure.
+    """Yield lines of text that describe a failure.
 
     Parameters:
         outcome: the check with its result.

@@ -1,4 +1,4 @@
-"""The rules from which a shipped spec is built, and the values that these rules have in later releases or protocols."""
+"""Find the rules from which a shipped spec is built, and the values of these rules in later releases or protocols."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RuleSet:
     Attributes:
         name: its name in the catalog.
         values: the values of its rules.
-        line: the line of releases to which it belongs, such as the releases with KRaft. Empty for a protocol.
+        line: the line of releases to which the rule set belongs, such as the releases with KRaft. Empty for a protocol.
     """
 
     name: str
@@ -37,14 +37,14 @@ class RuleSet:
 
 @attrs.frozen
 class RuleTable:
-    """The rules of one spec, and the rule sets that come after it.
+    """The rules of one spec, and the later rule sets.
 
     Attributes:
-        values: the values of the rules of the spec.
-        later: the rule sets that come after it, oldest first.
-        spec_with: a function that returns the spec with its default bounds and with changed values of some rules.
-        tickets_of: a function that returns the tickets of the known bugs that the values of the given rules cause in
-            the spec.
+        values: the values that the rules have in the spec.
+        later: the later rule sets, oldest first.
+        spec_with: a function that changes the values of some rules, and returns the changed spec with its default
+            bounds.
+        tickets_of: a function that returns the tickets of the known bugs that the given rules cause in the spec.
     """
 
     values: Values
@@ -54,7 +54,7 @@ class RuleTable:
 
     @property
     def later_values(self) -> dict[str, list[str]]:
-        """The values in later rule sets that differ from those of the spec, keyed by rule. Rules that cause known bugs
+        """The values that rules have in later rule sets but not in the spec, keyed by rule. Rules that cause known bugs
         come first.
         """
         changed = {}
@@ -65,7 +65,7 @@ class RuleTable:
         return dict(sorted(changed.items(), key=lambda pair: not self.tickets_of([pair[0]])))
 
     def having(self, values: Values) -> str:
-        """Return the names of the later rule sets that have the given values of rules, for each line of releases."""
+        """Return the names of the later rule sets that have the given values, for each line of releases."""
         spans = [self._span(line, values) for line in dict.fromkeys(each.line for each in self.later)]
         spans = [span for span in spans if span]
         if all(span.endswith(_AND_LATER) for span in spans):

@@ -68,8 +68,8 @@ class Check:
         covers: the names of the actions, witnesses and properties that the run must cover, or true for all of them. An
             action must be enabled in some state, a witness must be shown, and the premise of a property must be true in
             some state.
-        marks: the names of the pytest markers of the check, see `leadline.reports.pytest_plugin`.
-        note: text about the check, for the page that `leadline answers` writes.
+        marks: the names of the check's pytest markers; see `leadline.reports.pytest_plugin`.
+        note: text about the check that `leadline answers` writes on its page.
     """
 
     spec: str
@@ -103,8 +103,8 @@ class PreparedCheck:
     Attributes:
         check: the check.
         spec: the spec, with the bounds and properties of the check.
-        file: the file of the suite, or None if the check is not from a file.
-        line: the number of the line at which the check begins in the file.
+        file: the suite file, or None if the check does not come from a file.
+        line: the number of the line on which the check begins in the file.
     """
 
     check: Check
@@ -124,7 +124,7 @@ class PreparedCheck:
 
     @property
     def spec_name(self) -> str:
-        """The name of the spec on the command line. A path is relative to the working directory."""
+        """The name of the spec as used on the command line. A path is relative to the working directory."""
         if self.is_python_file and self.file is not None:
             return os.path.relpath(self.file.parent / self.check.spec)
         return self.check.spec
@@ -146,7 +146,7 @@ class PreparedCheck:
 
     @property
     def coverable(self) -> list[str]:
-        """The names that `Check.covers` may contain: actions, witnesses, and properties with a premise."""
+        """The names that `Check.covers` may contain: those of actions, witnesses, and properties with a premise."""
         items = [item.name for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *items]))
 
@@ -195,7 +195,7 @@ class Outcome:
     diagnosis: Diagnosis | None = None
 
     def diagnosed(self, seconds: float | None = None, progress: Progress | None = None) -> Outcome:
-        """Diagnose the violation if it is unexpected, and return the outcome with the diagnosis.
+        """If the violation is unexpected, diagnose it. Return the outcome, with the diagnosis if there is one.
 
         Parameters:
             seconds: the time limit of the diagnosis in seconds. None for the default of the spec, 0 for no diagnosis.
@@ -208,12 +208,12 @@ class Outcome:
 
     @property
     def causes(self) -> Sequence[str]:
-        """The sentences of the diagnosis. Empty if there is no diagnosis."""
+        """The sentences of the diagnosis, if there is one."""
         return lines(self.diagnosis) if self.diagnosis is not None else ()
 
     @property
     def failure(self) -> str:
-        """Text that says why the result is not as expected. Empty if the result is as expected."""
+        """Text that says why the result is not as expected, or an empty string if it is as expected."""
         missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
 
@@ -224,7 +224,7 @@ class Outcome:
 
     @property
     def _unexpected(self) -> str:
-        """Text that says why the result, without its coverage, is not as expected. Empty if it is as expected."""
+        """Text that says why the result is not as expected, or an empty string if it is. Coverage is ignored."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -249,7 +249,7 @@ class Outcome:
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """A phrase about each required action or property that is not covered, keyed by its name."""
+        """A phrase about each required action or property that is not covered, keyed by name."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
@@ -287,8 +287,8 @@ class Outcome:
     def exit_code(self) -> int:
         """The exit code of the check.
 
-        It is 0 if the result is as expected, and 3 if the run was interrupted or ended before it reached a verdict.
-        Otherwise it is 1. It is also 1 if an incomplete run is expected, but a count differs or coverage is missing.
+        The code is 0 if the result is as expected, 3 if the run was interrupted or ended without a verdict, and 1
+        otherwise. It is also 1 if the run is expected to be incomplete, but a count differs or coverage is missing.
         """
         if not self.failure:
             return AS_EXPECTED
@@ -320,7 +320,7 @@ class SuiteRun:
 
     @property
     def summary(self) -> str:
-        """A sentence with the number of checks that have the expected result."""
+        """A sentence that says how many checks have the expected result."""
         return as_expected([outcome.exit_code for outcome in self.outcomes], len(self.checks))
 
 
@@ -371,7 +371,7 @@ def read_suite(path: Path) -> list[PreparedCheck]:
 
 
 def _header_lines(path: Path) -> list[int]:
-    """Return the number of each line at which a check begins in a suite file."""
+    """Return the number of each line on which a check begins in a suite file."""
     lines = file_text(path).splitlines()
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
@@ -480,7 +480,7 @@ def _converter() -> cattrs.Converter:
 
 
 def _explained(error: cattrs.BaseValidationError) -> str:
-    """Return the message about one error in a check.
+    """Return a message that explains one error in a check.
 
     Errors about unknown keys take precedence, because an unknown key can cause further errors.
     """

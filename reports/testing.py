@@ -157,6 +157,6 @@ def _chosen(spec: Spec[Any] | str, bounds: Mapping[str, Value], properties: Iter
 
 
 def _shown(result: Result) -> str:
-    """Return the first counterexample as text for the end of a message. Empty if there is no counterexample."""
+    """Return the first counterexample as text that ends a message, or an empty string if there is no counterexample."""
     violated = (item for item in result.properties if item.verdict is Verdict.VIOLATED)
     return next((f"\n\n{plain_text(trace)}" for item in violated for trace in item.traces), "")

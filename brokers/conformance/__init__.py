@@ -1,4 +1,4 @@
-"""Read recordings as observations of the model.
+"""Convert recordings of real brokers to observations, and check them against the model.
 
 - `partition` selects the frames and events of one partition, and numbers its brokers, epochs and records as in the
   model.

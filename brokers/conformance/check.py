@@ -1,4 +1,4 @@
-"""Check whether the recording of a partition is a behaviour of the spec of a release."""
+"""Check the recording of a partition against the spec of a release."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Checked:
     """The result of checking a recording against the spec of a release.
 
     Attributes:
-        column: the release.
+        column: the release whose spec was used.
         conformance: the result of checking the observations.
         observations: the number of observations in the recording.
-        notes: the number of frames or events of each kind that the check ignored.
+        notes: the number of ignored frames and events, keyed by kind.
     """
 
     column: Column
@@ -32,7 +32,7 @@ class Checked:
 
 
 def check(read: PartitionRecording, column: Column, limits: Limits | None = None) -> Checked:
-    """Check whether a recording of a partition is a behaviour of the spec of a release, and return the result.
+    """Check the recording of a partition against the spec of a release, and return the result.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.

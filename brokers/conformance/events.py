@@ -1,4 +1,4 @@
-"""Convert the frames and events of a recording to observations, with the time windows of the steps.
+"""Convert the frames and events of a recording to observations, and find the time window of each step.
 
 A step is executed after its cause has passed the proxy, and before the first frame that shows its effect arrives. For
 example, a leader handles a fetch request before it sends the response, and a follower handles the response before it
@@ -93,11 +93,11 @@ def _ended(event: Any, node: object) -> bool:
 
 
 class Events:
-    """The observations of a partition, for one release.
+    """Converts the recording of a partition to observations.
 
     Parameters:
         read: the part of the recording that is about the partition.
-        column: the release against whose spec the observations will be checked.
+        column: the release. The observations are made for checks against its spec.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
@@ -142,7 +142,7 @@ class Events:
         return followed_release(column, len(read.assignment), **configuration)
 
     def observations(self) -> list[Observation[Partition]]:
-        """Return the observations in the order in which their windows begin."""
+        """Return the observations, sorted by the start of their time windows."""
         found = [
             *self._learning(),
             *self._deciding(),
@@ -183,7 +183,7 @@ class Events:
         return made, told
 
     def _state_writes(self) -> Iterator[tuple[Seen, dict[str, Any]]]:
-        """Yield each write of the partition's state to ZooKeeper, as a pair of the request and the state."""
+        """Yield a (request, state) pair for each request that writes the partition's state to ZooKeeper."""
         path = f"/brokers/topics/{self._read.topic}/partitions/{self._read.partition}/state"
         for frame in self._read.frames:
             if frame.target == ZOOKEEPER and frame.request:
@@ -193,16 +193,14 @@ class Events:
                         yield frame, json.loads(operation["data"])
 
     def _succeeded(self, frame: Seen) -> Seen | None:
-        """Return the response to a write to ZooKeeper, or None if the write failed."""
+        """Return ZooKeeper's response to a write request, or None if the write failed."""
         answer = self._read.answer.get(frame.number)
         if answer is None or answer.body.get("error"):
             return None
         return answer
 
     def _written_epochs(self) -> dict[int, tuple[float, float, tuple[int, ...], int]]:
-        """Return, for each leader epoch, the time window in which it was first written to ZooKeeper, its ISR and its
-        leader.
-        """
+        """For each leader epoch, return the time window, the ISR and the leader of its first write to ZooKeeper."""
         found: dict[int, tuple[float, float, tuple[int, ...], int]] = {}
         for frame, state in self._state_writes():
             answer = self._succeeded(frame)
@@ -252,7 +250,7 @@ class Events:
     def _read_at_start(
         self, states: dict[int, tuple[int, int, tuple[int, ...]]], arrivals: list[tuple[int, float, int, int]]
     ) -> Iterator[Told]:
-        """Yield the states of the partition that brokers read from their own copies of the metadata log at startup."""
+        """Yield the partition states that brokers read from their own copies of the metadata log at startup."""
         for event in self._read.events:
             if event["event"] == "started":
                 node, at = event["node"], event["time"]
@@ -303,8 +301,8 @@ class Events:
         yield from self._isr_writes()
 
     def _may_propose_since(self, frame: Seen) -> float:
-        """Return the earliest time at which a leader may have decided on a proposal: the time at which its previous
-        proposal ended.
+        """Return the earliest time at which a leader may have decided to send a proposal. A leader first waits for the
+        response to its previous proposal.
         """
         answered = [
             answer.passed
@@ -338,7 +336,7 @@ class Events:
         return frame.request and (frame.api == "ControlledShutdown" or heartbeat)
 
     def _isr_writes(self) -> Iterator[Observation[Partition]]:
-        """Yield the changes to the ISR that leaders write to ZooKeeper in releases up to 2.6."""
+        """Yield the ISR changes that leaders write to ZooKeeper (in releases up to 2.6)."""
         if self._read.kraft or any(frame.api == "AlterPartition" for frame in self._read.frames):
             return
         decided = {(decision.epoch, frozenset(decision.isr)) for decision in self._decisions}
@@ -371,8 +369,8 @@ class Events:
             yield self._make.learned(window, broker, leader, epoch, read.isr(list(told.isr)), optional=not sure)
 
     def _shows_epoch(self, told: Told, dies: float) -> float:
-        """Return the time of the first frame that shows that a broker has learned of an epoch: a fetch request from the
-        broker, or a response of the broker to a fetch request.
+        """Return the earliest time at which a frame shows that a broker has learned of an epoch. The frame is a fetch
+        request from the broker, or the broker's response to a fetch request.
         """
         shown = NEVER
         for follower, fetches in self._fetches.items():
@@ -436,7 +434,7 @@ class Events:
                     yield from self._fetch(follower, frame, part, following, checked)
 
     def _continues(self, frame: Seen, part: dict[str, Any], following: tuple[Seen, dict[str, Any]] | None) -> bool:
-        """Return whether a follower has handled the response to a fetch request when it sends the next request."""
+        """Return whether a fetch response was handled, judging by the follower's next fetch request."""
         answer, follower = self._read.answer.get(frame.number), self._read.replica(frame.source)
         if following is None or answer is None or answer.passed is None or follower is None:
             return False
@@ -596,7 +594,7 @@ class Events:
         return max(arrived, default=0.0)
 
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
-        """Return the time window in which a broker registered at startup: from the request to the response."""
+        """Return the time window of a broker's registration at startup, from the request to the response."""
         for frame in self._read.frames:
             if frame.source != node or not frame.request or frame.passed is None or frame.arrived < before.ended:
                 continue
@@ -610,7 +608,7 @@ class Events:
         return before.ended, at
 
     def _dies(self, broker: int, at: float) -> float:
-        """Given a time at which a broker is running, return the time when it is killed, or infinity if it is not."""
+        """Return when a running broker is next killed, from the given time on. Return infinity if it is not killed."""
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _living(self) -> Iterator[Observation[Partition]]:

@@ -1,4 +1,4 @@
-"""The part of a recording that is about one partition, with the model's numbers for its brokers, epochs and records."""
+"""Extract the part of a recording about one partition, with brokers, epochs and records numbered as in the model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Seen:
     """A frame of a recording. `leadline.brokers.frame.Frame` describes the fields.
 
     Attributes:
-        number, source, target, request, api, version, body, connection: as in the recording.
+        number, source, target, request, api, version, body, connection: the recorded values.
         answers: the number of the request to which a response belongs, or None.
         arrived: the time when the frame arrived at the proxy.
         passed: the time when the frame was forwarded, or None if it was not forwarded.
@@ -65,12 +65,12 @@ class PartitionRecording:
     Attributes:
         path: the path of the file.
         topic, partition: the topic and the number of the partition.
-        about: the content of the first line of the recording.
-        frames: the decoded frames, in the order in which they arrived.
-        events: the events that name a process and are not frames.
+        about: the content of the recording's first line.
+        frames: the decoded frames, in order of arrival.
+        events: the events, other than frames, that name a process.
         end: the time of the last line.
         assignment: the ids of the brokers with a replica, beginning with the preferred leader.
-        topic_ids: all ids that the topic has in the recording.
+        topic_ids: all ids of the topic that occur in the recording.
         configs: the configuration with which the topic was created.
     """
 
@@ -96,11 +96,11 @@ class PartitionRecording:
     # --- the model's numbers --------------------------------------------------------------------------------------
 
     def replica(self, node: object) -> int | None:
-        """Return the model's number for a broker, or None if the process has no replica of the partition."""
+        """Return the broker number in the model, or None if the process has no replica of the partition."""
         return self.assignment.index(node) if node in self.assignment else None
 
     def isr(self, ids: list[int]) -> frozenset[int]:
-        """Convert the broker ids in an ISR to the model's numbers for these brokers."""
+        """Convert the broker ids in an ISR to the broker numbers of the model."""
         for broker in ids:
             if broker not in self.assignment:
                 raise NotFollowed(
@@ -124,8 +124,8 @@ class PartitionRecording:
         return self._values.setdefault(text, len(self._values))
 
     def records(self, batches: Body | None) -> tuple[tuple[int | None, int | None], ...]:
-        """Return the records that some batches contain, as pairs of a value and an epoch. A value or epoch that was not
-        recorded is None.
+        """Return a (value, epoch) pair for each record in the given batches. A value or epoch that was not recorded is
+        None.
         """
         if not batches:
             return ()
@@ -145,8 +145,8 @@ class PartitionRecording:
     def records_from(
         self, batches: Body | None, offset: int
     ) -> tuple[int | None, tuple[tuple[int | None, int | None], ...]]:
-        """Return the offset of the first record at or after `offset` (None if there is no such record), and all records
-        from that offset on.
+        """Return the offset of the first record at or after `offset`, or None if there is no such record. Also return
+        all records from that offset on.
 
         A response contains whole batches, so it can begin with records before the offset.
         """
@@ -181,7 +181,7 @@ class PartitionRecording:
         return next((partition[name] for name in ("Partition", "PartitionIndex", "Index") if name in partition), None)
 
     def states(self, frame: Seen) -> Iterator[Body]:
-        """Yield the states of the partition in a LeaderAndIsr request."""
+        """Yield each state of the partition that a LeaderAndIsr request contains."""
         for topic in frame.body.get("TopicStates") or ():
             if topic["TopicName"] == self.topic:
                 yield from (each for each in topic["PartitionStates"] if each["PartitionIndex"] == self.partition)
@@ -190,9 +190,7 @@ class PartitionRecording:
                 yield state
 
     def metadata(self, frame: Seen) -> Iterator[tuple[int, str, Body]]:
-        """Yield the offset, the name and the body of each record of KRaft's metadata log in a response from the
-        controller.
-        """
+        """Yield the offset, name and body of each metadata record in a response from the KRaft controller."""
         for topic in frame.body.get("Responses") or ():
             for partition in topic.get("Partitions") or ():
                 for batch in (partition.get("Records") or {}).get("batches") or ():
@@ -202,13 +200,13 @@ class PartitionRecording:
                             yield record["offset"], value["record"], value["body"]
 
     def is_fetch(self, frame: Seen) -> bool:
-        """Return whether a frame is a fetch request of a follower for the partition."""
+        """Return whether a frame is a follower's fetch request for the partition."""
         between = self.replica(frame.source) is not None and self.replica(frame.target) is not None
         return frame.api == "Fetch" and frame.request and between and self.part(frame.body) is not None
 
 
 def partitions_of(recording: Recording) -> list[tuple[str, int]]:
-    """Return the partitions whose creation a recording contains, in order, as pairs of a topic and a number."""
+    """Return a (topic, partition number) pair for each partition that was created during a recording, in order."""
     found: dict[tuple[str, int], None] = {}
     names: dict[str, str] = {}
     for line in recording.events():

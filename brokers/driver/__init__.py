@@ -1,8 +1,8 @@
-"""Replay a trace of the `kafka` family on real brokers.
+"""Replay traces of Kafka specs on real brokers.
 
 Read the modules in this order. `schedule` orders the steps of a trace so that real brokers can execute them, and `plan`
 lists the operations for each step; neither needs brokers. `sight` defines the observable part of a state, in the model
 and on brokers. `stage` starts brokers, proxies and a client, and `observer` observes them. `driver` executes the steps:
 `frames` releases held frames, `deeds` kills and starts processes, produces records and elects leaders, and `sessions`
-ends sessions. `replay` performs the whole replay, from the start of the brokers to the last read of the records.
+ends sessions. `replay` performs the whole replay, from starting the brokers to reading the records at the end.
 """

@@ -1,4 +1,4 @@
-"""Perform the deeds of a step: operations on processes, disks and sessions, and client requests."""
+"""Perform the deeds of a step. A deed is a client request, or an operation on a process, a disk or a session."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ _FIRST_WITH_UNCLEAN_ELECTIONS = (2, 4)
 
 
 class Deeds:
-    """Performs the deeds of steps on real brokers: operations on processes, disks and sessions, and client requests.
+    """Performs the deeds of steps on real brokers. A deed is a client request, or an operation on a process, a disk or
+    a session.
 
     Parameters:
-        stage: the stage.
-        observer: observes the stage, and records which brokers are down.
+        stage: the cluster and its proxies.
+        observer: observes the brokers, and records which of them are down.
         did: a list to which a line is added for each deed.
     """
 
@@ -64,7 +65,7 @@ class Deeds:
         }
 
     def do(self, step: PlannedStep, limit: float) -> None:
-        """Perform the deeds of a step: its operations and client requests.
+        """Perform the deeds of a step, in order.
 
         Parameters:
             step: the step.
@@ -77,7 +78,7 @@ class Deeds:
             self._deeds[deed](step, limit)
 
     def close(self) -> None:
-        """Stop the threads that the deeds use."""
+        """Stop all threads that perform deeds."""
         self._sessions.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -117,7 +118,8 @@ class Deeds:
             record.outcome = f"not acknowledged: {error}"
 
     def _wait_for_lag(self, step: PlannedStep, limit: float) -> None:
-        """Wait until the leader removes a follower from the ISR. Meanwhile, other followers fetch, but get no new data.
+        """Wait until the leader removes a follower from the ISR. Meanwhile, let other followers fetch, without new
+        data.
 
         In releases up to 2.0, a leader also removes a follower that has every record but does not fetch.
         """
@@ -146,7 +148,7 @@ class Deeds:
         )
 
     def _asks_again(self, leader: int, follower: int) -> bool:
-        """Drop the response to a follower's previous fetch request if it is held, because it now contains new data.
+        """If the response to a follower's fetch request is held, drop the response, because it contains new data.
         Return whether the follower's next fetch request is held.
         """
         answer = self.stage.held("Fetch", False, leader, follower)
@@ -185,7 +187,7 @@ class Deeds:
         self._did.append(f"cut the log of broker {broker} to offset {offset}")
 
     def _set_checkpoint(self, step: PlannedStep, limit: float) -> None:
-        """Set the high watermark in the checkpoint of a killed broker to that in the model, which may be lower."""
+        """Write the model's high watermark, which may be lower, to the checkpoint of a killed broker."""
         broker, wanted = step.broker, step.after.replicas[step.broker].high_watermark
         found = self.observer.high_watermark(broker)
         if found == wanted:
@@ -214,9 +216,10 @@ class Deeds:
             self._fail_over(unseen)
 
     def _fail_over(self, unseen: Hold) -> None:
-        """Release ZooKeeper's notification to the controller that a broker has restarted, and then kill the controller.
+        """Let ZooKeeper notify the controller of a broker's restart, and then kill the controller.
 
-        A controller of 2.2 or later would also miss a restart if it were killed before it compared the broker epochs.
+        In releases since 2.2, a controller would also miss a restart if it were killed before it compared broker
+        epochs.
         """
         before = self.observer.decision()
         unseen.end()
@@ -268,7 +271,7 @@ class Deeds:
         self._threads.submit(self._elect, UNCLEAN)
 
     def _elect(self, kind: int) -> None:
-        """Request an election. The response may have to wait for a broker whose request is held."""
+        """Request an election. A broker whose request is held may delay the response."""
         asked = self.stage.controller
         running = (each for each in self.stage.replicas if each not in self.observer.down)
         with suppress(Unanswered, Refused):  # an election that does not happen is seen at the controller

@@ -1,4 +1,4 @@
-"""Execute the steps of a plan on real brokers, one by one, and compare each with the model."""
+"""Execute the steps of a plan on real brokers, one by one, and compare the brokers with the model after each step."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Driver:
         return self._awaited_differences(sight_of(self.plan.start), STEP_SECONDS * self.stage.pace)[1]
 
     def close(self) -> None:
-        """Stop the threads that the driver uses."""
+        """Stop all threads of the driver."""
         self.deeds.close()
 
     def make(self, step: PlannedStep) -> StepReport:
         """Execute a step, and wait until the observed state equals the state of the model.
 
         Returns:
-            The report. It contains the reason if the step failed, and all differences from the model.
+            A report with all differences from the model and, if the step failed, the reason.
         """
         began = time.monotonic()
         self._did.clear()
@@ -80,7 +80,7 @@ class Driver:
         return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
 
     def _read(self, step: PlannedStep) -> None:
-        """Read records as a consumer if the step made records readable or a broker became the leader in it."""
+        """Read records as a consumer if the step made records readable or made a broker the leader."""
         if step.after.exposed == step.before.exposed and step.instance.action.name != "become_leader":
             return
         read = read_from(self.stage, step.broker if step.follower is None else step.instance.values[0], step.number)
@@ -118,7 +118,9 @@ class Driver:
         self._frames.await_left(step, limit)
 
     def _number_epoch(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the decision that begins the epoch of a step, and record the brokers' number for this epoch."""
+        """Wait for the controller's decision that begins a new epoch, and record the number that brokers use for the
+        epoch.
+        """
         last = self.observer.numbers[-1]
         end = time.monotonic() + limit
         while time.monotonic() < end:
@@ -130,10 +132,10 @@ class Driver:
             time.sleep(POLL_SECONDS)
 
     def _awaited_differences(self, model: Sight, limit: float) -> tuple[Sight, list[str]]:
-        """Wait until the observed state equals the state of the model.
+        """Wait until the observed state equals the state of the model, for at most `limit` seconds.
 
         Returns:
-            The observed state, and the remaining differences after at most `limit` seconds.
+            The last observed state, and its differences from the model.
         """
         end = time.monotonic() + limit
         while True:
@@ -145,7 +147,7 @@ class Driver:
 
 
 def _files(step: PlannedStep, sight: Sight) -> list[str]:
-    """Return descriptions of the replicas that a step changed in the model, as they were observed on disk."""
+    """Describe the observed disk contents of each replica that the step changed in the model."""
     before = sight_of(step.before)
     changed = [
         broker

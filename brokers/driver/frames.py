@@ -27,7 +27,7 @@ class Frames:
 
     Parameters:
         stage: the stage that holds the frames.
-        observer: observes the stage.
+        observer: observes the brokers.
         did: a list to which a line is added for each frame.
     """
 
@@ -46,8 +46,8 @@ class Frames:
                 self.let_through(self._frame(step, kind, limit))
 
     def await_left(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the frames that a step leaves in flight. A follower may ask for the end offset of an epoch instead
-        of fetching.
+        """Wait for the frames that a step leaves in flight. Instead of fetching, a follower may ask for the end offset
+        of an epoch.
         """
         if step.instance.action.name in _FETCHES:
             return  # the step has waited for the response
@@ -58,7 +58,7 @@ class Frames:
                 self.did.append(f"held: {self._told(self._first_held(step, kinds, limit))}")
 
     def end_proposals(self, step: PlannedStep, limit: float) -> None:
-        """Release the held frames of proposals that leaders abandoned in a step.
+        """For each proposal that a leader abandoned in a step, release the held frames.
 
         A leader sends its next proposal only after it has received the response to the previous proposal.
         """
@@ -109,7 +109,7 @@ class Frames:
         return f"{what}, {ends} (frame {frame.number})"
 
     def lose_messages_of(self, broker: int) -> None:
-        """Drop the message that a follower has in flight, which also closes the connection."""
+        """Drop the message that a follower has in flight, and close its connection."""
         frame = self.observer.frame_in_flight(broker)
         if frame is not None:
             self.stage.drop(frame)
@@ -118,8 +118,8 @@ class Frames:
     def _fetch(self, step: PlannedStep, limit: float) -> None:
         """Release a follower's fetch requests until the leader's response matches the response in the model.
 
-        If a request has waited too long, the leader sends a response without new data. The follower then sends the
-        request again, which the model does not represent.
+        If a request has waited too long, the leader sends a response without new data. The follower then repeats the
+        request. The model does not contain such a repetition.
         """
         request, response = step.wire.passes[0], FrameKind("Fetch", False, "leader", "follower")
         follower, parks = step.follower, step.instance.action.name == "park_fetch"
@@ -186,8 +186,8 @@ class Frames:
         return next((frame for frame in frames if frame is not None), None)
 
     def _request_of(self, broker: int, number: int) -> Frame | None:
-        """Return the held LeaderAndIsr request of an epoch. Return None if there is none, or a request of an earlier
-        epoch is held before it.
+        """Return the held LeaderAndIsr request that announces an epoch. Return None if there is no such request, or if
+        a request with an earlier epoch is held before it.
         """
         frame = self.stage.held("LeaderAndIsr", True, self.stage.controller, broker)
         if frame is None or frame.body is None:

@@ -1,4 +1,4 @@
-"""Observe real brokers: their disks, the controller, and the held frames, translated to values of the model."""
+"""Observe disks, the controller and held frames, and convert them to values of the model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Decision:
 
 
 class Observer:
-    """Observes the brokers in a replay.
+    """Observes the brokers during a replay.
 
     Leader epochs have different numbers on the brokers and in the model, because the model does not number epochs
     without a leader.
@@ -78,14 +78,16 @@ class Observer:
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
 
     def epochs_at(self) -> Mapping[int, int]:
-        """Return the partition's leader epochs in KRaft's metadata log, as numbered by brokers, keyed by offset."""
+        """Return the partition's leader epochs, as brokers number them, keyed by offset in KRaft's metadata log."""
         metadata = self._stage.cluster.controller_metadata()
         topic = metadata.topic_id(TOPIC)
         history = [] if topic is None else metadata.partitions.get((topic, PARTITION), [])
         return {offset: state.leader_epoch for offset, state in history}
 
     def quorum(self) -> SeenQuorum:
-        """Return the last decision, with the model's number for its epoch. A new epoch gets the next number."""
+        """Return the controller's last decision, with the model's number for its epoch. A new epoch gets the next
+        number.
+        """
         decision = self.decision()
         return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
 
@@ -200,12 +202,12 @@ def proposed_isr(body: Mapping[str, Any]) -> frozenset[int]:
 
 
 def payload(value: int) -> bytes:
-    """Return the value that a record has on brokers, given its value in the model."""
+    """Convert a record's value in the model to its value on brokers."""
     return b"m%d" % value
 
 
 def value_of(data: bytes | None) -> int:
-    """Return the value that a record has in the model, given its value on brokers. This is the inverse of `payload`."""
+    """Convert a record's value on brokers to its value in the model. The inverse of `payload`."""
     return int((data or b"m-1")[1:])
 
 

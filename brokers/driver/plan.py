@@ -1,6 +1,6 @@
 """Plan a replay: list the operations on real brokers for each step of a trace. No brokers are needed.
 
-The driver holds all replication traffic and lets the frames of one action of the model through at a time.
+The driver holds back all replication traffic, and releases the frames of one step at a time.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class PlannedStep:
     Attributes:
         number: the number of the step in the schedule, from 1.
         instance: the action instance.
-        wire: how the action appears on the brokers of the release.
+        wire: how brokers of the release execute the action.
         before, after: the states of the model before and after the step.
-        with_next: whether real brokers execute this step and the next one together, so that the state between them
-            cannot be compared.
+        with_next: whether real brokers execute this step together with the next one, so that the state between the two
+            cannot be observed.
     """
 
     number: int
@@ -74,10 +74,10 @@ class PlannedStep:
         return self.after.quorum.leader is not None and self.after.quorum.epoch > self.before.quorum.epoch
 
     def end(self, role: str) -> int | None:
-        """Return the broker at one end of a frame of the step, or None if the controller is at this end.
+        """Return the broker that sends or receives a frame of the step, or None if it is the controller.
 
         Parameters:
-            role: the name of this end in a `FrameKind`.
+            role: the sender or the receiver, as named in a `FrameKind`.
         """
         arguments = self.instance.arguments
         if role in arguments:
@@ -101,14 +101,15 @@ class Plan:
         steps: the steps, in order.
         start: the first state.
         controller: the kind of controller.
-        refused: the step after the last one, if the model does not allow it. The driver attempts it, and it must fail.
+        refused: the step that follows the last one, if the model does not allow it, otherwise None. The driver attempts
+            this step, which must fail.
         replicas: the brokers with a replica, in the order of the assignment. This order decides which broker is
             elected.
-        lag_seconds: for each leader that removes a follower from the ISR, its `replica.lag.time.max.ms` on an idle
-            machine, converted to seconds.
-        departs: the number of the first step after which the states differ from the states of the planned trace,
-            because the rules of the release differ, or None if there is no such step.
-        trace: the states and steps of the plan.
+        lag_seconds: the lag time (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR, in
+            seconds on an idle machine.
+        departs: the number of the first step that leads to a different state than in the trace, because the rules of
+            the release differ. None if there is no such step.
+        trace: the states and steps of the plan, as a trace.
     """
 
     steps: tuple[PlannedStep, ...]
@@ -127,28 +128,27 @@ class Plan:
 
     @property
     def fails_over(self) -> int:
-        """The number of controller failovers. Each of them hides the restart of a broker."""
+        """The number of controller failovers. Each failover hides the restart of a broker."""
         tried = [*self.steps, *([self.refused] if self.refused is not None else [])]
         return sum(step.is_hidden for step in tried)
 
     @property
     def lines(self) -> list[str]:
-        """The plan as text: each step of the model with its operations."""
+        """The plan as text. Each step is followed by its operations."""
         return [line for step in self.steps for line in _lines(step)]
 
 
 def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] | None = None) -> Plan:
-    """Make the plan of a replay from a trace.
+    """Plan the replay of a trace.
 
     Parameters:
-        trace: a trace of a spec of the `kafka` family.
-        controller: the kind of controller of the release.
-        expected: the spec of the release that executes the trace, if its rules differ from the rules of the trace's
-            spec. The states of the plan are then states of this spec. The plan ends before the first step
-            that this spec does not allow.
+        trace: a trace of a Kafka spec.
+        controller: the kind of controller that the release uses.
+        expected: the spec of the release that executes the trace, if it has different rules than the spec of the trace.
+            The plan then consists of states of this spec, and ends before the first step that this spec does not allow.
 
     Raises:
-        Unmakeable: if a driver cannot execute a step. The message names the step and the reason.
+        Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
     """
     schedule = schedule_of(trace, controller)
     followed, refused, departs = schedule, None, None
@@ -169,7 +169,7 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
 
 
 def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
-    """Return the steps, each marked if real brokers execute it together with the next step."""
+    """Return the steps, and mark those that real brokers execute together with the next step."""
     following = itertools.pairwise([*steps, None])
     return tuple(
         attrs.evolve(step, with_next=next_one is not None and bool(step.wire.before or next_one.wire.within))
@@ -186,13 +186,13 @@ def _wire(instance: ActionInstance[Partition], controller: str, state: Partition
 
 
 def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ...]:
-    """Return an order of the replicas with which the controller elects the leaders of the trace.
+    """Return an order of the replicas that makes the controller elect the same leaders as in the trace.
 
     A controller elects the first live replica of the assignment that may be elected (KafkaController's
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: if there is no such order. The message names the election at which the best order fails.
+        Unmakeable: if there is no such order. The message names the first election that goes wrong in the best order.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
     worst: PlannedStep | None = None
@@ -225,8 +225,8 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
 def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
     """Return the lag time in seconds (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR.
 
-    The leader must not remove the follower before the step, so this time exceeds the total duration of the steps in
-    which the follower lags.
+    The leader must not remove the follower too early. Therefore, this time exceeds the total duration of the preceding
+    steps in which the follower lags.
     """
     lags: dict[int, float] = {}
     for step in steps:
@@ -238,9 +238,7 @@ def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
 
 
 def _lagging(steps: Sequence[PlannedStep], number: int, leader: int, member: int) -> Sequence[PlannedStep]:
-    """Return the steps that precede a removal from the ISR, from the point at which the leader considers the follower
-    to be lagging.
-    """
+    """Return the steps in which a follower lags, before the leader removes it from the ISR."""
     for at in range(number - 1, 0, -1):
         before = steps[at - 1].before
         replica = before.replicas[leader]
@@ -283,8 +281,8 @@ def _end_text(broker: int | None) -> str:
 
 
 def is_awaited(step: PlannedStep, kind: FrameKind) -> bool:
-    """Return whether a frame that is in flight after a step can reach the proxy. Its sender and receiver must be
-    running.
+    """Return whether the sender and the receiver of a frame are running after a step, so that the frame can reach the
+    proxy.
     """
     ends = [step.end(role) for role in (kind.source, kind.target)]
     replicas: list[Replica] = [step.after.replicas[broker] for broker in ends if broker is not None]

@@ -14,7 +14,8 @@ class Read:
     """The records that a consumer could read from a leader.
 
     Attributes:
-        step: the number of the step before the read, or None for the last read, after all brokers were restarted.
+        step: the number of the step before the read. None for the final read, which takes place after all brokers were
+            restarted.
         broker: the leader.
         values: the value of each record in the model, keyed by offset.
         end: the end offset that ListOffsets returned, or None if it returned an error.

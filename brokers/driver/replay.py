@@ -32,7 +32,7 @@ class Outcome:
     """The records, replicas and leader at the end of a replay.
 
     Attributes:
-        produced: the records that were sent to leaders, and the outcome of each.
+        produced: the records that were sent to leaders, each with its outcome.
         reads: the records that consumers could read after each step that made a record readable or elected a leader,
             and at the end.
         replicas: the replicas at the end, after all brokers were restarted, keyed by broker.
@@ -51,8 +51,8 @@ class Outcome:
         """The records that were acknowledged or read by a consumer, but are missing from the leader's log at the end of
         the replay.
 
-        The leader's log decides, not the records that a consumer can read, because the high watermark of a leader does
-        not advance if its ISR is too small.
+        The leader's log is searched, not the records that a consumer can read, because the high watermark of a leader
+        does not advance if its ISR is too small.
         """
         if self.leader is None:
             return ()
@@ -62,7 +62,7 @@ class Outcome:
 
     @property
     def taken_back(self) -> tuple[Read, Read] | None:
-        """Two reads of which the later one returned a smaller end offset, or None if there are no such reads."""
+        """An earlier read, and a later read that returned a smaller end offset. None if there are no such reads."""
         for at, later in enumerate(self.reads):
             for earlier in self.reads[:at]:
                 if later.step is not None and later.end is not None and later.end < len(earlier.values):
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def diverged(self) -> tuple[int, ...]:
-        """The offsets at which two replicas have different records at the end of the replay."""
+        """The offsets at which replicas have different records at the end of the replay."""
         logs = [replica.log for replica in self.replicas]
         longest = max(map(len, logs), default=0)
         at = (offset for offset in range(longest) if len({log[offset] for log in logs if offset < len(log)}) > 1)
@@ -165,9 +165,9 @@ def replay(
     Parameters:
         plan: the plan.
         release: the release of the brokers.
-        folder: an empty folder. The replay creates the folder `cluster` in it, and two copies of the data directories:
-            `before` is made before records are lost, when the last record has become readable, and `after` is made at
-            the end.
+        folder: an empty folder. The replay creates the folder `cluster` in it, and two copies of the data directories.
+            The copy `before` is made before records are lost, when the last record has become readable. The copy
+            `after` is made at the end.
         listener: receives the events of the replay, or None.
         recording: receives all frames, or None.
 
@@ -192,7 +192,7 @@ def replay(
 
 
 def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: Listener) -> Replay:
-    """Execute the steps until one fails or differs from the model."""
+    """Execute the steps until one fails or its result differs from the model."""
     differences = driver.begin()
     steps: list[StepReport] = []
     if not differences:
@@ -215,10 +215,10 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
 
 
 def _last_before(plan: Plan) -> PlannedStep | None:
-    """Return the step after which the disks are copied, so that an audit can find records that are lost later.
+    """Return the step after which the disks are copied. With this copy, an audit can find records that are lost later.
 
-    It is the last step before the final step that makes a record readable. If there is none, it is the step before the
-    final step.
+    Of the steps before the final one, it is the last that makes a record readable. If no step makes a record readable,
+    it is the second-to-last step.
     """
     earlier = plan.steps[:-1]
     readable = [step for step in earlier if step.after.exposed != step.before.exposed]
@@ -243,7 +243,9 @@ def _outcome(driver: Driver, stage: Stage) -> Outcome:
 
 
 def _bring_back(driver: Driver, broker: int) -> None:
-    """Start a broker again. Ignore a failure to start, because the outcome can be read from the remaining brokers."""
+    """Start a broker again. If it does not start, ignore the failure, because the outcome can be read from the
+    remaining brokers.
+    """
     with suppress(BrokerError, NotMade, OSError, Unanswered):
         driver.deeds.bring_back(broker)
 
@@ -278,7 +280,9 @@ def copy_disks(cluster: Cluster, brokers: range, folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a data directory that an audit reads. Indexes are omitted: they are sparse and large."""
+    """Yield the files that an audit reads from a data directory. Indexes are omitted, because they are large and
+    sparse.
+    """
     for file in sorted(folder.rglob("*")):
         if file.is_file() and file.suffix not in (".index", ".timeindex", ".tmp"):
             yield file

@@ -1,9 +1,10 @@
 """Order the steps of a trace so that real brokers can execute each of them. The result is a trace of the same model.
 
-Some actions of the model happen together, in one step, on real brokers, and some events happen on real brokers whether
-or not a trace contains them. For example, a ZooKeeper controller sends a broker every request in order, so the broker
-cannot learn of leader epoch 2 before epoch 1. A schedule is a trace in which such steps are adjacent or added. It is
-executed in the model, so it is always a behaviour of the release, and ends with the same violation.
+Real brokers perform some actions of the model together, in one step, and some events happen on real brokers even if a
+trace does not contain them. For example, a ZooKeeper controller sends a broker every request in order, so the broker
+cannot learn of leader epoch 2 before epoch 1. In a schedule, steps that happen together are adjacent, and missing steps
+are added. The schedule is executed in the model, so it is always a behaviour of the release. It ends with the same
+violation as the trace.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ def schedule_of(trace: Trace[Partition], controller: str) -> Trace[Partition]:
     """Return a trace that real brokers can execute, with the same steps and, if necessary, additional steps.
 
     Parameters:
-        trace: a trace of a spec of the `kafka` family.
-        controller: the kind of controller of the release, `ZOOKEEPER` or `KRAFT`.
+        trace: a trace of a Kafka spec.
+        controller: the kind of controller that the release uses, `ZOOKEEPER` or `KRAFT`.
 
     Returns:
-        A trace of the same spec that ends with a violation of the same property. If the trace is not about a property,
-        it ends with the same logs.
+        A trace of the same spec that ends with a violation of the same property. If the given trace is not about a
+        property, the returned trace ends with the same logs.
 
     Raises:
         Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
@@ -82,7 +83,7 @@ def _conflicts(trace: Trace[Partition], controller: str) -> Iterator[_Conflict]:
 
 
 def _not_within(trace: Trace[Partition], number: int, within: tuple[str, ...]) -> Iterator[_Conflict]:
-    """Yield a conflict if a step does not immediately follow the step that it is part of on real brokers."""
+    """Yield a conflict if a step is part of an earlier step on real brokers, but does not immediately follow it."""
     instances = trace.instances
     if number > 1 and instances[number - 2].action.name in within:
         return
@@ -103,10 +104,10 @@ def _not_before(trace: Trace[Partition], number: int, following: str) -> Iterato
 
 
 def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = ZOOKEEPER) -> Iterator[_Conflict]:
-    """Yield a conflict if the controller must not notice a restart, but a driver cannot hide the restart.
+    """Yield a conflict if the controller must not notice a restart, but the restart cannot be hidden from it.
 
     With ZooKeeper, a driver can hide a restart from controllers that compare only broker ids (in releases up to 2.1).
-    The driver then lets another broker become the controller, which sends the controller's requests again.
+    Afterwards, the driver makes another broker the controller. The new controller sends all requests again.
     """
     before, broker = trace.states[number - 1], trace.instances[number - 1].values[0]
     hidden = controller == ZOOKEEPER and before.protocol.notices_bounces == "none"
@@ -136,7 +137,9 @@ def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflic
 
 
 def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
-    """Yield a conflict if a broker learns of an epoch before an earlier epoch whose request was sent to it."""
+    """Yield a conflict if a broker skips a request: it learns of an epoch before it has handled the request of an
+    earlier one.
+    """
     broker, epoch = trace.instances[number - 1].values
     before = trace.states[number - 1]
     if before.replicas[broker].leader is None and not before.is_current(epoch):
@@ -158,9 +161,7 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
 
 
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """Return the epochs whose requests have been sent to a broker since it started, each with the number of the step
-    that sent the request.
-    """
+    """For each request that was sent to a broker since it started, map the epoch to the number of the sending step."""
     sent: dict[int, int] = {}
     for at in range(1, number):
         before, after = trace.states[at - 1], trace.states[at]
@@ -209,7 +210,7 @@ def _moved(instances: Sequence[Instance], old: int, new: int) -> tuple[Instance,
 
 
 def _executed(trace: Trace[Partition], instances: Sequence[Instance]) -> Trace[Partition] | None:
-    """Return a trace with the given steps that ends in the same way as the given trace, or None if there is none."""
+    """Execute the given steps in the model. Return the new trace if it ends like the given trace, otherwise None."""
     wanted = dict(zip(trace.instances, trace.states[1:], strict=False))
     left = _MOST_STATES
     states: list[Partition] = [trace.states[0]]
@@ -236,7 +237,7 @@ def _executed(trace: Trace[Partition], instances: Sequence[Instance]) -> Trace[P
 def _successors(
     spec: Spec[Partition], instances: Sequence[Instance], states: Sequence[Partition], wanted: dict[Instance, Partition]
 ) -> Iterator[Partition]:
-    """Return the next states, beginning with those that have the most replicas in common with the original trace."""
+    """Return the next states. Those that have more replicas in common with the original trace come first."""
     instance = instances[len(states) - 1]
     target = wanted.get(instance)
     found = spec.take(instance, states[-1]) if spec.is_within(states[-1]) else []

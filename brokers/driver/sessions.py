@@ -20,7 +20,7 @@ class Sessions:
     broker until the step in which the controller notices the failure.
 
     Parameters:
-        stage: the stage.
+        stage: the cluster and its proxies.
         threads: the thread pool that sends heartbeats.
     """
 
@@ -38,8 +38,8 @@ class Sessions:
     def end(self, broker: int) -> str:
         """End the session of a broker now, as if it had timed out, and return a description of the operation.
 
-        ZooKeeper closes a session for any client that knows its password. A KRaft controller fences a broker that
-        requests this in a heartbeat, in the same way as a broker whose session has timed out
+        ZooKeeper closes a session for any client that knows its password. A broker can ask a KRaft controller in a
+        heartbeat to fence it. The controller then handles it like a broker whose session has timed out
         (ReplicationControlManager.handleBrokerFenced).
 
         Raises:
@@ -58,16 +58,14 @@ class Sessions:
         return f"closed the ZooKeeper session of broker {broker}"
 
     def keep(self, broker: int) -> None:
-        """Send the heartbeats of a broker that is being killed, until `end` is called. This has no effect with
-        ZooKeeper.
-        """
+        """Send heartbeats for a broker that is being killed, until `end` is called. With ZooKeeper, do nothing."""
         if self._stage.release.kraft:
             body, version = self._last_heartbeat(broker)
             self._alive[broker] = threading.Event()
             self._threads.submit(self._send_heartbeats, body, version, self._alive[broker])
 
     def _last_heartbeat(self, broker: int) -> tuple[dict[str, Any], int]:
-        """Return the body and the version of the last heartbeat of a broker."""
+        """Return the body and the version of a broker's last heartbeat."""
         sent = [
             frame
             for frame in self._stage.proxy.frames

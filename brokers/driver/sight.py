@@ -39,7 +39,7 @@ class SeenReplica:
         up: whether the broker is running.
         log: the records on disk.
         high_watermark: the high watermark in the checkpoint on disk.
-        message: the message in flight, or None if the broker or its leader is down, so that it cannot be observed.
+        message: the message in flight. None if it cannot be observed because the broker or its leader is down.
         proposal: the ISR in the broker's AlterPartition request in flight, or None.
     """
 
@@ -81,7 +81,7 @@ class Sight:
 
 
 def sight_of(state: Partition) -> Sight:
-    """Return the observable part of a state of the model."""
+    """Return the observable part of a model state."""
     quorum = state.quorum
     return Sight(
         SeenQuorum(quorum.leader, quorum.epoch, quorum.isr, quorum.elr),
@@ -175,9 +175,9 @@ def is_seen_as(model: Message, real: Message | None) -> bool:
 def _can_be_last_epoch(model: int | None, real: int | None) -> bool:
     """Return whether the last epoch in a real fetch request can correspond to the one in the model.
 
-    The epoch cache of a broker that has led also contains epochs in which it wrote nothing. The model derives epochs
-    from records, so it does not have these epochs (KAFKA-10706). Wrong epochs are found anyway, because the logs are
-    compared too.
+    After a broker has been the leader, its epoch cache also contains epochs in which it wrote nothing. The model
+    derives epochs from records, so it does not have these epochs (KAFKA-10706). Wrong epochs are detected anyway,
+    because the logs are compared too.
     """
     return real is None or real >= (-1 if model is None else model)
 

@@ -56,7 +56,7 @@ Where = Callable[[Mapping[str, Any]], bool]
 
 
 class Stage:
-    """A cluster of brokers with proxies that hold its replication traffic.
+    """A cluster of brokers, and proxies that hold back the replication traffic.
 
     A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
 
@@ -162,7 +162,7 @@ class Stage:
         return range(self.plan.brokers + 1, self.plan.brokers + 1 + self.plan.fails_over)
 
     def hide_from_controller(self) -> Hold:
-        """Hold the frames that ZooKeeper sends to the controller, and return the hold."""
+        """Hold the frames that ZooKeeper sends to the controller. Return the `Hold`."""
         return self.proxy.hold(Rule("zookeeper", self.controller))
 
     def fail_over(self) -> int:
@@ -256,13 +256,13 @@ class Stage:
                 yield ("ControlledShutdown", False, self.controller, own), None
 
     def _requests(self, broker: int) -> Where:
-        """Return a predicate that is true for LeaderAndIsr requests with an epoch that is later than any epoch that a
-        broker may know.
+        """Return a predicate on LeaderAndIsr requests: whether a request has a later epoch than any that a broker may
+        know.
         """
         return lambda body: any(epoch > self.known[broker] for epoch in epochs_of_request(body))
 
     def _announces(self, broker: int) -> Where:
-        """Return a predicate that is true for parts of the metadata log that tell a broker something new about the
+        """Return a predicate on parts of the metadata log: whether a part tells a broker something new about the
         partition.
         """
 
@@ -279,17 +279,17 @@ class Stage:
         return is_news
 
     def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-        """Return the records about the partition that a part of the metadata log contains, each with its offset."""
+        """Return an (offset, record) pair for each record about the partition in a part of the metadata log."""
         data = partition_of(body).get("Records")
         records = read_metadata(self.definitions, data) if data else []
         found = ((offset, record) for offset, name, record in records if name == "PartitionChangeRecord")
         return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
-        """Return a held frame of a kind, or None if there is none.
+        """Return a held frame with the given API, direction, source and target, or None if there is none.
 
-        LeaderAndIsr and AlterPartition frames, and frames from a KRaft controller, are returned oldest first. For all
-        other kinds, the newest frame is returned, and older frames, whose connections are closed, are dropped.
+        LeaderAndIsr and AlterPartition frames, and frames from a KRaft controller, are returned oldest first.
+        Otherwise, the newest frame is returned, and all older frames are dropped, because their connections are closed.
         """
         if api == "Fetch" and request:
             self.held("OffsetForLeaderEpoch", False, target, source)  # which may have to be let through first
@@ -305,7 +305,7 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Return whether a response answers a request about an undefined epoch. If so, release the response.
+        """Release a response if its request was about an undefined epoch. Return whether the response was released.
 
         In releases up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it
         fetches.

@@ -1,4 +1,4 @@
-"""Reports on the execution of the steps of a plan."""
+"""Reports on steps that were executed on real brokers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class StepReport:
 
     Attributes:
         step: the step of the plan.
-        did: a line for each operation and observation, about frames, files and processes.
+        did: a line for each operation and observation.
         sight: the observed state after the step.
         differences: the differences between the observed state and the model. Empty if there are none.
         not_made: the reason why the step failed, or an empty string.

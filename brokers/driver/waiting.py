@@ -1,4 +1,4 @@
-"""Wait until brokers have done something."""
+"""Wait for brokers to do something."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NotMade(Exception):
 
 
 def until(found: Callable[[], T | None], limit: float, what: str) -> T:
-    """Call a function repeatedly until it returns a value other than None and False, and return this value.
+    """Call a function repeatedly until it returns a value other than None or False, and return this value.
 
     Parameters:
         found: the function to call.

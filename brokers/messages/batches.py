@@ -1,8 +1,8 @@
-"""Read and write batches of records, in the formats of 0.10 and later.
+"""Read and write batches of records, in the formats of Kafka 0.10 and later.
 
-Magic 0 and 1 are message sets, whose messages are read one by one. Magic 2 is the record batch of 0.11 (KIP-98).
-`leadline.model.disk.batches` reads only the headers of batches in files; this module reads whole batches in messages.
-The library kio supports only magic 2.
+Magic 0 and 1 are message sets, whose messages are read one by one. Magic 2 is the record batch that 0.11 introduced
+(KIP-98). `leadline.model.disk.batches` reads only the headers of batches in files; this module reads whole batches in
+messages. The library kio supports only magic 2.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Batch:
 
     @property
     def control(self) -> bool:
-        """Whether the records are control records, which consumers skip."""
+        """Whether the batch contains control records, which consumers skip."""
         return self.magic == 2 and bool(self.attributes & CONTROL)
 
     @property
@@ -168,7 +168,7 @@ def _sized(wire: Wire) -> bytes | None:
 
 
 def write_batch(values: Sequence[bytes | None], timestamp: int, *, magic: int = 2) -> bytes:
-    """Encode a batch of records without keys, as a producer that is not idempotent sends it.
+    """Encode a batch of records without keys, as a non-idempotent producer would send it.
 
     Parameters:
         values: the values of the records, at least one.
@@ -176,7 +176,7 @@ def write_batch(values: Sequence[bytes | None], timestamp: int, *, magic: int = 
         magic: the format: 2 for version 3 and later of Produce, 1 for version 2, 0 for earlier versions.
 
     Raises:
-        ValueError: if there are no values, or the format does not exist.
+        ValueError: if there are no values, or if the format does not exist.
     """
     if not values or magic not in (0, 1, 2):
         raise ValueError(

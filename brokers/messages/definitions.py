@@ -1,14 +1,14 @@
 """Definitions of Kafka's messages, read at run time from the jars of a release.
 
 ``kafka-clients`` has the requests, responses and headers (``common/message/*.json``, from 2.2 on), and
-``kafka-metadata`` the records of KRaft's metadata log (``common/metadata/*.json``). Their language is described in
-Kafka's ``clients/src/main/resources/common/message/README.md``. The definitions of 3.9.1 contain every version that
-releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x needs its own definitions.
+``kafka-metadata`` the records of KRaft's metadata log (``common/metadata/*.json``). The format of these files is
+described in Kafka's ``clients/src/main/resources/common/message/README.md``. The definitions of 3.9.1 contain every
+version that releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x needs its own definitions.
 
-No Python library decodes these messages. kio has classes that are generated from one release: kio 0.6.5 supports 4.1,
-so it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the
-metadata log. It fails on unknown tagged fields and error codes. kafka-python can interpret definitions, but not through
-a documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
+No Python library decodes these messages. The classes of kio are generated from one release. kio 0.6.5 supports 4.1, so
+it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the metadata
+log. kio fails on unknown tagged fields and error codes. kafka-python can interpret definitions, but not through a
+documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
 not decode tagged fields whose tag is written as a string (the log directories in a broker's registration and
 heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All other Python
 clients contain only the messages of clients.
@@ -42,7 +42,7 @@ class Versions:
 
     @classmethod
     def parse(cls, text: str | None) -> Versions:
-        """Parse the notation of the definitions: "3+", "1-4", "7", or "none"."""
+        """Parse a range of versions, such as "3+", "1-4", "7" or "none"."""
         if not text or text == "none":
             return cls(0, -1)
         if text.endswith("+"):
@@ -102,7 +102,7 @@ class Fields:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of all fields that exist in any version."""
+        """The names of all fields that exist in at least one version."""
         return frozenset(field.name for field in self.all)
 
 
@@ -151,7 +151,9 @@ class Message:
 
 
 class _Structs:
-    """Builds fields. A struct is defined where it is first used, or among the common structs of its message."""
+    """Builds fields, including the fields of structs. A struct is defined where it is first used, or among the
+    message's common structs.
+    """
 
     def __init__(self, shared: Mapping[str, list[dict[str, Any]]]) -> None:
         self.known = dict(shared)
@@ -187,8 +189,7 @@ class Definitions:
 
     Attributes:
         requests, responses: the definitions of requests and responses, keyed by API key.
-        records: the definitions of the records of the metadata log, keyed by record type. Empty for a release without
-            KRaft.
+        records: the definitions of metadata records, keyed by record type. Empty for a release without KRaft.
         keys: the API key of each request, keyed by the name of the request without "Request". For example, "Fetch" has
             the API key 1.
     """
@@ -209,7 +210,7 @@ class Definitions:
 
         Parameters:
             clients: the jar of kafka-clients: version 3.9.1 for brokers up to 3.9, otherwise the version of the broker.
-            metadata: the jar of kafka-metadata of the release, or None for a release without KRaft.
+            metadata: the release's jar of kafka-metadata, or None for a release without KRaft.
 
         Raises:
             BrokerError: if a jar cannot be read or contains no definitions.

@@ -53,7 +53,7 @@ def decode(message: Message, version: int, wire: Wire) -> dict[str, Any]:
 
 
 class _Decoder:
-    """Decodes the values in a message of a given version."""
+    """Decodes the values of a message in the given version."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version, self.flexible = version, flexible
@@ -131,7 +131,7 @@ def encode(message: Message, version: int, body: Mapping[str, Any]) -> bytes:
 
 
 class _Encoder:
-    """Encodes the values in a message of a given version."""
+    """Encodes the values of a message in the given version."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version, self.flexible = version, flexible

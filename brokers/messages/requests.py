@@ -1,7 +1,7 @@
 """Read and write whole frames: the header of a request or response, and its body.
 
-On the wire, a frame begins with its length, which is not part of the frames here. The headers are defined in Kafka's
-`RequestHeader.json` and `ResponseHeader.json`, and their versions in `ApiMessageType`.
+On the wire, a frame is preceded by its length. Here, a frame does not include the length. The headers are defined in
+Kafka's `RequestHeader.json` and `ResponseHeader.json`, and their versions in `ApiMessageType`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RequestHeader:
 
 
 def read_header(frame: bytes) -> RequestHeader:
-    """Read the part of a request's header that is common to all versions. It does not include the client id.
+    """Read the part of a request's header that is common to all versions. This part does not include the client id.
 
     Raises:
         Malformed: if the frame is too short.

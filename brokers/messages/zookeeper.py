@@ -60,7 +60,7 @@ class Session:
 
 
 def read_connect_request(frame: bytes) -> dict[str, Any]:
-    """Decode the first frame of a client.
+    """Decode the first frame that a client sends.
 
     Raises:
         Malformed: if the frame is too short.
@@ -87,7 +87,7 @@ def read_connect_response(frame: bytes) -> tuple[dict[str, Any], Session]:
 
 
 def read_request(frame: bytes) -> tuple[int, str, dict[str, Any]]:
-    """Decode a request after the connect request.
+    """Decode any request other than the connect request.
 
     Returns:
         The xid, the name of the operation, and the body. The body contains the path of the node and, depending on the
@@ -132,7 +132,7 @@ def _operation(wire: Wire, name: str) -> dict[str, Any]:
 
 
 def xid_of(frame: bytes) -> int:
-    """Return the xid of a response after the connect response. The xid of a watch is -1.
+    """Return the xid of any response other than the connect response. The xid of a watch is -1.
 
     Raises:
         Malformed: if the frame is too short.
@@ -141,7 +141,7 @@ def xid_of(frame: bytes) -> int:
 
 
 def read_response(frame: bytes, operation: str | None) -> tuple[str, dict[str, Any]]:
-    """Decode a response after the connect response.
+    """Decode any response other than the connect response.
 
     Parameters:
         frame: the response.
@@ -168,7 +168,7 @@ def read_response(frame: bytes, operation: str | None) -> tuple[str, dict[str, A
 
 
 def write_connect(session: Session, timeout: int) -> bytes:
-    """Encode the first frame of a client, prefixed with its length.
+    """Encode the first frame that a client sends, prefixed with its length.
 
     Parameters:
         session: the session to take over. The id 0 requests a new session.

@@ -4,14 +4,15 @@ A recording is a set of observations, each with a time window. The recording is 
 observation can be assigned a time within its window, and hidden steps can be inserted, so that the result is a sequence
 of steps of the spec from an initial state. Optional observations may be left out.
 
-Two observations may be in either order if their windows overlap. An order of all observations is *possible*, which
-means that suitable times exist, if and only if no observation precedes another whose window ends before its own window
-begins. The windows do not restrict the order in any other way.
+Two observations may be in either order if their windows overlap. An order of all observations is called *possible* if
+suitable times exist. This is the case if and only if, whenever A precedes B, the window of B does not end before the
+window of A begins. The windows do not restrict the order in any other way.
 
-The search handles the observations in the order of their *deadlines*, the ends of their windows. It stores nodes, which
-are pairs of a state and the *early* observations: those that were taken before their deadlines. At each deadline, one
-observation is due. Every node is extended by sequences of hidden steps and of observations with open windows, where the
-last one is the observation that is due. A window is open if it begins no later than the current deadline.
+The search handles the observations in the order of their *deadlines*, the ends of their windows. The search stores
+nodes. A node consists of a state and the *early* observations, which were taken before their deadlines. At each
+deadline, one observation is due. Every node is extended by sequences of hidden steps and observations with open
+windows. Each sequence ends with the observation that is due. A window is open if it begins no later than the current
+deadline.
 
 **The search finds exactly the possible orders.** In any possible order, consider the steps up to the last observation
 with one of the first `k` deadlines. If one of these steps is an observation with a later deadline, it precedes one of
@@ -27,9 +28,10 @@ that are open now are open then. If nodes reach each other, the first one is kep
 
 **An observation is taken early only if it is connected to the observation that is due.** Two observations or hidden
 steps are connected if they touch a common component, directly or through a chain of open observations and hidden steps.
-In a sequence that ends with the observation that is due, steps that are not connected to it commute with all steps that
-are, so they can be moved behind it, because their deadlines are later. Therefore the search takes only connected
-observations. It requires that `touches` is complete, which the tests of a mapping check.
+Consider a sequence that ends with the observation that is due. Steps that are not connected to this observation commute
+with all connected steps. They can be moved behind the observation, because their deadlines are later. Therefore the
+search takes only connected observations. This is exact only if `touches` is complete, which the tests of a mapping
+check.
 
 The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
 remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.
@@ -101,7 +103,7 @@ class _Path(Generic[S]):
         before: the steps before the last one, or None.
         step: the last step.
         length: the number of steps since the beginning of the recording.
-        settled: whether the steps were removed from the list, because all nodes share them.
+        settled: whether this step and all earlier ones were removed from the list, because all nodes share them.
     """
 
     before: _Path[S] | None
@@ -115,7 +117,7 @@ def _longer(path: _Path[S] | None, step: Taken[S]) -> _Path[S]:
 
 
 def _steps(path: _Path[S] | None) -> list[Taken[S]]:
-    """Return the steps of a path that are not settled, in order."""
+    """Return the steps of a path that have not been settled, in order."""
     steps: list[Taken[S]] = []
     while path is not None and not path.settled:
         steps.append(path.step)
@@ -155,22 +157,21 @@ def follow(
     """Determine whether a recording is a behaviour of a spec, and return the result.
 
     The docstring of the module explains why the answer is exact. Memory usage does not depend on the number of
-    observations if they come from an iterator, `kept_steps` is set, and the states do not grow.
+    observations if the observations come from an iterator, `kept_steps` is set, and the states do not grow.
 
     Parameters:
         initials: the possible states at the beginning of the recording.
         observations: the observations in the order of `Observation.earliest`.
         hidden: a function that returns the hidden steps from a state.
-        forget: a function that removes from a state what no observation can determine, such as history. It is applied
-            to every state.
+        forget: a function that removes the parts of a state that no observation can determine, such as history. It is
+            applied to every state.
         touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
         limits: the limits of the search.
-        kept_steps: the maximum number of steps of the behaviour to return, counted from the last step. None returns all
-            steps.
-        prunes: whether to drop nodes that another node reaches. False is used only to test that this does not change
+        kept_steps: the number of steps to return from the end of the behaviour, at most. None returns all steps.
+        prunes: whether to drop nodes that another node reaches. False is used only to test that pruning does not change
             the answer.
-        settled: a function that is called with each step of the behaviour, in order, as soon as every possible
-            behaviour contains the step.
+        settled: a function that is called with each step of the behaviour, in order, as soon as all possible behaviours
+            contain the step.
 
     Raises:
         RecordingError: if there is no initial state, or the observations are not in the order of `earliest`.
@@ -226,7 +227,7 @@ class _Search(Generic[S]):
     # --- the order ------------------------------------------------------------------------------------------------
 
     def _by_deadline(self, observations: Iterable[Observation[S]]) -> Iterator[int]:
-        """Yield the observations in the order of their deadlines. Keep those with open windows in `_open`."""
+        """Yield the observations in the order of their deadlines, and keep those with open windows in `_open`."""
         deadlines: list[tuple[float, float, int]] = []
         rest = iter(observations)
         following = next(rest, None)
@@ -247,7 +248,7 @@ class _Search(Generic[S]):
     # --- one deadline ---------------------------------------------------------------------------------------------
 
     def _advance(self, due: int) -> tuple[list[_Node[S]], list[_Node[S]]]:
-        """Return the nodes after an observation, and all nodes that were visited for it."""
+        """Take the observation that is due. Return the nodes after it, and all nodes that were visited."""
         observation = self._open[due]
         connected = self._connected(due)
         after: dict[tuple[frozenset[int], S], _Node[S]] = {}
@@ -330,7 +331,9 @@ class _Search(Generic[S]):
     # --- pruning --------------------------------------------------------------------------------------------------
 
     def _pruned(self, nodes: list[_Node[S]], due: int) -> list[_Node[S]]:
-        """Return the nodes that no other node reaches through open observations or hidden steps."""
+        """Drop each node that another node reaches through open observations or hidden steps. Return the remaining
+        nodes.
+        """
         if len(nodes) < 2:
             return nodes
         by_key = {node.key: node for node in nodes}
@@ -366,7 +369,7 @@ class _Search(Generic[S]):
         return _longer(node.path, Taken(step.label, None, step.action, node.state, step.after))
 
     def _settle(self) -> None:
-        """Remove, from the paths of the nodes, the steps that all nodes share."""
+        """Remove steps from the paths of the nodes if all nodes share these steps."""
         paths = [node.path for node in self._nodes]
         while any(path is not paths[0] for path in paths):
             longest = max(0 if path is None else path.length for path in paths)

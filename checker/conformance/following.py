@@ -24,7 +24,7 @@ class Visible(Generic[S]):
     """A description of what a recorder sees of an action.
 
     Attributes:
-        shows: a function that returns what a recorder sees of a step, to be compared with the recorded value. Its
+        shows: a function that returns what a recorder sees of a step. This is compared with the recorded value. Its
             arguments are the states before and after the step and the values of the action's parameters. None if the
             action is hidden, so that its steps are not recorded.
         touches: a function that returns the names of the components that a step reads or writes. Its arguments are the
@@ -53,9 +53,9 @@ class Following(Generic[S]):
 
     Attributes:
         spec: the spec. Its properties are not used.
-        visible: for each action, what a recorder sees of it; a dict whose keys are the names of the actions.
-        instances: a function that returns the parameter values for which an action may be enabled in a state, if the
-            bounds of the spec do not limit them. By default, the values within the bounds are used.
+        visible: what a recorder sees of each action, keyed by action name.
+        instances: a function that returns the parameter values for which an action may be enabled in a state. By
+            default, all values within the bounds of the spec are used.
 
     Raises:
         SpecError: if the keys of `visible` are not exactly the names of the spec's actions.

@@ -1,4 +1,4 @@
-"""Observations. An observation is what a recorder saw of a step, with the time window in which the step was taken."""
+"""Observations. An observation is what a recorder saw of a step, with the time window of the step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Observation(Generic[S]):
         why: a function that explains why the observation is not possible in a state, and what is possible instead.
         touches: the names of the components that `apply` reads or writes, or None if it may read or write any
             component. Observations and hidden steps without a common component have the same result in either order.
-        optional: whether the step may never have been taken, because its effect was not seen.
+        optional: whether the step may be missing from the behaviour, because its effect was not seen.
         source: the origin of the observation, for example a line of a recording. It is only used in reports.
         exercises: the names of the actions that the observation covers.
     """

@@ -84,8 +84,8 @@ class Conformance(Generic[S]):
         answer: whether the recording is a behaviour of the spec.
         observations: the number of observations that were explained.
         behaviour: the last steps of a behaviour that explains them, in order.
-        hidden_steps: the number of hidden steps in this behaviour.
-        actions: for each action, how often it occurs in this behaviour; a dict whose keys are names.
+        hidden_steps: the number of hidden steps in the whole behaviour.
+        actions: how often each action occurs in this behaviour, keyed by action name.
         largest: the largest number of possible states after an observation.
         explored: the number of states that the search visited.
         rejection: the observation that was not possible, or None if there is none.

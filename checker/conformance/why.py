@@ -1,4 +1,4 @@
-"""Explains why an action is not enabled in a state: names the guard that fails, with the values that it read."""
+"""Find the guard that keeps an action from being enabled in a state, and the values that the guard read."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def why_not(instance: ActionInstance[S], state: S) -> str:
         state: the state.
 
     Returns:
-        A clause, or an empty string if the action instance is enabled. If it yields no state although no guard fails,
-        the clause says so.
+        A clause, or an empty string if the action instance is enabled. If the action yields no state although no guard
+        fails, the clause says so.
     """
     watcher = _Watcher(instance.action.function.__code__)
     before = sys.gettrace()
@@ -75,10 +75,11 @@ class _Watcher:
 
 @functools.cache
 def _guards(function: Callable[..., Any]) -> dict[int, tuple[ast.expr, bool, str]]:
-    """Return the conditions of a function that can make it return, as a dict whose keys are line numbers.
+    """Return the conditions that can make a function return, keyed by line number.
 
-    If the line of a ``return`` in an ``if`` is executed, the condition was true. If the line of the ``if`` is the last
-    one, the condition was false. Each value is the condition, whether it was false, and the comment on its line.
+    If execution ends on the ``return`` in an ``if``, the condition was true. If execution ends on the line of the
+    ``if``, the condition was false. Each value is a tuple of the condition, whether it was false, and the comment on
+    its line.
     """
     try:
         lines, first = inspect.getsourcelines(function)
@@ -99,7 +100,7 @@ def _guards(function: Callable[..., Any]) -> dict[int, tuple[ast.expr, bool, str
 
 
 def _told(condition: ast.expr, negated: bool, names: dict[str, Any]) -> str:
-    """Return the part of a condition that determined its result, with its values, as text."""
+    """Describe the part of a condition that determined the result, with the values in it."""
     match condition:
         case ast.BoolOp(op=op, values=parts):
             decides = isinstance(op, ast.Or) != negated
@@ -118,7 +119,7 @@ def _told(condition: ast.expr, negated: bool, names: dict[str, Any]) -> str:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """Return the outermost names, fields and items in a condition."""
+    """Return the names, fields and items in a condition that are not part of a larger one."""
     match node:
         case ast.Compare(left=left, comparators=others):
             return [part for each in (left, *others) for part in _parts(each)]

@@ -1,4 +1,4 @@
-"""The search engines. `ENGINES` maps the name of each engine to the engine.
+"""The search engines. `ENGINES` maps each engine's name to the engine.
 
 Every engine is called with a spec, limits, a progress function and settings, and returns a `Result`.
 """
@@ -27,7 +27,7 @@ Taken = TypeVar("Taken", contravariant=True)
 
 
 class Search(Protocol[Taken]):
-    """The type of the search function of an engine."""
+    """The type of an engine's search function."""
 
     def __call__(self, spec: Spec[S], limits: Limits, progress: Progress | None, settings: Taken, /) -> Result: ...
 
@@ -60,8 +60,8 @@ class Engine(Generic[Settings]):
 
         Parameters:
             spec: the spec to search.
-            limits: the limits of the search. By default, it stops at the first violation, or when most of the free
-                memory is used.
+            limits: the limits of the search. By default, the search stops at the first violation, or when most of the
+                free memory is used.
             progress: a function that is called regularly with the current statistics.
             settings: the settings of the engine. By default, an instance of `self.settings` with its default values.
 
@@ -70,8 +70,8 @@ class Engine(Generic[Settings]):
             incomplete and contains everything that was found up to that point.
 
         Raises:
-            SpecError: if an action or a property raised an exception or is not a pure function, or `settings` is not an
-                instance of `self.settings`.
+            SpecError: if an action or a property raised an exception or is not a pure function, or if `settings` is not
+                an instance of `self.settings`.
             LeadlineError: if the engine cannot run with these settings.
         """
         settings = self.settings() if settings is None else settings
@@ -93,9 +93,7 @@ def explore(
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
 ) -> Result:
-    """Search every reachable state of a spec with the compiled engine. The parameters are those of
-    `Engine.__call__`.
-    """
+    """Search every reachable state of a spec with the compiled engine. For the parameters, see `Engine.__call__`."""
     return ENGINES["compiled"](spec, limits, progress, settings)
 
 
@@ -105,16 +103,16 @@ def fuzz(
     progress: Progress | None = None,
     settings: RandomSettings | None = None,
 ) -> Result:
-    """Run a random search of a spec. The parameters are those of `leadline.checker.engines.random.search.fuzz`."""
+    """Run a random search of a spec. For the parameters, see `leadline.checker.engines.random.search.fuzz`."""
     return ENGINES["random"](spec, limits, progress, settings)
 
 
 def searched(spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None) -> Result:
-    """Search a spec with the compiled engine, and check that the spec does not depend on the order of sets.
+    """Search a spec with the compiled engine, and check that the spec does not depend on the iteration order of sets.
 
     Raises:
-        SpecError: if the spec depends on the order of a set, an action or a property raised an exception, or an action
-            or a property is not a pure function.
+        SpecError: if an action or a property raised an exception or is not a pure function, or if the spec depends on
+            the iteration order of a set.
         KeyboardInterrupt: if the search was interrupted.
     """
     result = with_order_checked(spec, lambda: explore(spec, limits, progress))

@@ -1,8 +1,8 @@
-"""The budget of a search: the time and the memory that it may use.
+"""The budget of a search: the time and memory that it may use.
 
 An engine checks the budget between its steps. However, a single call to a spec's code may run forever or use all
 memory. Therefore `Budget.enforced` also checks the budget in a second thread. When a limit is exceeded, this thread
-sends a signal that raises an exception in the main thread, like Ctrl-C. This interrupts Python code, but not a C
+sends a signal that, like Ctrl-C, raises an exception in the main thread. This interrupts Python code, but not a C
 function that does not return.
 
 A spec may catch this exception, for example with a bare ``except``, and return normally. Its return value may then be
@@ -31,7 +31,7 @@ GRACE_BYTES = RESERVE // 2
 
 
 class StopSearch(Exception):
-    """Raised by a search in order to stop, for example because a limit is exceeded.
+    """Raised to stop a search, for example because it has exceeded a limit.
 
     Attributes:
         stop: the reason why the search stops.
@@ -46,7 +46,7 @@ class LimitReached(KeyboardInterrupt):
     """Raised in the main thread when a limit is exceeded inside `Budget.enforced`. The message names the limit.
 
     Attributes:
-        stop: the reason why the search stops, which names the limit.
+        stop: the reason why the search stops. It names the limit.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -61,11 +61,11 @@ def _stop(interrupt: KeyboardInterrupt) -> Stop:
 
 
 class Budget:
-    """The time and the memory that a search may use.
+    """The time and memory that a search may use.
 
     Parameters:
         limits: the limits of the search. This class uses only the limits on time and memory.
-        helpers: a function that returns the process ids of the helper processes that this process has forked.
+        helpers: a function that returns the ids of the helper processes that this process has forked.
         spent: the number of seconds used by earlier runs of the search.
         tuning: contains the intervals between checks of the limits.
 
@@ -90,14 +90,14 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """The reason for the first interrupt that the spec caught, so that it did not reach the search. None if there
-        is none.
+        """The reason for the first interrupt that the spec caught and that therefore did not reach the search. None if
+        there is no such interrupt.
         """
         return _stop(self._not_caught[0]) if self._not_caught else None
 
     def caught(self, interrupt: KeyboardInterrupt) -> Stop:
-        """Record that the search caught the exception of an interrupt, so that the interrupt does not count as
-        `swallowed`.
+        """Record that the search has caught the exception that an interrupt raised. The interrupt is then not counted
+        as `swallowed`.
 
         Returns:
             The reason why the search was interrupted.
@@ -108,11 +108,11 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """The number of seconds since the search started, including earlier runs."""
+        """The number of seconds that the search has taken so far, including earlier runs."""
         return time.monotonic() - self.started
 
     def out_of_time(self, grace: float = 0.0) -> Stop | None:
-        """Return the reason to stop the search if it exceeds the time limit, otherwise None.
+        """Return the reason to stop if the search exceeds the time limit, otherwise None.
 
         Parameters:
             grace: the number of seconds by which the limit may be exceeded.
@@ -122,7 +122,7 @@ class Budget:
         return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
 
     def out_of_memory(self, more: int = 0) -> Stop | None:
-        """Return the reason to stop the search if it exceeds a memory limit, otherwise None.
+        """Return the reason to stop if the search exceeds a memory limit, otherwise None.
 
         Parameters:
             more: the number of bytes that the search is about to allocate. They count as memory in use.
@@ -131,12 +131,12 @@ class Budget:
         return None if reason is None else Stop(StopKind.MEMORY, reason)
 
     def memory_failed(self) -> Stop:
-        """Return the reason to stop the search when an allocation has failed."""
+        """Return the stop reason to report after a memory allocation has failed."""
         return Stop(StopKind.MEMORY, self.memory.scarcest.reached)
 
     @contextmanager
     def enforced(self) -> Iterator[None]:
-        """Return a context manager that interrupts the ``with`` block if it exceeds the limit on time or on memory.
+        """Return a context manager that interrupts the ``with`` block if it exceeds the time limit or the memory limit.
 
         The block is interrupted only if it runs in the main thread, the program has no SIGALRM handler of its own, and
         `relax` has not been called.
@@ -205,8 +205,8 @@ class Budget:
         """Interrupt the main thread when a limit is exceeded, and wake it up when a signal arrives.
 
         The operating system may deliver a signal to any thread. Python runs the handler in the main thread, but does
-        not interrupt a blocking call there. A second signal, which this method sends to the main thread, interrupts the
-        call.
+        not interrupt a blocking call there. To interrupt the call, this method sends a second signal to the main
+        thread.
 
         Parameters:
             came: the read end of the pipe whose write end was passed to `signal.set_wakeup_fd`.

@@ -1,8 +1,8 @@
 """Finds the steps of a trace that affect its last state, by comparing the values that each step reads and writes.
 
 This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). A step affects a later step if it
-writes a value that the later step reads. The reads are recorded as in the compiled engine. They include every value
-that affects the result, and possibly others.
+writes a value that the later step reads. The reads are recorded as in the compiled engine. The recorded reads include
+every value that affects the result, and possibly others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Cause:
-    """A step of a trace that affects a later step or the result of the trace's property.
+    """A trace step that affects a later step or the result of the trace's property.
 
     Attributes:
         state: the index of the state to which the step led, counted from 0.
@@ -42,7 +42,7 @@ class Cause:
 
 
 def causes(trace: Trace[S]) -> list[Cause]:
-    """Return, in order, the steps of a trace that affect the result of its property in the last state or step.
+    """Return, in order, the steps of a trace that affect the property's result in the last state or step.
 
     Parameters:
         trace: a trace that ends with the violation of a property or with an example of a witness.
@@ -66,8 +66,8 @@ def causes(trace: Trace[S]) -> list[Cause]:
 
 
 def _without_laziness(call: Callable[[], T]) -> T:
-    """Call a function that records reads, and return its result. Afterwards, restore the spec's classes, which were
-    changed for the recording.
+    """Call a function that records reads, and return its result. Afterwards, undo the changes that the recording has
+    made to the spec's classes.
     """
     from leadline.checker.observing.lazy import make_ordinary
 
@@ -115,10 +115,9 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return two values: a caller that records reads; and the states of the trace, each given as the index of the value
-    in each slot.
+    """Return a caller that records reads, and the states of the trace. Each state is given as one value index per slot.
 
-    A component whose shape changes in the trace has a single slot.
+    A component whose shape changes during the trace gets a single slot.
     """
     from leadline.checker.engines.learning.restart import CHANGES, Adjustments
     from leadline.checker.engines.learning.tables import TransitionTables

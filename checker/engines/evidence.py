@@ -61,14 +61,15 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
     Parameters:
         spec, item: the spec and the property.
-        shown: the premises that were true in some state; see `Spec.premises`. It may also contain other properties.
+        shown: the premises that were true in some state; see `Spec.premises`. `shown` may also contain other
+            properties.
     """
     premise = spec.premise_of(item)
     return None if premise is None else premise in shown
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Return the number of states that satisfy each witness or the premise of each property, keyed by name.
+    """Return how many states satisfy each witness and each property's premise, keyed by property name.
 
     Parameters:
         spec: the spec.
@@ -91,11 +92,12 @@ def property_results(
     Parameters:
         spec: the spec that was searched.
         sightings: maps each property to its sightings, in the order of discovery.
-        arrivals: maps each state of a sighting, and each state on a shortest path to it, to the last steps of its
-            shortest paths.
-        limits: the limits of the search, which contain the maximum number of traces of a property.
+        arrivals: maps each state in a sighting, and each state on a shortest path to it, to the steps that end the
+            shortest paths to that state.
+        limits: the limits of the search, including the maximum number of traces per property.
         exhausted: whether every reachable state was searched.
-        liveness: maps the liveness properties whose check has ended to a counterexample, or to None if they hold.
+        liveness: maps each liveness property whose check has finished to a counterexample, or to None if the property
+            holds.
     """
     results = []
     shown = {item for item, seen in sightings.items() if seen}
@@ -123,7 +125,7 @@ def _liveness_result(
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
-    """Check a trace by calling the spec's actions and property again on the states of the trace.
+    """Check a trace by calling the spec's actions and property again on the trace's states.
 
     Parameters:
         trace: a trace that a search is about to report.
@@ -163,7 +165,7 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
 
 
 def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    """Yield every shortest trace to a sighting. The first of them has the fewest switches between components."""
+    """Yield every shortest trace to a sighting. The first trace has the fewest switches between components."""
     found = _found(spec, item, sighting, graph)
     first = next(found)
     if item.kind.is_witness:  # the example of a witness does not need to be the most readable one

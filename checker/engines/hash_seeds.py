@@ -1,10 +1,10 @@
-"""Compares the results for a spec's first states between processes, to find out whether the spec depends on the order
-of a set.
+"""Compares the results for a spec's first states across processes, to find out whether the spec depends on the
+iteration order of a set.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
 that contain them. Each process imports the spec and expands the same states. States are compared by their contents,
 which are the same in every process. If an action leads to different next states in two processes, or if a property has
-different verdicts, the spec depends on the order of a set.
+different verdicts, the spec depends on the iteration order of a set.
 
 Limits: a difference is found only if it occurs in these states. If a function uses the first of two members of a set,
 all five processes use the same member with probability 1/16, and the difference is not found. If the set has three
@@ -95,7 +95,7 @@ class Row(TypedDict):
         content: the hash of the state's content.
         state: the state as text.
         found: maps the name of each action instance to a hash of its next states, and the name of each property to its
-            verdict. The verdicts of a property of steps are combined into a hash.
+            verdict. The verdicts of a property about steps are combined into a hash.
     """
 
     content: int
@@ -104,14 +104,14 @@ class Row(TypedDict):
 
 
 def compare_seeds(spec: Spec[S], modules: Iterable[ModuleType]) -> None:
-    """Compare the results for the first states of a spec between processes with different hash seeds.
+    """Compare the results for a spec's first states across processes with different hash seeds.
 
     Parameters:
         spec: the spec.
-        modules: the modules that are searched first for the variable that holds the spec.
+        modules: the modules in which to look first for the variable that holds the spec.
 
     Raises:
-        SpecError: if an action or a property depends on the order of a set.
+        SpecError: if an action or a property depends on the iteration order of a set.
     """
     request = _request(spec, modules)
     if request is not None:
@@ -137,7 +137,9 @@ def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _process(seed: int) -> subprocess.Popen[bytes]:
-    """Start a process that runs `serve` with a hash seed. It has its own session, so Ctrl-C does not stop it."""
+    """Start a process that runs `serve` with the given hash seed. The process has its own session, so Ctrl-C does not
+    stop it.
+    """
     return subprocess.Popen(
         [sys.executable, "-c", "from leadline.checker.engines.hash_seeds import serve; serve()"],
         env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -165,7 +167,7 @@ def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
 
 
 def warn_unchecked(name: str, reason: str) -> None:
-    """Log a warning that the spec was not checked for a dependency on the order of sets."""
+    """Log a warning that the spec was not checked for a dependency on the iteration order of sets."""
     _log.warning("whether %s depends on the order of a set was not checked: %s", visible(name), reason)
 
 
@@ -314,7 +316,7 @@ def text_of(state: object) -> str:
 
 
 def first_states(initials: Sequence[S], expand: Callable[[S], list[S]]) -> Iterator[int]:
-    """Expand states without end, alternating between a breadth-first search and a random walk.
+    """Expand states endlessly, alternating between a breadth-first search and a random walk.
 
     Parameters:
         initials: the initial states.

@@ -57,7 +57,7 @@ class Ceiling:
     Attributes:
         size: the number of bytes that may be used.
         used: a function that returns the number of bytes in use that count towards the limit.
-        reached: a phrase that says that the limit was reached, for messages, for example "reached 2.0 GiB of memory".
+        reached: a phrase for the message when the limit is reached, for example "reached 2.0 GiB of memory".
         of_addresses: whether the limit applies to reserved address space, even if nothing has been written to it.
     """
 
@@ -78,7 +78,7 @@ class Memory:
     Parameters:
         most: the number of bytes that the process and its helpers may use, or None for most of the machine's free
             memory.
-        helpers: a function that returns the process ids of the helper processes that this process has forked.
+        helpers: a function that returns the process ids of this process's helper processes.
         proc: the folder of this process in the proc file system.
 
     Attributes:
@@ -97,8 +97,8 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Return the phrase `Ceiling.reached` of a limit that `more` additional bytes would exceed, or None if no limit
-        would be exceeded.
+        """Check whether `more` additional bytes would exceed a limit. If so, return `Ceiling.reached` of this limit,
+        and otherwise None.
         """
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
@@ -115,7 +115,7 @@ class Memory:
 
     @property
     def for_states(self) -> int:
-        """The number of bytes of address space that a search may reserve for states when it starts."""
+        """How much address space, in bytes, a search may reserve for states when it starts."""
         return max(
             0,
             min(
@@ -126,7 +126,7 @@ class Memory:
 
 
 class _Processes:
-    """Measures the memory of this process and its helper processes. A page that several of them share is counted once.
+    """Measures the memory of this process and its helper processes. A shared page is counted only once.
 
     Measuring shared pages is slow, so the helpers are measured only occasionally.
     """
@@ -151,7 +151,7 @@ class _Processes:
 
 
 def _anonymous(process: int) -> tuple[int, int]:
-    """Return the size of the anonymous memory of a process in bytes, measured in two ways.
+    """Measure a process's anonymous memory in two ways, and return both sizes in bytes.
 
     The first size counts a page that n processes share as 1/n of a page. The second counts every page in full. Both are
     0 if the operating system does not provide them.
@@ -165,10 +165,10 @@ def _anonymous(process: int) -> tuple[int, int]:
 
 
 def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
-    """Yield the limits of the control groups (version 1 and 2) that contain this process, and of their parents.
+    """Yield the memory limits of the control groups (version 1 and 2) that contain this process, including all parents.
 
-    The mount points are read from ``mountinfo``; see `cgroups(7)` and `proc_pid_mountinfo(5)`. In a container, it can
-    happen that only the container's own part of the hierarchy is mounted.
+    The mount points are read from ``mountinfo``; see `cgroups(7)` and `proc_pid_mountinfo(5)`. In some containers, only
+    the container's own part of the hierarchy is mounted.
     """
     try:
         memberships = [line.split(":", 2) for line in (proc / "cgroup").read_text().splitlines()]
@@ -203,7 +203,9 @@ def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
 
 
 def _used_by_group(folder: Path, current: str, cache: str) -> int:
-    """Return the number of bytes that a control group uses, except for inactive file pages, which can be reclaimed."""
+    """Return the number of bytes that a control group uses. Inactive file pages are not counted, because they can be
+    reclaimed.
+    """
     total = _number(folder / current) or 0
     try:
         statistics = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
@@ -222,8 +224,8 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """Return the size of the machine's memory in bytes. A control group (version 1) whose limit is at least this size
-    is in effect unlimited.
+    """Return the size of the machine's memory in bytes. A control group (version 1) with a limit of at least this size
+    is effectively unlimited.
     """
     return int(psutil.virtual_memory().total)
 

@@ -38,7 +38,8 @@ class OracleSearch(Generic[S]):
 
     Attributes:
         statistics: the current statistics.
-        arrivals: maps every state found to the last steps of all shortest paths to it, in the order of discovery.
+        arrivals: maps each state that was found to a list with the last step of each shortest path to it. The states
+            are in the order of discovery.
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
         liveness: maps each liveness property that was checked to a counterexample, or to None if the property holds.
@@ -155,7 +156,7 @@ class OracleSearch(Generic[S]):
         return None
 
     def _pause(self) -> None:
-        """Check the limits during the check of liveness properties. Raise an exception if one is exceeded."""
+        """Raise an exception if a limit is exceeded while liveness properties are being checked."""
         waited = self.budget.seconds - self._published_at
         if waited > self.tuning.progress_seconds:
             self.statistics.activity = "checking liveness"

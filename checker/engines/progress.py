@@ -20,8 +20,8 @@ class Pace:
         progress: a second progress function, which is called with the same statistics.
 
     Attributes:
-        samples: pairs of a time in seconds and the number of distinct states found by that time. The first pair is from
-            the first call and the last pair from the last call. There are at most `MOST_SAMPLES` pairs.
+        samples: at most `MOST_SAMPLES` pairs (time in seconds, number of distinct states found by then). The first pair
+            is from the first call, and the last pair is from the last call.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -47,7 +47,7 @@ class Pace:
 
 
 def paced(search: Callable[[Progress], Result], progress: Progress | None = None) -> Result:
-    """Run a search, and add samples of its progress to the statistics of the result; see `Statistics.samples`.
+    """Run a search, and add samples of its progress to the result's statistics; see `Statistics.samples`.
 
     Parameters:
         search: a function that takes a progress function, runs a search with it, and returns the result.

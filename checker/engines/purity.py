@@ -35,7 +35,7 @@ KEPT = 16
 
 
 class Purity(Generic[S]):
-    """Checks, on a sample of the states of a search, that the functions of a spec are pure.
+    """Checks that the functions of a spec are pure, on a sample of the states that a search visits.
 
     Parameters:
         spec: the spec.
@@ -93,8 +93,8 @@ class Purity(Generic[S]):
 
         Parameters:
             state: the state.
-            before: a copy of the state, which is compared with the state after the calls. If they differ, an error is
-                raised.
+            before: a copy of the state. An error is raised if a call has changed the state, so that it differs from the
+                copy.
         """
         outcomes: dict[str, object] = {}
         steps: list[S] = []
@@ -150,7 +150,7 @@ def fresh(value: Any) -> Any:
 
 
 def _from_set(items: list[object]) -> frozenset[object]:
-    """Return a set of the given items. Its hash table may be larger than usual, so its iteration order may differ."""
+    """Return a set of the given items. Its iteration order may differ from that of an equal set."""
     return frozenset(set(items))
 
 
@@ -158,7 +158,7 @@ def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) ->
     """Return an equal value whose sets iterate in a different order, or the value itself if there is no such value.
 
     Parameters:
-        value: the value. Sets are found in nested attrs objects, tuples and sets.
+        value: the value. Sets nested in attrs objects, tuples and other sets are reordered too.
         make: a function that returns a set of the given elements.
     """
     cls: type = type(value)

@@ -39,14 +39,14 @@ def attempt(
 
 
 def conclude(budget: Budget, stop: Stop | None) -> Stop | None:
-    """Return the reason why the search stopped, and stop enforcing the limits, so that the result is not lost.
+    """Stop enforcing the limits, so that the result is not lost, and return the reason why the search stopped.
 
     Parameters:
         budget: the time and the memory that the search may use.
         stop: the reason that the search recorded, or None if it ended normally.
 
     Returns:
-        The reason for the interrupt if the spec caught the exception that the interrupt raised, otherwise `stop`.
+        The reason for the interrupt if the spec's code suppressed an interrupt, otherwise `stop`.
     """
     budget.relax()
     return budget.swallowed or stop

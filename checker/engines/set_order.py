@@ -83,7 +83,7 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
         The result of `search`. If the search was interrupted, the spec has not been checked.
 
     Raises:
-        SpecError: if an action or a property depends on the order of a set, or the search raised this exception.
+        SpecError: if an action or a property depends on the order of a set, or if `search` raised it.
     """
     began = time.process_time()
     result = search()
@@ -142,7 +142,7 @@ class _Check(Generic[S]):
         self._turn = 0
 
     def run(self, seconds: float) -> Stop | None:
-        """Expand states for the given number of seconds of processor time.
+        """Expand states until they have taken the given amount of processor time, in seconds.
 
         Raises:
             SpecError: if an action, a property or the initial states depend on the order of a set.
@@ -199,7 +199,7 @@ class _Check(Generic[S]):
 
         Parameters:
             find: the function. It returns a mapping from the names of actions or properties to their results.
-            where: the end of the error message, which describes the state.
+            where: a description of the state, with which the error message ends.
         """
         self._turn += 1
         found = find()
@@ -248,7 +248,7 @@ def _modules(spec: Spec[S]) -> list[ModuleType]:
 
 
 def module_name(value: object) -> str | None:
-    """Return the name of a module, or of the module that defines a class or function, or None if it is unknown."""
+    """Return the name of a module, or of the module that defines a class or function, or None if unknown."""
     named = stored(value, "__name__") if is_a(value, ModuleType) else getattr(type(value), "__module__", None)
     if is_a(value, type) or callable(value):
         with contextlib.suppress(Exception):

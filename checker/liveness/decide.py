@@ -156,7 +156,7 @@ def fair_components(
 
 
 def _taken(graph: StateGraph[S], component: set[int], quiet: bool) -> set[Condition]:
-    """Return the fairness conditions that steps between states of a component take; see
+    """Return the fairness conditions that are taken by steps between states of a component; see
     `leadline.checker.liveness.fairness`.
     """
     taken = set()
@@ -211,7 +211,9 @@ def _way(before: Ways, last: tuple[int, bool]) -> list[int]:
 
 
 def strongly_connected(graph: StateGraph[S], inside: set[int], quiet: bool = False) -> list[set[int]]:
-    """Return the strongly connected components of the states `inside`. If `quiet` is set, ignore perturbing steps."""
+    """Return the strongly connected components among the states in `inside`. If `quiet` is set, ignore perturbing
+    steps.
+    """
     import networkx as nx  # it takes a tenth of a second to import
 
     drawn: nx.DiGraph[int] = nx.DiGraph()
@@ -248,7 +250,9 @@ def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
 
 
 def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
-    """Return a shortest trace to a state from which no state that satisfies a property can be reached, or None."""
+    """Return a shortest trace to a state after which the property can never be satisfied again. None if there is no
+    such state.
+    """
     spec = graph.spec
     back: list[list[int]] = [[] for _ in graph.states]
     for index, steps in enumerate(graph.steps):
@@ -273,6 +277,6 @@ def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
 
 
 def counts(graph: StateGraph[S], seconds: float) -> LivenessCounts:
-    """Return the number of components and the number of open states of a graph, for the statistics of a run."""
+    """Count the components and the open states of a graph, for the statistics of a run."""
     sizes = [len(component) for component in strongly_connected(graph, set(range(len(graph.states))))]
     return LivenessCounts(len(sizes), max(sizes, default=0), len(graph.open_states), seconds)

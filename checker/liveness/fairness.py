@@ -33,7 +33,7 @@ class Condition:
 
     @property
     def rule(self) -> str:
-        """How often a neglected condition is enabled, as the end of a sentence that begins with its name."""
+        """A phrase that says how often the condition is enabled when it is neglected."""
         return "is enabled again and again" if self.strong else "is enabled in every state"
 
 

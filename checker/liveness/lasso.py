@@ -1,9 +1,9 @@
 """Builds lassos. A lasso is a behaviour with a stem, followed by a loop that is repeated forever.
 
 The loop of a lasso lies in a strongly connected set of states that satisfies every fairness condition, so the set
-contains a loop that satisfies them too. The loop goes from its first state to the nearest state or step that satisfies
-a condition, then to the nearest one that satisfies another condition, and so on, and then back to its first state. It
-is short, but not always as short as possible.
+contains a loop that satisfies all of these conditions. The loop goes from its first state to the nearest state or step
+that satisfies a condition, then to the nearest one that satisfies another condition, and so on, and then back to its
+first state. It is short, but not always as short as possible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Need:
 
     Attributes:
         states: the states.
-        steps: the steps, as pairs of states.
+        steps: the steps, each given as a pair (state before the step, state after the step).
     """
 
     states: Container[int]
@@ -61,8 +61,8 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
             initial state.
 
     Returns:
-        The first state of the loop, and the list of its states, which begins and ends with this state. If the loop has
-        no steps, the list contains only this state. The result is None if there are no sets.
+        The first state of the loop, and the list of the loop's states. The list begins and ends with the first state.
+        If the loop has no steps, the list contains only this state. The result is None if there are no sets.
     """
     best: tuple[int, list[int]] | None = None
     least = -1
@@ -78,7 +78,7 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
 
 
 def _starts(each: FairSet) -> Iterator[int]:
-    """Yield the states at which to begin loops: the first `TRIED`, and one where a loop without steps suffices."""
+    """Yield the states at which to begin loops: the first `TRIED` states, and one at which no steps are needed."""
     yield from itertools.islice(each.first, TRIED)
     rest = (index for index in each.first if all(index in need.states for need in each.needs))
     yield from itertools.islice(rest, 1)
@@ -103,7 +103,7 @@ def _meets(needs: Iterable[Need], before: int, after: int) -> bool:
 
 
 def _nearest(start: int, successors: Callable[[int], Iterable[int]], found: Callable[[int, int], bool]) -> list[int]:
-    """Return the states after `start` on a shortest path that ends with a step for which `found` is true."""
+    """Find a shortest path from `start` to a step for which `found` is true. Return the states after `start`."""
     came_from: dict[int, int] = {start: start}
     level = [start]
     while level:

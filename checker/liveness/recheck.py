@@ -120,9 +120,10 @@ def _is_violated(spec: Spec[S], item: Property, trace: Trace[S]) -> bool:
 
 
 def _recovers(spec: Spec[S], item: Property, state: S) -> str | None:
-    """Return a sentence that says that the property can be satisfied again after the given state, or None.
+    """Return why the property may be satisfied again after the given state, or None if no reason is found.
 
-    Search at most `MOST_SEARCHED` states. Return None if none of them satisfies the property or is open.
+    At most `MOST_SEARCHED` states are searched. Reaching an open state is also a reason, because some of its steps are
+    not known.
     """
     found, waiting = {state}, [state]
     for before in waiting:

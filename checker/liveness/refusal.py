@@ -16,7 +16,7 @@ def refuse_liveness(spec: Spec[S], engine: str, instead: str) -> None:
     Parameters:
         spec: the spec to search.
         engine: the name of the engine that does not check liveness properties.
-        instead: the end of the error message, which names an engine that checks them.
+        instead: a phrase with which the error message ends. It names an engine that checks these properties.
 
     Raises:
         SpecError: if the spec has a liveness property. The message names it.

@@ -47,7 +47,7 @@ class Replacement(Protocol):
 class Mutation:
     """A change that makes a spec wrong.
 
-    Exactly one of `change` and `replace` is usually set.
+    Usually, either `change` or `replace` is set, but not both.
 
     Attributes:
         name: a name that is unique among the mutations of a spec. It does not contain line numbers, so it stays the
@@ -62,7 +62,7 @@ class Mutation:
         replace: a function that takes the original spec and returns the mutated spec, or None.
         bounds: the bounds with which the mutated spec is searched, if they differ from those of the spec: a dict that
             maps names to values.
-        harmless: the reason why no property has to detect the mutation, or an empty string if one should detect it.
+        harmless: the reason why no property needs to detect the mutation, or an empty string if a property should.
     """
 
     name: str
@@ -86,7 +86,8 @@ class Mutation:
         return f"{self.sentence} ({self.source})" if self.source else self.sentence
 
     def made(self, spec: Spec[S]) -> Spec[S]:
-        """Return the mutated spec. If the mutation changes functions, they stay changed until the process ends.
+        """Return the mutated spec. If the mutation changes a function, the function stays changed until the process
+        ends.
 
         Raises:
             NotMutated: if Python does not allow the change.
@@ -112,10 +113,10 @@ class Mutations:
 
 
 def mutations_of(spec: Spec[S]) -> Mutations:
-    """Return the mutations of a spec. They skip its actions, or change functions that its actions and initial states
-    use.
+    """Return the mutations of a spec. Each mutation either skips an action, or changes a function that the spec's
+    actions or initial states use.
 
-    The functions that return the values of action parameters are included. Properties and `Spec.within` are not
+    These functions include those that return the values of action parameters. Properties and `Spec.within` are not
     changed, because they define the correct behaviour and the set of states to search. A function is changed only if it
     is in the same package as an action. If the action's file is not in a package, the function must be in the same
     folder.
@@ -282,8 +283,8 @@ def _shown(file: Path, roots: set[Path]) -> str:
 
 
 def _change_functions(file: Path, change: Change) -> None:
-    """Replace the code of the functions in a file with code that contains a mistake. The module's docstring describes
-    how.
+    """Replace the code of the functions in a file with code that contains the mistake. See the docstring of this
+    module.
     """
     text = change.text(file.read_bytes())
     name = f"{file} (mutant)"  # the engines look up source by file name and must find the changed source

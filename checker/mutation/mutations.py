@@ -1,8 +1,7 @@
-"""Small mistakes in the functions of a file.
+"""Generates small mistakes in the functions of a file, for mutation testing.
 
-Examples are a condition that is removed or negated, a field that `evolve` or `put` no longer changes, an integer that
-is changed by one, and a comparison or operator that is replaced by a different one. Each mistake changes one node of
-the syntax tree.
+For example, a condition is removed or negated, a field is no longer changed by `evolve` or `put`, an integer is changed
+by one, or an operator is replaced by a different one. Each mistake changes one node of the syntax tree.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Change:
     Attributes:
         function: the qualified name of the function, for example ``Log.append``.
         start: the position of the replaced text in the file, in bytes.
-        end: the position of the end of the replaced text, in bytes.
+        end: the position where the replaced text ends, in bytes.
         old: the replaced text.
         new: the replacement.
         is_expression: whether `old` and `new` are expressions. If so, parentheses are added around the replacement.
@@ -49,7 +48,7 @@ class Change:
             first line.
         begins: the line numbers at which the functions around the replaced text begin, including decorators, from the
             outermost function to `function`.
-        number: a number, starting from 1, that distinguishes changes with the same function and the same texts.
+        number: a number, starting from 1, that distinguishes equal changes in the same function.
     """
 
     function: str
@@ -70,10 +69,10 @@ class Change:
         return f"{self.function}: {old} => {new}{again}"
 
     def text(self, original: bytes) -> bytes:
-        """Return the content of the changed file.
+        """Apply the change to a file, and return the new content.
 
         Parameters:
-            original: the content of the file.
+            original: the original content of the file.
         """
         new = f"({self.new})" if self.is_expression else self.new
         return original[: self.start] + new.encode() + original[self.end :]
@@ -82,11 +81,10 @@ class Change:
 def changes_of(source: bytes) -> list[Change]:
     """Return all changes that can be made to a file, in the order of its lines.
 
-    Only the statements of functions are changed. Decorators, default values, annotations and assertions are not
-    changed.
+    Only statements in functions are changed. Decorators, default values, annotations and assertions are not changed.
 
     Parameters:
-        source: the content of a Python file in UTF-8.
+        source: the content of a Python file, encoded in UTF-8.
 
     Raises:
         SyntaxError: if the content is not valid Python.
@@ -123,7 +121,8 @@ class _Inside:
 
     Attributes:
         function: the qualified name of the function.
-        begins: the line numbers at which the functions around the change begin, from the outermost to the innermost.
+        begins: the first line number of each function that encloses the change, from the outermost to the innermost
+            function.
     """
 
     function: str = ""
@@ -142,7 +141,7 @@ class _Inside:
 
 
 def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Replaced, str]]:
-    """Yield every possible change below a node, as a tuple of the function, the replaced node, and the replacement."""
+    """Yield a (function, replaced node, replacement) tuple for every possible change below a node."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.ClassDef(name=name):

@@ -57,9 +57,9 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
     If the caller closes the generator, the running processes are killed.
 
     Parameters:
-        calls: pairs of a name and a function to call.
+        calls: a (name, function) pair for each call.
         workers: the maximum number of processes that run at the same time.
-        seconds: the time limit of each call in seconds.
+        seconds: the time limit for each call, in seconds.
     """
     waiting, running = iter(calls), dict[Connection, Process[T]]()
     free = list(range(workers))
@@ -96,7 +96,7 @@ class Process(Generic[T]):
 
     Attributes:
         pipe: the connection from which the answer is read.
-        began: the time when the process was started, as `time.monotonic` returns it.
+        began: the time at which the process was started, as returned by `time.monotonic`.
     """
 
     def __init__(self, name: str, call: Call[T], worker: int) -> None:
@@ -117,8 +117,8 @@ class Process(Generic[T]):
         return self.pipe.poll()
 
     def answer(self) -> T | LeadlineError | str:
-        """Return the result of the call, or the `LeadlineError` that it raised. If there is neither, return a sentence
-        that describes the failure.
+        """Return the result of the call, or the `LeadlineError` that it raised. If the call failed in any other way,
+        return a sentence that describes the failure.
         """
         try:
             received: T | LeadlineError | str = self.pipe.recv()
@@ -128,7 +128,7 @@ class Process(Generic[T]):
         return received
 
     def end(self) -> None:
-        """Kill the process, and all processes that it started, if it is still running."""
+        """If the process is still running, kill it and all processes that it started."""
         self.pipe.close()
         pid = self._process.pid
         if self._process.is_alive() and pid is not None:

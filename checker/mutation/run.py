@@ -68,10 +68,10 @@ class Outcome:
         name: the name of the mutation.
         kind: the kind of the mutation; see `Mutation.kind`.
         fate: the verdict on the mutant.
-        violated: the properties that the mutant violates, each with the number of states in a shortest counterexample.
-            The number is 0 for a witness that no state satisfies.
-        is_partial: whether the mutant may violate further properties, because a limit ended the search for all
-            violations.
+        violated: a dict that maps each violated property to the number of states in a shortest counterexample. The
+            number is 0 for a witness that no state satisfies.
+        is_partial: whether the mutant may violate further properties, because a limit ended the search before all
+            violations were found.
         text: an explanation of the verdict, or an empty string if the other attributes are sufficient.
         bounds: the bounds of the search, as text.
         distinct: the number of distinct states.
@@ -93,12 +93,11 @@ class Outcome:
 
 @attrs.frozen
 class Counts:
-    """The counts of a search that are the same in every run. The counts of a mutant are compared with those of the
-    original spec.
+    """Statistics that are the same in every run of a search. They are used to compare a mutant with the original spec.
 
     Attributes:
-        distinct, generated, outside, deadlocks, levels: the attributes of `Statistics` with these names.
-        actions: pairs of the name of an action and the number of its steps.
+        distinct, generated, outside, deadlocks, levels: see the attributes of `Statistics` with the same names.
+        actions: a (name, number of steps) pair for each action.
     """
 
     distinct: int
@@ -110,7 +109,7 @@ class Counts:
 
     @classmethod
     def of(cls, result: Result) -> Counts:
-        """Return the counts of a result."""
+        """Create the counts from a search result."""
         found = result.statistics
         actions = tuple((name, count.generated) for name, count in found.actions.items())
         return cls(found.distinct, found.generated, found.outside, found.deadlocks, found.levels, actions)
@@ -128,8 +127,8 @@ class Original:
         changes: the bounds that differ from those of the spec, as text.
         properties: the names of the properties that hold. The mutants are checked against these properties.
         left_out: the names of the properties that the original spec itself violates.
-        vacuous: the names of the properties that hold only because their premise is never true. Only a mutant in which
-            the premise becomes true can violate them.
+        vacuous: the names of the properties that hold only because their premise is never true. A mutant can violate
+            them only if it makes the premise true.
         counts: the counts of the search.
         steps: the digests of all reachable steps, or None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
@@ -169,7 +168,7 @@ _SMALL: Spec[_Bit] = Spec(name="small", initial_states=lambda _: [_Bit()], actio
 
 
 class NotSearched(LeadlineError):
-    """Raised if the original spec was not searched completely, so that its mutants cannot be compared with it."""
+    """Raised if the original spec was not searched completely. Its mutants then cannot be compared with it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -178,9 +177,9 @@ class Way:
 
     Attributes:
         engine: the name of the engine.
-        max_seconds: the time limit of each search in seconds.
-        max_states: the maximum number of distinct states of each search. None means no limit for the original spec, and
-            a limit relative to the original for a mutant; see `TIMES`.
+        max_seconds: the time limit for each search, in seconds.
+        max_states: the maximum number of distinct states per search. None means no limit for the original spec. For a
+            mutant, it means a limit that depends on the number of states of the original spec; see `TIMES`.
         all_properties: whether to continue after a violation in order to find every property that a mutant violates.
         workers: the number of mutants that are searched at the same time.
     """
@@ -193,7 +192,7 @@ class Way:
 
     @property
     def most_seconds(self) -> float:
-        """The number of seconds after which a process that runs a search is killed."""
+        """The number of seconds after which a search process is killed."""
         return 2 * self.max_seconds + GRACE_SECONDS
 
     def search(self, spec: Spec[S], keep_going: bool, max_states: int | None) -> Result:
@@ -218,14 +217,14 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
     Parameters:
         spec: the spec.
         mutations: the mutations.
-        way: the settings of the searches.
+        way: the settings for the searches.
 
     Returns:
-        A dict that maps the text of the bounds to the result of the search.
+        A dict that maps each set of bounds, as text, to the result of its search.
 
     Raises:
-        SpecError: if the spec is invalid, failed during a search, or depends on the order of a set. (Mutants are not
-            checked for a dependency on the order of sets.)
+        SpecError: if the spec is invalid, fails during a search, or depends on the order of a set. Mutants are not
+            checked for such a dependency.
         NotSearched: if a limit was reached before a search was complete.
         KeyboardInterrupt: if the user pressed Ctrl-C.
     """
@@ -250,10 +249,10 @@ def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Or
     """Search the mutants of a spec, and yield the outcome of each search as soon as it ends.
 
     Parameters:
-        spec: the spec without mistakes.
+        spec: the original spec.
         mutations: the mutations, one for each mutant.
-        originals: the dict that `originals` returned.
-        way: the settings of the searches.
+        originals: the return value of `originals`.
+        way: the settings for the searches.
     """
     by_name = {mutation.name: mutation for mutation in mutations}
 
@@ -336,7 +335,7 @@ def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: i
 
 
 def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate, str]:
-    """Return the verdict on a mutant that does not violate any property, with an explanation."""
+    """Return the verdict, with an explanation, on a mutant that does not violate any property."""
     states, counts = counted(original.distinct, "state"), Counts.of(result)
     if original.steps is None or result.statistics.distinct > EXACT:
         if counts == original.counts:
@@ -355,10 +354,10 @@ def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate
 
 
 def _steps(spec: Spec[S]) -> dict[bytes, str]:
-    """Return a dict that maps a digest of each reachable step to the name of its action.
+    """Return a dict that maps the digest of each reachable step to the name of the step's action.
 
     The digest is computed from the action instance and the states before and after the step. An initial state counts as
-    a step of an action whose name is empty.
+    a step whose action has an empty name.
     """
     first, texts, waiting = spec.initials()[0], dict[S, str](), list[S]()
 

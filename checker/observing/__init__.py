@@ -1,1 +1,3 @@
-"""Analysis of a spec's code: which objects the code can reach, which operations it contains, and what calls read."""
+"""Analyses a spec's code: which objects it can reach, which operations it contains, and which parts of a state its
+calls read.
+"""

@@ -44,8 +44,7 @@ class CollectionView(StandIn):
         recorder: the recorder of the call.
         offset: 0 for the first state of the call, or `SECOND` for the second state.
         node: the node of the collection.
-        changes: the members whose counts the code has changed, with their new counts. For a frozenset, a count is a
-            bool.
+        changes: the new count of each member whose count the code has changed. For a frozenset, a count is a bool.
     """
 
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
@@ -69,7 +68,7 @@ class CollectionView(StandIn):
         return self._recorder.member(self._node, self._offset, member)
 
     def _changed(self, changes: Mapping[object, int]) -> Self:
-        """Return a view with changed counts.
+        """Return a view in which the given counts replace the old ones.
 
         If the collection contains a member that equals a changed member but is distinguishable from it, return the real
         collection instead.
@@ -86,19 +85,21 @@ class CollectionView(StandIn):
         return value
 
     def _is_held_otherwise(self, member: object) -> bool:
-        """Return whether a known member is equal to a value but distinguishable from it, such as ``True`` and ``1``."""
+        """Return whether a known member equals the given value but is distinguishable from it, as ``1`` is from
+        ``True``.
+        """
         if member in self._node.members:
             return not self._recorder.is_known_as(self._node, member)
         return member in self._changes and any(difference(known, member) for known in self._changes if known == member)
 
     def _candidates(self) -> list[object]:
-        """Return all known members, including members that this collection does not contain."""
+        """Return all known members of the collection, whether or not it currently contains them."""
         self._recorder.enumerated.add(self._node)
         known = self._node.members
         return [*known, *(member for member in self._changes if member not in known)]
 
     def _value(self) -> Any:
-        """Return the real collection. All members then count as read."""
+        """Return the real collection, and record that all its members are read."""
         return self._node.of({member: self._count(member) for member in self._candidates()})
 
     def __iter__(self) -> Iterator[object]:
@@ -142,7 +143,7 @@ class _Members:
 
     Parameters:
         view: the collection.
-        filter: the filter of the loop, or None if it has none.
+        filter: the filter of the loop, or None if the loop has no filter.
     """
 
     def __init__(self, view: CollectionView, filter: Filter | None) -> None:
@@ -186,7 +187,7 @@ class _Members:
     def _in_order(self, conditions: list[Condition]) -> Iterator[object]:
         """Return an iterator over the members in the order of the real collection.
 
-        As a result, the code yields its next states in the same order as with the real collection.
+        An action then yields its next states in the same order as with the real collection.
         """
         view = self._view
         concern = [member for member in view._candidates() if self._concerns(conditions, member) is not False]
@@ -195,7 +196,9 @@ class _Members:
         return (member for member in members if member in found)
 
     def _concerns(self, conditions: list[Condition], member: object) -> bool | None:
-        """Return whether the loop uses a member, or None if a condition cannot be evaluated before the loop."""
+        """Return whether the loop uses a member, or None if one of the loop's conditions cannot be evaluated in
+        advance.
+        """
         for number, condition in enumerate(conditions):
             try:
                 if not condition(member):
@@ -251,16 +254,17 @@ class SetView(CollectionView, Set[object]):
         return self ^ other if _is_frozen(other) else self._after(other, "^", _XOR, _IXOR)
 
     def _after(self, other: object, symbol: str, apply: Operator, apply_in_place: Operator) -> Set[object]:
-        """Return the result of an operator whose right operand is this view and whose left operand is not a frozenset.
+        """Apply an operator whose right operand is this view, and return the result. The left operand is not a
+        frozenset.
 
-        For two sets, ``total |= members`` changes `total` in place. Python calls this method for ``total | members``
-        and for ``total |= members``. The running instruction shows which of the two operators was used.
+        Python calls this method both for ``total | members`` and for ``total |= members``. For two sets, only the
+        latter changes `total` in place. The running instruction shows which of the two operators was used.
 
         Parameters:
             other: the left operand.
             symbol: the symbol of the operator, for example ``|``.
-            apply: the operator.
-            apply_in_place: the operator that changes the left operand.
+            apply: the function that applies the operator.
+            apply_in_place: the function that applies the operator and changes the left operand.
         """
         used = operator_at(sys._getframe(2))
         if used not in (symbol, f"{symbol}="):
@@ -268,7 +272,7 @@ class SetView(CollectionView, Set[object]):
         return (apply_in_place if used == f"{symbol}=" else apply)(other, self._value())
 
     def _shared(self, others: Iterable[object]) -> frozenset[object]:
-        """Return the members that are also in `others`."""
+        """Return the members that this collection shares with `others`."""
         found = [item for item in others if item in self]
         if all(self._recorder.is_known_as(self._node, item) for item in found):
             return frozenset(found)

@@ -27,7 +27,7 @@ class Construct(NamedTuple):
 
     @classmethod
     def of(cls, text: str, code: CodeType, line: int | None = None) -> Self:
-        """Return a construct in a function.
+        """Create a construct that is located in a function.
 
         Parameters:
             text: the code or a description of it.

@@ -1,4 +1,4 @@
-"""Digests of specs. They are compared to find out whether the code or the data of a spec has changed since a run was
+"""Computes digests of specs. Comparing digests shows whether the code or the data of a spec has changed since a run was
 saved.
 
 Data that the code reads from outside at run time, such as a file or an environment variable, is not included.
@@ -45,7 +45,8 @@ _LOOKS_UP_NAMES = frozenset(("getattr", "globals", "vars", "eval", "exec", "__di
 
 
 def code_digest(spec: Spec[S]) -> str:
-    """Return a digest of leadline, of the source files of a spec, and of the objects that its functions can reach.
+    """Return a digest of leadline, of the source files of a spec, and of the objects that the spec's functions can
+    reach.
 
     The digest is the same in every process. It changes if the code or the data changes, even if only the order of a
     dict changes. The code of the standard library and of installed libraries is not included. Instances of their
@@ -94,9 +95,9 @@ def _ends(spec: Spec[S]) -> list[object]:
 class _Objects:
     """Computes digests of objects from their contents.
 
-    Each module has its own digest, and so does each class or function that can be imported by its qualified name. The
-    digest of an object that refers to such a module, class or function includes only its name. Therefore a digest does
-    not depend on the order in which the objects are found.
+    Each module has its own digest, and so does each class or function that can be imported by its qualified name. If an
+    object refers to one of them, the digest of the object includes only the name. Therefore, a digest does not depend
+    on the order in which the objects are found.
 
     Attributes:
         modules: the modules of the spec that were found, keyed by name.
@@ -109,7 +110,7 @@ class _Objects:
         self._held: list[object] = []  # keeps the objects alive, so that their ids are not reused
 
     def digest(self, values: Iterable[object]) -> bytes:
-        """Return a digest of some values and of all objects to which they refer."""
+        """Return a digest of the given values and of all objects to which they refer."""
         found = hashlib.sha256(b"".join([self._of(value) for value in values]))
         done: dict[str, bytes] = {}
         while len(done) < len(self._named):
@@ -177,7 +178,8 @@ class _Objects:
     def _name(self, value: object) -> str:
         """Return a name by which a value can be imported, or an empty string if there is none.
 
-        A module has its own name. A class or a function has a qualified name if its module contains it under this name.
+        For a module, this is its own name. For a class or a function, it is the qualified name, provided that the
+        module contains the value under this name.
         """
         if is_a(value, ModuleType):
             module = cast(ModuleType, value)
@@ -232,7 +234,7 @@ class _Objects:
                 yield from self._of_module(module, names, place)
 
     def _of_module(self, module: ModuleType, names: set[str], path: str) -> Iterator[tuple[str, object]]:
-        """Yield the members of a module that code can use. If a member is a module, yield its members too.
+        """Yield those members of a module that code can use. If a member is a module, yield its members too.
 
         Parameters:
             module: the module.
@@ -282,7 +284,7 @@ def _of_object(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _text(value: object) -> object:
-    """Return the content of an opaque object, such as a date, in the form that its `__reduce_ex__` method returns."""
+    """Return the content of an opaque object, such as a date, as returned by its `__reduce_ex__` method."""
     try:
         made = value.__reduce_ex__(4)
     except Exception:
@@ -298,7 +300,7 @@ def _code(code: CodeType) -> tuple[object, ...]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield the names of globals and attributes that occur in some code and in the functions nested in it."""
+    """Yield the names of globals and attributes that occur in a code object or in the functions nested in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -314,7 +316,7 @@ def _hash(*parts: str | int | bytes) -> bytes:
 
 
 def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
-    """Return the source files of the given modules of a spec, and of all modules of the spec that they use."""
+    """Return the source files of the given spec modules, and of all spec modules that they use."""
     found: dict[str, Path] = {}
     waiting = list(modules.values())
     while waiting:
@@ -327,7 +329,7 @@ def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
 
 
 def _named_by(module: ModuleType) -> Iterator[ModuleType]:
-    """Yield the modules that are members of a module, and the modules that define its other members.
+    """Yield each module that is a member of the given module or that defines one of its members.
 
     Submodules of leadline's packages are skipped. Python adds a submodule to its package when the submodule is
     imported, whether or not the spec uses it.

@@ -1,4 +1,4 @@
-"""The values that have occurred in each slot. A slot contains a part of a state that is not split further."""
+"""Stores the values that have occurred in each slot. A slot holds one part of a state, which is not split further."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leadline.checker.values import refusal
 
 
 class NewKind(Exception):
-    """Raised when a slot takes a value that makes it necessary to count copies of the slot as reads.
+    """Raised when a new value makes it necessary to count copies of a slot as reads.
 
     An earlier call copied the slot without reading it. The code of that call may compare values of certain types with
     ``is``, and the new value is the slot's first value of such a type.
@@ -46,7 +46,8 @@ class StandIn:
 
 
 class Kinds:
-    """Collects the classes, functions and modules in the values of a search, through which a spec can reach more code.
+    """Collects the classes, functions and modules that occur in the values of a search. A spec can reach more code
+    through them.
 
     Attributes:
         new: the classes, functions and modules that were found since the last call to `take`.
@@ -70,7 +71,7 @@ class Kinds:
 
         Raises:
             SpecError: if the value contains an object that replaced a part of a state in an earlier call. The spec kept
-                this object between calls, so its functions are not pure.
+                this object between calls, so the functions of the spec are not pure.
         """
         waiting = [value]
         walked: dict[int, object] = {}
@@ -111,10 +112,10 @@ class Domain:
         slot: the index of the slot.
         path: the location of the slot in the state, for messages.
         read_when_copied: whether copying the slot counts as reading it.
-        kinds: the object that collects the classes, functions and modules in the values.
+        kinds: collects the classes, functions and modules that occur in the values.
 
     Attributes:
-        values: the values. A row contains the index of a value in this list instead of the value.
+        values: the values. A row contains indices into this list instead of the values themselves.
         types: the types of the values.
     """
 
@@ -129,8 +130,8 @@ class Domain:
         """Return the index of a value in `values`, adding the value if it is new.
 
         Raises:
-            NewKind: if the value is the first of its type, and code that copied the slot may use ``is`` on values of
-                this type.
+            NewKind: if the value is the first of its type in this slot, and code that copied the slot may compare
+                values of this type with ``is``.
             SpecError: if the value is equal to an earlier value but can be distinguished from it, such as ``True`` and
                 ``1``.
         """
@@ -163,7 +164,7 @@ class Domain:
                 self.number(value)
 
     def can_be_copied(self, told_apart: frozenset[type]) -> bool:
-        """Return whether code can copy the slot without reading it.
+        """Return whether code can copy the slot without the copy counting as a read.
 
         Parameters:
             told_apart: the types whose values the code may compare with ``is``.

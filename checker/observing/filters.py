@@ -75,9 +75,9 @@ class Filter(NamedTuple):
             the result.
         clause: the index of the ``for`` clause in a comprehension, or -1 for a ``for`` statement.
         suspends: whether other functions can run between two members, because the loop contains ``yield`` or ``await``.
-        asked: all code that determines which members the loop uses, in order. The supported conditions come first.
-            Because the remaining code is not supported, the loop reads every member for which these conditions are
-            true.
+        asked: all code that determines which members the loop uses, in order. The supported conditions come first. Any
+            remaining code is not supported. The loop therefore reads every member for which the supported conditions
+            are true.
     """
 
     target: ast.expr
@@ -179,9 +179,9 @@ def _is_call(code: CodeType, place: int) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
-    """Return the filter of the loop at a position of some code, or None if there is no filter.
+    """Return the filter of the loop at the given position in a code object, or None if there is no filter.
 
-    Two files can contain equal code, so the result also depends on the name of the file.
+    Code objects from two files can be equal, so the file name is also needed.
     """
     instructions = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
     number = next((number for number, step in enumerate(instructions) if step.offset == place), None)
@@ -201,8 +201,8 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     """Return the filters of all loops in a file.
 
     Returns:
-        A dict that maps the code of each function to its filters. The filters are a dict whose keys are the positions
-        at which the loops start.
+        A dict that maps the code of each function to a second dict. The second dict maps each position at which a loop
+        starts to the filters of the loop.
     """
     source = "".join(linecache.getlines(filename))
     try:
@@ -238,8 +238,7 @@ def _declared(tree: ast.AST) -> frozenset[str]:
 
 
 def _suspended(module: CodeType) -> frozenset[str]:
-    """Return the variables that functions nested in a generator use in loops, and to which the generator itself
-    assigns.
+    """Return the variables that a generator assigns to and that functions nested in the generator use in loops.
 
     The generator can assign to such a variable while the loop runs, because the loop can resume the generator.
     """
@@ -260,7 +259,7 @@ def _has_loop(code: CodeType) -> bool:
 
 
 def _bound_names(tree: ast.AST) -> frozenset[str]:
-    """Return the names to which any part of a file assigns, and the names of all parameters."""
+    """Return all names that the code in a file assigns to, and the names of all parameters."""
     return frozenset(_assigned(tree)).union(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
 
 
@@ -308,7 +307,9 @@ def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
 def _of_statement(
     loop: ast.For, function: ast.AST, shared: frozenset[str]
 ) -> tuple[tuple[ast.expr, ...], tuple[Asked, ...]]:
-    """Return the supported conditions of a ``for`` statement, and all code that determines which members it uses."""
+    """Return the supported conditions of a ``for`` statement, and all code that determines which members the statement
+    uses.
+    """
     tests, names = _tests(loop), _names(loop.target)
     exits = [Asked(f"{type(node).__name__.lower()} in a loop", node.lineno) for node in _early_exits(loop.body)]
     asked = _asked(tests) if tests else tuple(exits[:1])
@@ -363,9 +364,7 @@ def _shortened(text: str) -> str:
 
 
 def _is_kept(function: ast.FunctionDef, name: str) -> bool:
-    """Return whether a nested function or generator expression reads a variable. It may read the variable after the
-    loop.
-    """
+    """Return whether a nested function or generator expression reads a variable, and so may read it after the loop."""
     for node in ast.walk(function):
         parts: list[ast.AST] = []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and node is not function:
@@ -421,7 +420,7 @@ def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]) -> tuple[ast.expr, ...]:
-    """Return the conditions before the first one that is not supported or whose result the loop may change."""
+    """Return the leading conditions that are supported and whose results cannot change during the loop."""
     found: list[ast.expr] = []
     if not isinstance(target, ast.Name) and not (
         isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts)
@@ -443,7 +442,7 @@ def _is_continue(body: list[ast.stmt]) -> bool:
 
 
 def _assigned(node: ast.AST) -> set[str]:
-    """Return the names to which a statement and its parts assign."""
+    """Return the names that a statement, or any part of it, assigns to."""
     found = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
@@ -465,7 +464,7 @@ def _names(node: ast.AST) -> set[str]:
 def _compiled(
     target: ast.expr, condition: ast.expr, running: CodeType
 ) -> tuple[CodeType, tuple[str, ...], tuple[str, ...]]:
-    """Compile a condition to a function whose arguments are a member and the values of the names in the condition.
+    """Compile a condition to a function. The arguments are a member and the values of the names in the condition.
 
     Parameters:
         target: the target to which the loop assigns each member.

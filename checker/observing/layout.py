@@ -1,4 +1,4 @@
-"""The layout of a spec's states: how a state is split into slots, and how the slots are converted back to a state.
+"""Defines the layout of a spec's states: how a state is split into slots, and how slots are converted back to a state.
 
 A state is a tree (see `nodes`). Attrs values and tuples that are components are inner nodes. A value that is not split
 is a leaf. Each leaf has a slot, and each value of a slot has an index, in the order in which the values were found (see
@@ -39,7 +39,7 @@ MOST_MEMBERS = 1024
 
 
 class Layout:
-    """The slots of a spec's states. They are determined from an initial state.
+    """Splits a spec's states into slots. The slots are determined from an initial state.
 
     A read of any part of a slot counts as a read of the entire slot. Therefore components are always split. Other attrs
     values, tuples and collections are split if the search finds many different values for them.
@@ -47,17 +47,16 @@ class Layout:
     Parameters:
         state: an initial state.
         whole: the paths of parts that must not be split, because their structure differs between states.
-        apart: additional parts to split, given as the patterns of their paths; see `pattern`.
+        apart: additional parts to split, given as path patterns; see `pattern`.
         read_when_copied: the slots that count as read even when code only copies them.
         many_values: the minimum number of values for a leaf to count as crowded.
 
     Attributes:
         root: the root of the tree.
         domains: the values of each slot.
-        members: for each slot that belongs to a member of a collection, the path of the collection and the member.
-        crowded: the leaves that have at least `many_values` values and can be split, given as the patterns of their
-            paths.
-        kinds: the object that collects the classes, functions and modules in the values.
+        members: a (collection path, member) pair for each slot that belongs to a member of a collection.
+        crowded: the leaves that have at least `many_values` values and can be split, given as path patterns.
+        kinds: collects the classes, functions and modules that occur in the values.
     """
 
     def __init__(
@@ -115,8 +114,7 @@ class Layout:
                     numbers[slot] = number
 
     def changes(self, before: Any, after: Any, row: Sequence[int]) -> dict[int, int]:
-        """Return the slots in which two states differ, as pairs of a slot and the index of its value in the second
-        state.
+        """Compare two states. Return the value indices of the second state, keyed by slot, for all slots that differ.
 
         Parameters:
             before: the first state.
@@ -157,11 +155,13 @@ class Layout:
                         changes[slot] = number
 
     def sizes(self) -> list[int]:
-        """Return the number of values of each slot."""
+        """Return the number of values for each slot."""
         return [len(domain.values) for domain in self.domains]
 
     def number(self, leaf: Leaf, value: Any) -> int:
-        """Return the index of `value` in the domain of a leaf's slot, adding it if it is new; see `Domain.number`."""
+        """Return the index of `value` in the domain of a leaf's slot, adding the value if it is new; see
+        `Domain.number`.
+        """
         domain = self.domains[leaf.slot]
         number = domain.number(value)
         if (
@@ -173,7 +173,7 @@ class Layout:
         return number
 
     def counted(self, node: Collection, value: Any) -> dict[int, int]:
-        """Return the slots of the members of a collection, as pairs of a slot and the index of its value.
+        """Return the value index for each member of a collection, keyed by the member's slot.
 
         All other slots of the collection have the value 0 or False, whose index is 0.
 
@@ -195,8 +195,8 @@ class Layout:
         Parameters:
             node: the collection.
             member: the member.
-            asked: whether code only tested for the member, as in ``True in state.numbers``. If false, the collection in
-                some state contains the member.
+            asked: whether code only tested for the member, as in ``True in state.numbers``. If false, the collection
+                contains the member in some state.
 
         Raises:
             ShapeChanged: if there are more than `MOST_MEMBERS` members, or if code tested for a value that is equal to
@@ -236,7 +236,7 @@ class Layout:
         """Add slots for members of collections, in the given order.
 
         Parameters:
-            members: pairs of the path of a collection and a member, as in the attribute `members`. If the member is
+            members: a (collection path, member) pair for each slot, as in the attribute `members`. If the member is
                 `NO_VALUE`, its slot remains unused.
 
         Raises:
@@ -281,7 +281,7 @@ class Layout:
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def widest(self) -> Widest | None:
-        """Return the unsplit part with the most values, or None if all parts are split."""
+        """Return the unsplit part with the most distinct values, or None if all parts are split."""
         leaves = [node for node in self._nodes() if isinstance(node, Leaf)]
         if not leaves:
             return None
@@ -305,7 +305,7 @@ class Layout:
                     waiting += elements
 
     def forget(self, sizes: Sequence[int]) -> None:
-        """Remove all values except the first values of each slot.
+        """Remove all but the first values of each slot.
 
         Parameters:
             sizes: the number of values to keep in each slot. Slots beyond the length of this sequence are removed.
@@ -344,9 +344,7 @@ class Layout:
 
     @staticmethod
     def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
-        """Return the value indices in the slots of a node, except the slots of members that a collection does not
-        contain.
-        """
+        """Return the value indices of a node's slots. Members that a collection does not contain are left out."""
         if isinstance(node, Collection):
             return tuple([(slot, numbers[slot]) for slot in node.members.values() if numbers[slot]])
         if node.collections:
@@ -362,7 +360,7 @@ class Layout:
         return Leaf(path, slot)
 
     def _node(self, value: Any, path: str, apart: bool) -> Node:
-        """Return the node of a part of the state.
+        """Create the node for a part of the state.
 
         Parameters:
             value: the value of the part in the initial state.

@@ -1,4 +1,4 @@
-"""Lazy instances of a spec's own classes. A field is set, and recorded as read, when it is first accessed.
+"""Supports lazy instances of a spec's own classes. Each field is set, and recorded as read, when it is first accessed.
 
 If an instance does not have an attribute, Python calls the `__getattr__` method of the class. During a recorded call,
 this method records that the field is read, and sets the field. Later reads of the field do not call the method. A lazy
@@ -33,7 +33,7 @@ _own_getattr: dict[type, object] = {}
 
 
 def make_lazy(classes: frozenset[type]) -> None:
-    """Change some attrs classes, and `attrs.evolve`, so that the classes can have lazy instances.
+    """Modify the given attrs classes, and `attrs.evolve`, to allow lazy instances of the classes.
 
     Other instances of these classes behave as before, but access to missing attributes is slower. `make_ordinary`
     undoes the change.
@@ -95,7 +95,7 @@ _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 
 
 def _evolved(args: tuple[object, ...], changes: dict[str, object]) -> object:
-    """Return a changed copy of an instance. Replaces `attrs.evolve` while classes can have lazy instances."""
+    """Return a changed copy of an instance. This function replaces `attrs.evolve` while lazy instances are allowed."""
     lazy = lazy_instances.get(id(args[0])) if len(args) == 1 else None
     if lazy is not None:
         recorder, node, offset, changed = lazy

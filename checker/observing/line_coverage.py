@@ -1,4 +1,4 @@
-"""Measures, with coverage.py, which lines and branches of a spec's functions a search ran.
+"""Uses coverage.py to measure which lines and branches of a spec's functions run during a search.
 
 An engine that records the results of calls does not call a function in every state. The coverage is still complete: an
 engine skips a call only if an earlier call read the same values in the same order, and two such calls to a pure
@@ -41,7 +41,7 @@ PRODUCT = Path(__file__).resolve().parents[1]
 
 
 def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
-    """Run a search, and add the lines that ran to the coverage of its result.
+    """Run a search, and add the lines that ran to the coverage in the search result.
 
     The search receives a copy of the spec without cached initial states and action instances. The functions that
     compute these values run again during the search, so their lines are counted.
@@ -80,7 +80,7 @@ def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
 
 
 def _files(own: list[FunctionType]) -> set[Path]:
-    """Return the files of some functions, and the files of imported modules in the same folders or packages."""
+    """Return the files of the given functions, and the files of imported modules in the same folders or packages."""
     files = {Path(function.__code__.co_filename).resolve() for function in own}
     folders, packages = {file.parent for file in files}, {function.__module__.partition(".")[0] for function in own}
     for name, module in list(sys.modules.items()):
@@ -93,7 +93,7 @@ def _files(own: list[FunctionType]) -> set[Path]:
 
 
 def _report(measure: Any) -> dict[str, Any]:
-    """Return the report of coverage.py by file, or an empty dict if nothing was measured."""
+    """Return the coverage.py report for each file, or an empty dict if nothing was measured."""
     from coverage.exceptions import CoverageWarning, NoDataError
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -125,7 +125,7 @@ def _lines(found: Mapping[str, Any], file: str) -> tuple[SourceLine, ...]:
     """Return the lines of a function, starting with its ``def``.
 
     Parameters:
-        found: the report of coverage.py for the function.
+        found: the function's entry in the coverage.py report.
         file: the path of the file that contains the function.
     """
     run, never = set(found["executed_lines"]), set(found["missing_lines"])

@@ -23,7 +23,7 @@ Key = tuple[object, ...]
 class ShapeChanged(Exception):
     """Raised when a part of a state does not have the same structure as in the initial state.
 
-    A part with a changing structure must not be split.
+    A part whose structure changes must not be split.
 
     Attributes:
         path: the location of the part in the state.
@@ -56,12 +56,12 @@ class Struct:
         cls: the class of the value.
         children: the node of each field, keyed by name.
         constants: the value of each constant field, keyed by name.
-        aliases: the name of each field, keyed by the name of its constructor argument.
-        slots: the range of the slots of all leaves below this node.
+        aliases: the name of each field, keyed by the name of the constructor argument.
+        slots: the range of slots that belong to the leaves below this node.
         collections: all collections below this node. Their slots are not in `slots`.
         slotted: whether instances have no `__dict__`.
-        set_at_once: the attributes that a lazy instance has from the start, keyed by name. These are the constants and
-            the cached hash, which are not part of the state.
+        set_at_once: a (name, value) pair for each attribute that a lazy instance has from the start. These are the
+            constants and the cached hash, which are not part of the state.
         copied_unread: whether the constructor only stores its arguments, so that `attrs.evolve` does not have to read
             the fields that it copies.
         built: the instances created so far, keyed by the value indices in their slots.
@@ -89,7 +89,7 @@ class Parts:
         elements: the node of each element.
         whole: whether every element is an attrs value that is split, so that a tuple of lazy instances can be created
             without reading any slot.
-        slots: the range of the slots of all leaves below this node.
+        slots: the range of slots that belong to the leaves below this node.
         collections: all collections below this node. Their slots are not in `slots`.
         built: the tuples created so far, keyed by the value indices in their slots.
     """
@@ -106,8 +106,8 @@ class Parts:
 class Collection:
     """A frozenset or a `Bag` that is split into its members.
 
-    Each member has a slot, whose value is a bool for a frozenset and the count of the member for a bag. A value gets a
-    slot when a state first contains it, or when code first tests whether it is a member.
+    Each member has a slot. The value of the slot is a bool for a frozenset, and the member's count for a bag. A value
+    gets a slot when a state first contains it, or when code first tests whether it is a member.
 
     Attributes:
         path: the location of the collection in the state.
@@ -133,7 +133,7 @@ class Collection:
         return value[member] if self.cls is Bag else member in value
 
     def counts(self, value: Any) -> dict[object, int]:
-        """Return the members of a collection with their counts. For a frozenset, each count is True."""
+        """Return the count of each member of a collection. For a frozenset, each count is True."""
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
     def of(self, counts: dict[object, int]) -> Any:
@@ -149,7 +149,7 @@ NODES = frozenset((Leaf, Struct, Parts, Collection))
 
 
 def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
-    """Return all collections among the given nodes and below them."""
+    """Return all collections that are among the given nodes or below them."""
     found: list[Collection] = []
     for node in nodes:
         if isinstance(node, Collection):
@@ -160,7 +160,7 @@ def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
 
 
 def constructed(node: Struct, values: dict[str, object]) -> Any:
-    """Return an instance with the given values of its fields.
+    """Create an instance with the given field values.
 
     Parameters:
         node: the node of the instance.

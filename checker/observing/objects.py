@@ -86,7 +86,7 @@ class Reference(NamedTuple):
 def referents(value: object) -> Iterator[Reference]:
     """Yield the references from a value: first its contents, then its fields, then all other references.
 
-    The contents are in the order of the value itself. For a module, nothing is yielded, because the caller decides
+    The contents are yielded in the value's own order. For a module, nothing is yielded, because the caller decides
     which members to visit; see `Walk.owners`.
 
     Parameters:
@@ -170,14 +170,14 @@ def _of_function(function: FunctionType) -> Iterator[Reference]:
 
 
 class Walk:
-    """Visits all objects to which some values refer, directly or indirectly. Each object is visited once.
+    """Visits the added values and all objects to which they refer, directly or indirectly. Each object is visited once.
 
     Classes and modules have too many members to visit all of them. Therefore only members whose names occur in the
-    visited code are visited. The parameter `members` selects them.
+    visited code are visited. The function `members` selects them.
 
     Parameters:
-        visit: a function that is called with each object. It calls `meet`, `own` and `use` for all values to which the
-            object refers.
+        visit: a function that is called with each object. It adds what the object refers to, by calling `meet`, `own`
+            and `use`.
         members: a function that is called with a class or a module and returns the members to visit.
 
     Attributes:
@@ -207,7 +207,7 @@ class Walk:
                 self._waiting.append(value)
 
     def own(self, owner: type | ModuleType) -> bool:
-        """Add a class or a module whose members are searched. Return whether it is new."""
+        """Add a class or a module, so that its members are searched, and return whether it is new."""
         is_new = id(owner) not in self.owners
         self.owners[id(owner)] = owner
         return is_new

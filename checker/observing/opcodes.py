@@ -1,10 +1,10 @@
-"""The operations in the bytecode of a function, and how precisely its reads can be recorded.
+"""Finds the operations in a function's bytecode, and determines how precisely the function's reads can be recorded.
 
 Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so these
 operations can be recorded. Python does not call a method for ``a is b``, for an ``except`` clause that hides an error,
 or for a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the supported operations and
 the precision that each operation allows. If a function contains any other operation, such as an opcode of a newer
-Python version, it is called on whole states.
+Python version, the entire state counts as read.
 
 This module also finds the names by which the code refers to other functions. `reach` then searches these functions.
 """
@@ -110,8 +110,8 @@ class IdentityTest(NamedTuple):
 
     Attributes:
         taken_by: the names of the attributes through which the left operand is read from a state, or None if the left
-            operand may have a different source. If all of these attributes are fields, the left operand is not an
-            element that was only copied, because indexing a tuple of a lazy state reads the element.
+            operand may have a different source. If all of these attributes are fields, the left operand has been read,
+            and not only copied, because indexing a tuple of a lazy state reads the element.
         right: the instructions that compute the right operand, or None if they are too complex.
     """
 
@@ -159,7 +159,7 @@ class Remainder(NamedTuple):
     right: tuple[Instruction, ...] | None
 
     def is_number(self, names: Mapping[str, object]) -> bool:
-        """Return whether one operand is always a number, so that the operator does not format a tuple.
+        """Return whether one operand is always a number. The operator then does not format a tuple.
 
         Parameters:
             names: the values of the global names.
@@ -168,7 +168,7 @@ class Remainder(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A summary of the instructions of a function and of the functions nested in it.
+    """Summarizes the instructions of a function and of its nested functions.
 
     Attributes:
         global_names: the global names that occur, each with the attributes that follow it, for example
@@ -194,7 +194,7 @@ class Code(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def read(code: CodeType, given_states: bool) -> Code:
-    """Return a summary of the instructions of a function.
+    """Summarize the instructions of a function.
 
     Parameters:
         code: the code of the function.
@@ -248,8 +248,8 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
 
 
 def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
-    """Return the precision that a function's own opcodes allow, and the construct that lowers it, or None if nothing
-    lowers it.
+    """Return the precision that a function's own opcodes allow. Also return the construct that lowers the precision, or
+    None if nothing lowers it.
     """
     because: Construct | None = None
     found, line = Precision.COPIES, code.co_firstlineno
@@ -298,7 +298,7 @@ _WORDS = {
 
 
 def _instructions(code: CodeType) -> Iterator[Instruction]:
-    """Yield the relevant instructions, with names that are the same in all versions of Python."""
+    """Yield the relevant instructions, under names that do not depend on the version of Python."""
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname.replace("_BORROW", "").replace("_CHECK", ""), instruction.argval
         if instruction.is_jump_target:
@@ -316,8 +316,8 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
 
 
 def _operand(before: Sequence[Instruction]) -> int | None:
-    """Return the index of the first of the instructions that compute the last value, or None if it cannot be
-    determined.
+    """Find the instructions that compute the last value, and return the index of the first one. Return None if they
+    cannot be determined.
     """
     if not before:
         return None
@@ -334,7 +334,9 @@ def _operand(before: Sequence[Instruction]) -> int | None:
 
 
 def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | None, tuple[Instruction, ...] | None]:
-    """Return the instructions that compute each of the last two values, or None if they cannot be determined."""
+    """Return the instructions that compute each of the last two values. For a value whose instructions cannot be
+    determined, return None.
+    """
     middle = _operand(before)
     if middle is None:
         return None, None
@@ -343,7 +345,7 @@ def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | Non
 
 
 def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> bool:
-    """Return whether the result of some instructions can be neither a str nor a tuple.
+    """Return whether the result of the given instructions is certainly neither a str nor a tuple.
 
     Strings and tuples do not support ``-`` or most other operators. They support ``+``, but not with a number.
 
@@ -365,10 +367,8 @@ def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> b
 
 
 def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-    """Return the attributes through which the last value is read from a state, or None if the value may have a
+    """Return the attributes through which the last value is read from a state. Return None if the value may have a
     different source.
-
-    The attributes are in the order in which they are read.
     """
     begin = _operand(before)
     return None if begin is None else _of_chain(before[begin:], roots)
@@ -389,7 +389,7 @@ def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
     """Return the local names that always refer to the state or to a part of it.
 
     Returns:
-        For each name, the attributes that lead from the state to the part.
+        A dict that maps each name to the attributes that lead from the state to the part.
     """
     instructions = list(_instructions(code))
     assigned: dict[str, list[Sequence[Instruction]]] = {}

@@ -1,4 +1,4 @@
-"""The code that an action or a predicate can run, and how precisely its reads can be recorded.
+"""Finds the code that an action or a predicate can run, and determines how precisely its reads can be recorded.
 
 All reads by the supported operators (see `opcodes`) and by the functions listed in this module can be recorded. A
 function that uses only these operators and functions is recorded with full precision. Any other function is recorded
@@ -184,28 +184,28 @@ class Reach:
                 self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
 
     def _meet(self, *values: object) -> None:
-        """Add objects that the code can reach. If one of these objects is the action itself, the code may call it with
-        an arbitrary state.
+        """Add objects that the code can reach. If the action itself is one of them, record that the code may call it
+        with an arbitrary state.
         """
         self._reenters |= self._action is not None and any(value is self._action for value in values)
         self._walk.meet(*values)
 
     def _lower(self, precision: Precision, text: str, code: CodeType | None = None, wanted: str = "") -> None:
-        """Limit the precision.
+        """Lower the precision to the given maximum, unless it is already lower.
 
         Parameters:
             precision: the highest precision that is allowed.
-            text: a description of the code that requires the limit.
+            text: a description of the code that makes this necessary.
             code: the code object that contains this code, or None if it is unknown.
-            wanted: the name or the argument of an instruction in this code, from which its line is determined. An empty
-                string if it is unknown.
+            wanted: the name or the argument of the instruction that determines the line of this code. An empty string
+                if the instruction is unknown.
         """
         if precision < self.precision:
             because = Construct(text) if code is None else Construct.of(text, code, _line_of(wanted, code))
             self.precision, self.because = precision, because
 
     def _members(self, owner: type | ModuleType) -> list[object]:
-        """Return the members of a class or a module whose names occur in the code, and its special methods."""
+        """Return those members of a class or a module whose names occur in the code, and the special methods."""
         found = [
             value
             for name, value in vars(owner).items()
@@ -216,7 +216,7 @@ class Reach:
         return found
 
     def _use(self, names: Iterable[str], text: str, code: CodeType | None = None) -> None:
-        """Add names of attributes that occur in the code, and limit the precision if they require it."""
+        """Add attribute names that occur in the code. Lower the precision if one of the attributes requires it."""
         for name in self._walk.use(names):
             allows = _OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES)
             self._lower(allows, text, code, name)
@@ -330,12 +330,12 @@ class Reach:
         self._meet(*(found.value for found in referents(value)))
 
     def _note_names(self, values: Iterable[object], code: CodeType, name: str) -> None:
-        """Record the name by which the code of a function refers to some values."""
+        """Record the name under which a function's code refers to the given values."""
         for value in values:
             self._named_in.setdefault(id(value), (code, name))
 
     def _lower_for_library(self, module: str, name: str, value: object) -> None:
-        """Limit the precision to the precision that a library, or a member of the library, allows.
+        """Lower the precision to what a library, or a member of the library, allows.
 
         Parameters:
             module: the name of the module.
@@ -357,9 +357,9 @@ class Reach:
 
 
 def _member(value: object, attributes: Iterable[str]) -> object:
-    """Return the object to which a chain of attributes of modules leads.
+    """Follow a chain of module attributes, and return the object at its end.
 
-    The chain ends before the first attribute that is not in a module.
+    Stop at the first object that is not a module.
 
     Parameters:
         value: the object at which the chain starts.
@@ -373,7 +373,8 @@ def _member(value: object, attributes: Iterable[str]) -> object:
 
 
 def _line_of(wanted: str, code: CodeType) -> int | None:
-    """Return the line of the first instruction with a name or an argument, or None if there is no such instruction.
+    """Return the line of the first instruction with the given name or argument, or None if there is no such
+    instruction.
 
     Parameters:
         wanted: the name or the argument.
@@ -398,8 +399,8 @@ def _is_own_code(value: Any) -> bool:
 
 
 def _is_code(value: Any) -> bool:
-    """Return whether a special member of a class or a module is code, which Python can run even if its name does not
-    occur in other code.
+    """Return whether a special member of a class or a module is code. Python can run such code even if no other code
+    mentions its name.
     """
     return (callable(value) or hasattr(type(value), "__get__")) and not is_a(value, *_DESCRIPTORS, type)
 
@@ -417,14 +418,14 @@ def _is_generated(function: FunctionType) -> bool:
 
 
 def _is_written_by_library(value: Any) -> bool:
-    """Return whether a member of a class is a method that a library in `_WRITERS` defines."""
+    """Return whether a member of a class is a method that was written by a library in `_WRITERS`."""
     function = stored(value, "__func__", value)
     module = function.__globals__.get("__name__", "") if is_a(function, FunctionType) else ""
     return module.partition(".")[0] in _WRITERS and origin(module) is not Origin.SPEC
 
 
 def _packages(function: object, state: object) -> frozenset[str]:
-    """Return the packages of a function and of the class of its states.
+    """Return the packages that define a function and the class of its states.
 
     These packages count as parts of the spec, even if they are installed.
     """

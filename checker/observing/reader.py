@@ -1,4 +1,4 @@
-"""The interface through which the objects that replace parts of a state access the recorder of a call."""
+"""Defines the interface through which views and lazy instances access a call's recorder."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Reader(Protocol):
     """The methods and attributes of `recording.Recorder` that views and lazy instances use.
 
     Attributes:
-        enumerated: the collections of which the call read all members, including members that are not known yet.
+        enumerated: the collections whose members all count as read, even members that are found later.
         looked_at: whether the code used the value of an element that it was only expected to copy.
         escaped: whether the code may have read a value without the read being recorded.
-        constructs: the code in loops over collections that the analysis does not support.
+        constructs: the unsupported code in loops over collections.
     """
 
     enumerated: set[Collection]

@@ -71,13 +71,13 @@ class Recorder:
             copying the slot counts as reading it.
 
     Attributes:
-        reads: the slots that were read, each with the index of its value. The slots of the second state begin at
+        reads: the value index of each slot that was read, keyed by slot. The slots of the second state begin at
             `SECOND`.
-        enumerated: the collections of which the call read all members, including members that are not known yet.
+        enumerated: the collections whose members all count as read, even members that are found later.
         copied: the slots that were copied without being read.
         looked_at: whether the code used the value of an element that it was only expected to copy.
         escaped: whether the code may have read a value without the read being recorded.
-        constructs: the code in loops over collections that the analysis does not support.
+        constructs: the unsupported code in loops over collections.
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class Recorder:
         return self.layout.is_known_as(node, member)
 
     def ordinary(self, value: Any) -> Any:
-        """Return a value in which all views and lazy instances are replaced with the values that they represent. These
-        values count as read.
+        """Replace all views and lazy instances in a value with the values that they represent, and return the result.
+        The represented values count as read.
 
         Raises:
             NotOrdinary: if the value contains a view or a lazy instance inside an object that cannot be recreated.
@@ -159,12 +159,13 @@ class Recorder:
         return kind(**made_of)
 
     def in_order(self, node: Collection, offset: int, changes: Mapping[object, int]) -> list[object]:
-        """Return the members of a collection in the order of the real collection. This does not count as a read.
+        """Return the members of a collection in the iteration order of the real collection. This does not count as a
+        read.
 
         Parameters:
             node: the collection.
             offset: 0 for the first state, or `SECOND` for the second state.
-            changes: the members whose counts the code changed, with the new counts as in `Collection.counts`.
+            changes: the counts that the code changed, keyed by member, as in `Collection.counts`.
         """
         value = self.layout.part(node, self._rows[offset])
         if not changes:
@@ -183,7 +184,7 @@ class Recorder:
         self.enumerated.update(root.collections if isinstance(root, Struct | Parts) else ())
 
     def state(self, which: int = 0) -> Any:
-        """Return a lazy instance of a state.
+        """Return a lazy instance that represents a state.
 
         Parameters:
             which: 0 for the first state, 1 for the second state.
@@ -249,8 +250,8 @@ class Recorder:
         return self.layout.part(node, row)
 
     def copied_element(self, node: Node, offset: int) -> Any:
-        """Return the object that represents an element of a tuple that the code iterates over. If the element need not
-        be read, this is an `Unread` object, which the code can only copy.
+        """Return the object that represents an element of a tuple that the code iterates over. If the element does not
+        have to be read, return an `Unread` object, which the code can only copy.
         """
         if (
             type(node) is not Leaf
@@ -263,7 +264,7 @@ class Recorder:
         return Unread(self, node.slot)
 
     def changes(self, recorded: object, successor: object, state: object) -> dict[int, int]:
-        """Return the changes of a step: the slots that it writes, each with the index of its new value.
+        """Return the new value index of each slot that a step writes, keyed by slot.
 
         Parameters:
             recorded: the next state that the recorded call returned. It shows which slots were only copied.
@@ -344,11 +345,11 @@ class Recorder:
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> object:
-        """Return the object that an item of a `TupleView` represents. The item can be a node."""
+        """Return an item of a `TupleView`. If the item is a node, return the object that represents the node."""
         return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: object, value: object) -> None:
-        """Record a read of every part of a state that is contained in a written value.
+        """Record a read for each part of a state inside a written value.
 
         Parameters:
             seen: the value that the recorded call wrote.
@@ -361,7 +362,7 @@ class Recorder:
             raise Mismatch
 
     def read_within(self, value: object) -> bool:
-        """Record a read of every part of a state that is contained in a value.
+        """Record a read for each part of a state inside a value.
 
         Returns:
             True if the value could be searched completely. If not, the caller must compare the value with the real

@@ -6,7 +6,7 @@ are added wherever Python iterates over a value or passes a value to a function.
 of its members in a different order. Within the block of `Reordering.active`, all callers of a function run its code
 with hooks.
 
-If a hook does not support an operation, such as converting a set to text, it records the operation in
+If a hook does not support an operation, such as a rarely used method of a set, it records the operation in
 `Reordering.not_understood`.
 """
 
@@ -120,16 +120,16 @@ class _OtherOrderOfSet(set[object]):
 
 
 class Reordering:
-    """The functions of some modules, with hooks that change the iteration order of sets.
+    """Adds hooks to the functions of the given modules. The hooks change the iteration order of sets.
 
     The public methods, except `active` and `restore`, are the hooks.
 
     Parameters:
-        modules: the modules.
+        modules: the modules whose functions get hooks.
         needed: the functions that must have hooks.
 
     Attributes:
-        not_understood: an operation that a hook does not support, or an empty string if there was none.
+        not_understood: the last operation that a hook did not support, or an empty string if there was none.
 
     Raises:
         NotUnderstood: if the source of a function in `needed` is not known, or if the code uses a name that is not
@@ -155,7 +155,7 @@ class Reordering:
 
     @contextmanager
     def active(self, order: Order) -> Iterator[None]:
-        """Return a context manager. Within its ``with`` block, the functions iterate over sets in the given order."""
+        """Return a context manager that makes the functions iterate over sets in the given order."""
         self._order = order
         setattr(builtins, _HOOK, self)
         try:
@@ -180,7 +180,7 @@ class Reordering:
 
         Parameters:
             value: the value.
-            pattern: the parts into which it is unpacked.
+            pattern: the pattern into which the value is unpacked.
         """
         if not isinstance(pattern, tuple):
             return value
@@ -197,7 +197,9 @@ class Reordering:
         return (self.unpacked(item, pattern) for item in cast(Iterable[object], self.each(value)))
 
     def shown(self, value: object) -> object:
-        """Return a value that the code converts to text. If the value contains a set, record this as not supported."""
+        """Return a replacement for a value that the code converts to text. If the value contains a set and its type is
+        not supported, record this.
+        """
         if not _holds_set(value):
             return value
         kind: type = type(value)
@@ -314,8 +316,8 @@ _ITERATING = (list, tuple, dict, enumerate, zip, map, filter, reversed, str)
 
 
 def _without_cache(function: object) -> object:
-    """Return the function inside an `lru_cache`. The entries of the cache are not used, because they were computed
-    without hooks.
+    """Return the function that an `lru_cache` wraps. Cached results are not used, because they were computed without
+    hooks.
     """
     return getattr(function, "__wrapped__") if is_a(function, _CACHED) else function  # noqa: B009
 
@@ -366,7 +368,7 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield the code of all functions that are nested in some code, in the order of the source."""
+    """Yield the code of all functions that are nested in a code object, in source order."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
@@ -460,7 +462,7 @@ class _Hooks(ast.NodeTransformer):
 
 
 def _pattern(target: ast.expr) -> Pattern:
-    """Return the pattern into which an assignment to `target` unpacks a value."""
+    """Return the pattern that describes how an assignment to `target` unpacks a value."""
     if isinstance(target, ast.Starred):
         return "*"
     return tuple(map(_pattern, target.elts)) if isinstance(target, ast.Tuple | ast.List) else None

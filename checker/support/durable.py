@@ -17,7 +17,7 @@ _CHECKSUM = "checksum"
 
 
 def sealed(data: bytes) -> bytes:
-    """Return the data, preceded by a line that contains a checksum of the data."""
+    """Prepend a line with a checksum to the data, and return the result."""
     return b"leadline, CRC-32 %08x\n" % zlib.crc32(data) + data
 
 
@@ -41,7 +41,7 @@ def unsealed(data: bytes, path: Path | str) -> bytes:
 
 
 def sealed_json(content: Mapping[str, object]) -> bytes:
-    """Encode a mapping as JSON, with its checksum as an additional entry."""
+    """Encode a mapping as JSON, with a checksum as an additional entry."""
     return json.dumps({**content, _CHECKSUM: _checksum(content)}, indent=1).encode() + b"\n"
 
 
@@ -71,7 +71,7 @@ def _checksum(content: Mapping[str, object]) -> int:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file atomically, and wait until the new file is stored on disk.
 
-    If the path is a device or a pipe, for example ``/dev/null``, the data is written to it instead.
+    If the path refers to a device or a pipe, for example ``/dev/null``, the data is written directly to it.
 
     Parameters:
         path: the path of the file. It does not have to exist.

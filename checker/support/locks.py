@@ -1,8 +1,8 @@
 """Locks on folders, which prevent two searches from writing to the same folder.
 
-A lock is a `flock` on a file in the folder. The operating system releases it when the process ends for any reason. On a
-network file system, the lock also excludes processes on other machines if the file system supports such locks. NFS
-supports them in Linux 2.6.12 and later. Lustre and GPFS support them only if they are enabled.
+A lock is a `flock` on a file in the folder. The operating system releases the lock when the process ends, for whatever
+reason. On a network file system, the lock also excludes processes on other machines if the file system supports such
+locks. NFS supports them in Linux 2.6.12 and later. Lustre and GPFS support them only if they are enabled.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ def owner(**more: object) -> bytes:
 
 
 def owner_named(data: bytes) -> str:
-    """Return a description of the process that wrote a lock file. An error message can begin with it.
+    """Describe the process that wrote a lock file, for use at the beginning of an error message.
 
     Parameters:
-        data: the content of the lock file, as `owner` returned it.
+        data: the content of the lock file, as returned by `owner`.
     """
     try:
         found = json.loads(data)

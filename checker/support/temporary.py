@@ -46,7 +46,7 @@ def private_folder() -> Iterator[Path]:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders left behind by processes of this user that were killed."""
+    """Remove the folders that this user's processes left behind when they were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, LeadlineError):
             found = folder.lstat()

@@ -1,4 +1,4 @@
-"""The messages of a trace: for each message, the step that sends it and the step that receives it.
+"""Finds the messages of a trace: for each message, the step that sends it and the step that receives it.
 
 The drawing of the spec defines the messages; see `leadline.checker.drawing.Drawing`.
 """

@@ -45,7 +45,7 @@ class Parting:
 
 
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
-    """Perform the actions of a trace of one spec in a second spec.
+    """Perform the actions of a trace in a second spec.
 
     If an action leads to several states in the second spec, the state that is also in the trace is chosen if possible.
 

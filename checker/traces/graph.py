@@ -23,7 +23,7 @@ instance."""
 
 
 def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
-    """Return the graph of some states, with an edge for each step between two of these states.
+    """Return the graph of the given states, with an edge for each step between two of them.
 
     Parameters:
         spec: the spec.
@@ -42,7 +42,7 @@ def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
 
 
 def neighbourhood(trace: Trace[S]) -> StateGraph:
-    """Return the graph of the states of a trace and all their next states, as described in `StateGraph`."""
+    """Return a graph that contains the states of a trace and all their next states, as described in `StateGraph`."""
     near = {after: None for state in trace.states for _, after in trace.spec.successors(state)}
     return state_graph(trace.spec, {**dict.fromkeys(trace.states), **near})
 

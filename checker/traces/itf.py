@@ -9,9 +9,10 @@ Values are encoded as follows:
 - Any other value is `#unserializable`.
 
 A lasso (a trace that ends in a loop) has the field ``loop``, which is the index of the state where the loop begins. The
-last state is equal to this state.
+last state equals the state at this index.
 
-``#meta`` contains the spec with its bounds, the property and, for each state, the action that led to it.
+The ``#meta`` field of the file contains the spec, its bounds and the property. The ``#meta`` field of a state contains
+the action that led to the state.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class RecordedState:
     """One state of a trace file.
 
     Attributes:
-        values: the value of each variable, encoded in ITF in the form that `canonical` returns.
-        action: the name of the action that led to the state. It is None for the first state.
+        values: the value of each variable, encoded in the form that `canonical` returns.
+        action: the name of the action that led to the state, or None for the first state.
         arguments: the values of the action's parameters, in the same form.
     """
 
@@ -73,12 +74,12 @@ class TraceFile:
 
     Attributes:
         spec: the name of the spec, or None if the file was not written by leadline.
-        bounds: the bounds of the spec; a dict from names to values.
-        about: the name of the property that the trace violates, or of the witness that it satisfies. None if the file
-            does not name a property.
+        bounds: the values of the spec's bounds, keyed by name.
+        about: the name of the property that the trace violates or of the witness that it satisfies, or None if the file
+            names neither.
         sentence: the description of the property.
         states: the states in order. There is at least one state.
-        loop: for a lasso (a trace that ends in a loop), the index of the state where the loop begins, otherwise None.
+        loop: the index of the state where the loop begins if the trace is a lasso (ends in a loop), otherwise None.
     """
 
     spec: str | None
@@ -90,7 +91,7 @@ class TraceFile:
 
 
 def encode(value: Any) -> Json:
-    """Return the encoding of a value in ITF.
+    """Encode a value in ITF.
 
     Two encodings are equal if and only if the values are equal and have the same class.
     """
@@ -118,11 +119,11 @@ def encode(value: Any) -> Json:
 
 
 def encode_state(state: Any, first: Any) -> dict[str, Json]:
-    """Return a dict from the name of each variable of a state to the encoding of its value in ITF.
+    """Encode the variables of a state in ITF. Return a dict from names to encodings.
 
     Parameters:
         state: the state.
-        first: the first state of the trace. A component is encoded as a record if it has the same class in both states.
+        first: the first state of the trace. A component is encoded as a record if its class is the same as in `first`.
     """
     variables_of_first = {field.name: getattr(first, field.name) for field in variables(first)}
     encoded = {}
@@ -154,7 +155,7 @@ def _field_names(value: Any) -> list[str] | None:
 
 
 def _sorted(encoded: Iterable[Json]) -> list[Json]:
-    """Return the encoded elements in a fixed order, without duplicates."""
+    """Sort encoded elements in a fixed order, and remove duplicates."""
     return list({_order(item): item for item in sorted(encoded, key=_order)}.values())
 
 
@@ -168,10 +169,10 @@ def _by_key(pair: list[Json]) -> tuple[int, str]:
 
 
 def canonical(encoded: Json) -> Json:
-    """Convert a value in ITF to the form that `encode` returns.
+    """Convert an ITF value to the form that `encode` returns.
 
     Raises:
-        TraceError: if the value is not valid in ITF.
+        TraceError: if the value is not valid ITF.
     """
     match encoded:
         case bool() | str():
@@ -194,7 +195,7 @@ def canonical(encoded: Json) -> Json:
 
 
 def shown(encoded: Json) -> str:
-    """Return a value in ITF as text, in a notation similar to that of Python.
+    """Convert an encoded value to text, in a notation similar to Python's.
 
     Parameters:
         encoded: a value in the form that `canonical` returns.
@@ -222,7 +223,7 @@ def shown(encoded: Json) -> str:
 
 
 def encode_trace(trace: Trace[Any]) -> Json:
-    """Return a trace in ITF, as an object that `json.dump` accepts."""
+    """Convert a trace to an ITF object that `json.dump` accepts."""
     about = trace.about
     meta = {
         "format": "ITF",
@@ -246,7 +247,7 @@ def encode_trace(trace: Trace[Any]) -> Json:
 
 
 def write_trace(trace: Trace[Any], path: Path) -> None:
-    """Write a trace to a file in ITF. The name of the file should end with ``.itf.json``.
+    """Write a trace to an ITF file. The name of the file should end with ``.itf.json``.
 
     Raises:
         OSError: if the file cannot be written.
@@ -255,11 +256,11 @@ def write_trace(trace: Trace[Any], path: Path) -> None:
 
 
 def read_trace(path: Path) -> TraceFile:
-    """Read a trace file in ITF.
+    """Read an ITF trace file.
 
     Raises:
-        TraceError: if the file cannot be read, or if its content is not a trace in ITF. The message gives the position
-            of the error.
+        TraceError: if the file cannot be read, or if its content is not an ITF trace. The message says where the error
+            is.
     """
     try:
         content = json.loads(file_text(path))
@@ -281,7 +282,7 @@ def read_trace(path: Path) -> TraceFile:
 
 
 def _depth(content: Json) -> int:
-    """Return the depth of nested lists and dicts in a JSON value."""
+    """Return how deeply lists and dicts are nested in a JSON value."""
     depth, level = 0, [content]
     while level:
         depth += 1
@@ -291,13 +292,13 @@ def _depth(content: Json) -> int:
 
 
 def decode_trace(content: Json) -> TraceFile:
-    """Convert the content of a trace file in ITF to a `TraceFile`.
+    """Convert the content of an ITF trace file to a `TraceFile`.
 
     Parameters:
         content: the content, as `json.load` returns it.
 
     Raises:
-        TraceError: if the content is not a trace in ITF.
+        TraceError: if the content is not an ITF trace.
     """
     match content:
         case {"vars": list(names), "states": [_, *_] as states} if all(isinstance(name, str) for name in names):

@@ -29,7 +29,7 @@ class _Way(Generic[S]):
     """A partial reordering: the first steps of the new trace.
 
     Attributes:
-        switches: the number of steps that belong to a different part than the previous step.
+        switches: the number of times that a step belongs to a different part than the step before it.
         steps: the indices of the action instances, in order.
         states: the states, in order, starting with the initial state.
     """
@@ -40,7 +40,7 @@ class _Way(Generic[S]):
 
     @property
     def rank(self) -> tuple[int, tuple[int, ...]]:
-        """The sort key. It sorts first by the number of switches, then by the indices of the action instances."""
+        """The sort key: the number of switches, followed by the indices of the action instances."""
         return self.switches, self.steps
 
 
@@ -50,17 +50,17 @@ steps."""
 
 
 def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
-    """Return a trace with the same actions and the same last state, and few switches between parts.
+    """Reorder the steps of a trace so that they rarely switch between parts. The last state stays the same.
 
     A part is a component of the state; see `component`. A step belongs to a part that it changes. If a step changes
-    several parts, it belongs to the part that results in fewer switches. The search does not always find the best
-    possible order.
+    several parts, it belongs to the part that results in the fewest switches. The search does not always find the best
+    order.
 
     Parameters:
-        trace: the trace. If it is about a property of steps, its last step remains the last step.
+        trace: the trace. If its property is a property of steps, the last step stays last.
 
     Returns:
-        A trace of the same length. It does not depend on the engine that found the trace.
+        A trace of the same length. For a given trace, every engine leads to the same result.
     """
     numbers = {instance: number for number, instance in enumerate(trace.spec.instances)}
     own = [numbers[instance] for instance in trace.instances]
@@ -88,7 +88,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """Yield the steps that are possible in a state and whose action instances are not yet in the new trace.
+    """Yield the possible next steps from a state, using the action instances that are left.
 
     Parameters:
         spec: the spec.
@@ -96,7 +96,7 @@ def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int,
         left: the indices of the action instances that are not yet in the new trace.
 
     Yields:
-        Pairs of the index of an action instance and a next state.
+        For each step, the index of the action instance and the next state.
     """
     if not spec.is_within(state):
         return
@@ -116,7 +116,7 @@ def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
     Parameters:
         ways: the partial reorderings to extend.
         part: the part to which the step belongs.
-        number: the index of the action instance of the step.
+        number: the index of the step's action instance.
         successor: the state after the step.
     """
     chosen = min(

@@ -20,16 +20,16 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     """Replay a trace file: perform its actions in the model, starting from the recorded initial state.
 
     Parameters:
-        spec: the spec, with the bounds of the trace.
+        spec: the spec. Its bounds must be those of the trace.
         recorded: the contents of the trace file.
 
     Returns:
-        The trace, with the states of the model.
+        The trace, which consists of the model's states.
 
     Raises:
-        TraceError: if a state of the model differs from the recorded state, or if the trace no longer violates or
-            satisfies the property. The message names the step and the variable, or states another reason, for example
-            that the loop at the end of the trace is not fair.
+        TraceError: if a state of the model differs from the recorded state, or if the trace no longer violates its
+            property or no longer satisfies its witness. The message names the step and the variable, or gives another
+            reason, for example that the loop at the end of the trace is not fair.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]
@@ -100,11 +100,11 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
 
 
 def _difference(state: object, first: object, target: RecordedState) -> str:
-    """Return a description of the first variable whose value is not the recorded value.
+    """Describe the first variable whose value differs from the recorded value.
 
     Parameters:
         state: the state of the model.
-        first: the first state of the trace in the model.
+        first: the first state of the model's trace.
         target: the recorded state.
 
     Returns:
@@ -120,10 +120,10 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
 
 def _where(path: str, ours: Json, theirs: Json) -> str:
-    """Return a description of the innermost parts in which two values differ.
+    """Describe the innermost parts in which two values differ.
 
     Parameters:
-        path: the name of the variable, followed by the path of the values within it.
+        path: the path to both values, which begins with the name of the variable.
         ours: the value in the model.
         theirs: the value in the file.
     """

@@ -1,4 +1,4 @@
-"""The audit of all partitions of a cluster, on several cores if that is faster."""
+"""Audits all partitions of a cluster, on several cores if that is faster."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Done:
     seconds: float = 0.0
 
     def add(self, report: PartitionReport, seconds: float) -> None:
-        """Record that the audit of a partition ended, `seconds` after the start of the whole audit."""
+        """Add the report on a partition, whose audit ended `seconds` after the whole audit began."""
         self.partitions += 1
         self.batches += report.batches
         self.size += report.size
@@ -112,16 +112,16 @@ def audit(
         given: the paths of data directories, or of directories that contain data directories.
         files: the file system that contains the directories.
         checksums: whether to compute the checksums of batches.
-        stopped: whether no broker was running when the directories were copied. If this is false, only brokers that
+        stopped: whether all brokers were stopped when the directories were copied. If this is false, only brokers that
             were stopped cleanly count as stopped.
         workers: the number of worker processes. The default is the number of cores.
-        progress: a function that is called regularly, or None.
+        progress: a function to call regularly with the progress so far, or None.
 
     Returns:
-        The result. If the audit is interrupted, this is an incomplete result with the findings so far.
+        The result. If the audit is interrupted, the result is incomplete and contains the findings so far.
 
     Raises:
-        LeadlineError: if a path contains no data directory, or cannot be read.
+        LeadlineError: if a path contains no data directory or cannot be read.
     """
     clusters = clusters_in(files, given, stopped=stopped)
     tasks = [task for cluster in clusters for task in tasks_of(cluster)]
@@ -146,7 +146,7 @@ def compare(
             parameters.
 
     Raises:
-        LeadlineError: if a path contains no data directory, or cannot be read, or a copy contains several clusters.
+        LeadlineError: if a path contains no data directory or cannot be read, or if a copy contains several clusters.
     """
     earlier, later = (clusters_in(files, given, stopped=stopped) for given in (before, after))
     for given, clusters in ((before, earlier), (after, later)):
@@ -249,7 +249,7 @@ def tasks_of(cluster: Cluster) -> Iterator[PartitionTask]:
 
 
 def _held_back(metadata: Metadata, topic: str, history: Iterable[tuple[int, PartitionState]]) -> frozenset[int]:
-    """Compute `DiskPartition.held_back` for a partition from the history of its states."""
+    """Compute `DiskPartition.held_back` from the history of a partition."""
     return frozenset(
         election.offset
         for election in unclean_elections(history)
@@ -263,7 +263,7 @@ def _cores() -> int:
 
 
 def _run(run: Callable[[Task], PartitionReport], tasks: Sequence[Task], workers: int) -> Iterator[PartitionReport]:
-    """Audit partitions, and yield their reports. Worker processes are used if one process would take too long."""
+    """Audit partitions, and yield their reports. Use worker processes if one process would take too long."""
     began, waiting = time.monotonic(), list(reversed(tasks))
     while waiting:
         yield run(waiting.pop())
@@ -355,7 +355,7 @@ def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
 
 
 def _printable(finding: Finding) -> Finding:
-    """Return a finding without secrets and terminal escape sequences. Directory names can contain both."""
+    """Return a copy of a finding without secrets or terminal escape sequences. Directory names can contain both."""
     return attrs.evolve(finding, sentence=_shown(finding.sentence), path=_shown(finding.path))
 
 

@@ -52,7 +52,7 @@ def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Fin
 
 
 def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
-    """Yield the likely reason why a log ends below its high watermark, based on other files of the replica."""
+    """Yield the likely reason why a log ends below its high watermark, according to the replica's other files."""
     if finding.check != "hw_within_log":
         return
     for _, replica in partition.replicas_of(finding.brokers):
@@ -65,7 +65,7 @@ def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
 
 
 def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
-    """Return the signs that a log was once longer, as a list of clauses. The list is empty if there are no signs."""
+    """Return a list of clauses, one for each sign that a log was once longer."""
     end, signs = replica.log.end_offset, []
     if (replica.place.recovery_point or 0) > end:
         signs.append(f"the recovery point {replica.place.recovery_point} says that more was flushed")
@@ -88,7 +88,7 @@ def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Itera
 
 
 def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -> Iterator[str]:
-    """Yield a sentence that gives the offset at which two logs diverge, and describes their batches from there on."""
+    """Yield a sentence that says at which offset two logs diverge, and describes the batches from there on."""
     aligned = replica.log.aligned(peer.log, max(replica.log.end_offset, peer.log.end_offset))
     differing = np.flatnonzero(~aligned.same)
     if not len(differing):
@@ -105,7 +105,7 @@ def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -
 
 
 def _held(replica: DiskReplica, there: bool, offset: int) -> str:
-    """Return a phrase that describes the batches of a log, starting at an offset.
+    """Describe the batches of a log from the given offset on.
 
     Parameters:
         replica: the replica with the log.
@@ -144,14 +144,14 @@ def _without_leader(partition: DiskPartition) -> Iterator[str]:
 
 
 def _sets_of(partition: DiskPartition, brokers: Iterable[int]) -> str:
-    """Return the names of those sets (ISR and ELR) that contain at least one of the given brokers."""
+    """Name the sets (ISR, ELR) that contain at least one of the given brokers."""
     assert partition.state is not None
     chosen, state = set(brokers), partition.state
     return " or ".join(name for name, members in (("ISR", state.isr), ("ELR", state.elr)) if chosen & members)
 
 
 def _electable(partition: DiskPartition) -> Iterator[str]:
-    """Yield sentences that name the brokers that can be elected without losing data, and the longest log."""
+    """Yield a sentence that names the brokers that can safely be elected, and a sentence that names the longest log."""
     replicas = [(broker, replica) for broker, replica in partition.replicas_of() if replica.has_a_log]
     if partition.is_metadata or not replicas:
         return

@@ -1,6 +1,4 @@
-"""The comparison of two copies of a cluster. Committed records may be missing from the later copy only if Kafka removed
-them.
-"""
+"""Compares two copies of a cluster. Committed records may be missing from the later copy only if Kafka removed them."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> 
 
 
 def _torn_tail(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
-    """Yield a note if a log ends with zeros or part of a batch. The broker will remove these bytes when it starts."""
+    """Yield a note if a log ends with zeros or an incomplete batch. The broker removes these bytes when it starts."""
     last = replica.segments[-1]
     torn = replica.batches[torn_from(replica) :]
     if last.tail in (Tail.TORN, Tail.ZEROS) or len(torn):

@@ -1,4 +1,4 @@
-"""The audit of one partition, which reads its replicas and checks every property."""
+"""Audits one partition: reads its replicas, and checks every property."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ class PartitionTask:
         topic, number: the topic name and the partition number.
         places: the locations of the replicas.
         topic_id, state: the topic id and the state of the partition in the metadata log, or None if the metadata log
-            does not have them.
-        history: the states of the partition. Each state is preceded by the offset in the metadata log at which it
-            began.
+            does not contain them.
+        history: (offset, state) pairs: the states of the partition, and the offset in the metadata log at which each
+            state began.
         cleaned_below: the offset below which compaction may have changed the logs.
         one_moment: whether the disks were copied at the same moment.
         has_metadata: whether one of the given directories contains a metadata log.
@@ -189,7 +189,7 @@ def observe(files: Files, task: PartitionTask, *, checksums: bool = True) -> Obs
 
 
 def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observation:
-    """Return the observation of a partition.
+    """Combine the replicas that were read into an observation of the partition.
 
     Parameters:
         task: the partition to audit.
@@ -220,7 +220,7 @@ def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observat
 
 
 def judged(task: PartitionTask, observation: Observation, checks: Iterable[Property]) -> PartitionReport:
-    """Check properties of a partition. Return a report with the violations, their likely causes, and notes.
+    """Check the given properties of a partition. Report violations, likely causes, and notes.
 
     Parameters:
         task: the partition to audit.
@@ -261,7 +261,7 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
-        The findings, one for each set of brokers to which complaints refer, and whether the property is undecided. It
+        A finding for each set of brokers to which complaints refer, and whether the property is undecided. The property
         is undecided if a missing record may have arrived after the copy was made.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}
@@ -281,7 +281,7 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
-    """Return whether copying disks or files at different moments may be the only reason for a complaint."""
+    """Return whether a complaint may exist only because disks or files were copied at different moments."""
     replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)

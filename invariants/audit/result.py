@@ -76,12 +76,12 @@ class AuditResult:
         findings: the findings, errors first.
         reasons: sentences that say why the audit is incomplete. Empty if it is complete.
         checks: the properties that were checked.
-        open: the names of the properties that could not be decided for at least one partition.
-        brokers, partitions: the number of brokers and the number of partitions. Nodes that are only controllers and the
-            metadata log are not counted.
+        open: the names of the properties that are undecided for at least one partition.
+        brokers, partitions: the number of brokers, without nodes that are only controllers, and the number of
+            partitions, without the metadata log.
         batches, size: the number of batches that were read, and the size of the segments in bytes.
         seconds: the duration of the audit in seconds.
-        tables: tables of the logs of partitions with errors, keyed by topic and partition number.
+        tables: for each partition with errors, a table of its logs. The keys are the topic and the partition number.
     """
 
     findings: tuple[Finding, ...]

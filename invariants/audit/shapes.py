@@ -26,9 +26,9 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
 
     Returns:
         The name of the property. If the property compares two logs, the shape also describes each pair of replicas to
-        which the complaints refer, at the first offset at which their logs differ. For each replica, it contains the
-        role of the replica, whether the replica has a record at the offset, how the epoch of this record compares with
-        the epoch of the second record and with the latest epoch, and whether the high watermark is above the offset.
+        which the complaints refer, at the first offset at which their logs differ. The shape describes each replica by
+        its role, by whether it has a record at the offset, by how the epoch of this record compares with the epoch of
+        the other replica's record and with the latest epoch, and by whether its high watermark is above the offset.
     """
     if check in OF_ONE_LOG:
         return (check,)
@@ -42,7 +42,7 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
 
 
 def _pair(state: PartitionView, one: tuple[int, ReplicaView], other: tuple[int, ReplicaView]) -> Shape | None:
-    """Describe two replicas, independently of their order. Return None if their logs are equal."""
+    """Describe two replicas. The result does not depend on their order, and is None if their logs are equal."""
     end = max(one[1].log.end_offset, other[1].log.end_offset)
     for offset, mine, theirs in one[1].log.beside(other[1].log, end):
         if mine != theirs:

@@ -1,4 +1,4 @@
-"""The audit on Spark, which reads the headers of batches on the machines on which the data is stored.
+"""Audits data directories with Spark. The headers of batches are read on the machines that store the data.
 
 Directories can be given as URIs of object storage or of a distributed file system. Every machine can access them, so
 any machine can audit any partition. Directories that are given as paths are on the local disks of the machines, and the
@@ -69,8 +69,8 @@ def audit_on_spark(
     Parameters:
         given: either URIs that every machine can read, or paths on the machines' local disks. See `audit`.
         checksums, stopped, progress: see `audit`.
-        master: the URL of the Spark master. If it is None, the master of `spark-submit` is used if there is one, and
-            this machine otherwise.
+        master: the URL of the Spark master. If it is None, use the master of `spark-submit`, or this machine if there
+            is none.
         conf: configuration properties of Spark.
         verbose: whether to show the log and progress bar of Spark.
 
@@ -97,7 +97,7 @@ def audit_with(
     stopped: bool = False,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Audit data directories with an existing Spark session. For the remaining parameters, see `audit_on_spark`."""
+    """Audit data directories with an existing Spark session. See `audit_on_spark` for the remaining parameters."""
     began = time.monotonic()
     if is_remote(given[0]):
         clusters = clusters_in(AnyFiles(), given, stopped=stopped)
@@ -226,7 +226,7 @@ def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
 
 
 def _called(surveyed: Survey, machine: str) -> Survey:
-    """Return a copy of a `Survey` in which every path begins with the name of the machine."""
+    """Return a copy of a `Survey` in which every path begins with the given machine name."""
     directory = surveyed.directory
     partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
     named = attrs.evolve(directory, path=f"{machine}{directory.path}", partitions=partitions)
@@ -239,10 +239,10 @@ def _local(path: str) -> str:
 
 
 def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[str, list[T]]]:
-    """In one Spark task per core, call `look` with the name of the task's machine. This reaches every machine.
+    """Call `look` in one Spark task per core, which reaches every machine. Its argument is the name of the machine.
 
     Returns:
-        The name of the machine and the result of the call, for each task.
+        For each task, the name of its machine and the result of the call.
     """
 
     def job(context: SparkContext) -> list[tuple[str, list[T]]]:
@@ -295,9 +295,9 @@ def _judged_from_afar(
 def _read_there(
     wanted: Broadcast[list[_Wanted]], checksums: bool, _: Iterable[int]
 ) -> Iterator[tuple[int, DiskReplica]]:
-    """Yield pairs of the index of a partition's task and a replica of this partition on this machine.
+    """Read replicas on this machine, and yield a (task index, replica) pair for each of them.
 
-    If the machine runs several Spark tasks, only one of them reads each replica.
+    If several Spark tasks run on the machine, each replica is read by only one of them.
     """
     from pyspark import BarrierTaskContext
 

@@ -1,4 +1,4 @@
-"""The `atomic` family of specs, in which a broker reads the log of a different broker in one step, without a network.
+"""The `atomic` family of specs, in which a broker reads another broker's log in one step, without a network.
 
 Only `LeaderAndIsr` requests can be in flight. This abstraction is taken from the public TLA+ specification of Kafka
 replication (hachikuji/kafka-specification). These specs have the same number of states, the same depth and the same

@@ -1,7 +1,7 @@
 """The actions of the `atomic` family of specs. All five protocols have the same actions.
 
-Their fairness is that of the public TLA+ specification (hachikuji/kafka-specification): strong for raising the high
-watermark, expanding the ISR and writing, and weak for becoming leader and follower.
+The fairness is the same as in the public TLA+ specification (hachikuji/kafka-specification). It is strong for raising
+the high watermark, expanding the ISR and writing, and weak for becoming leader or follower.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs, fair="weak")
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it as leader. Its high watermark may be lower than that of the previous
-    leader.
+    """A broker obeys a request that names it as leader. The broker's high watermark may be lower than that of the
+    previous leader.
     """
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
@@ -61,8 +61,8 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     fair="weak",
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names a different broker as leader, and truncates its log according to the rule of
-    its protocol.
+    """A broker obeys a request that names another broker as leader, and truncates its log according to the protocol's
+    rule.
     """
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
@@ -87,7 +87,9 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 @action("broker {follower} finds that it diverges from broker {leader} and truncates", leader=brokers, follower=brokers)
 def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A follower truncates its log after becoming a follower, in a protocol that does not truncate earlier."""
+    """A follower detects that its log diverges, and truncates it. In most protocols, it has already truncated its log
+    when it became a follower.
+    """
     source, target = state.replicas[leader], state.replicas[follower]
     if not follows(state, leader, follower) or not state.protocol.diverges(source.log, target.log):
         return
@@ -153,15 +155,13 @@ def leader_expands_isr(state: Partition, leader: int, joining: int) -> Iterator[
 
 
 def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
-    """Return the state after the true leader writes an ISR to the quorum, in the same epoch. No request is sent."""
+    """Let the true leader write an ISR to the quorum in the same epoch. No request is sent."""
     written = attrs.evolve(state, quorum=attrs.evolve(state.quorum, isr=isr))
     return written.with_replica(leader, attrs.evolve(state.replicas[leader], isr=isr))
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a broker follows the given leader, and the leader accepts this follower according to the rule of
-    the protocol.
-    """
+    """Return whether a broker follows the given leader and the protocol's rule allows the leader to accept it."""
     return (
         state.believes_to_lead(leader)
         and state.replicas[follower].leader == leader
@@ -172,7 +172,7 @@ def follows(state: Partition, leader: int, follower: int) -> bool:
 def caught_up(state: Partition, leader: int, follower: int, offset: int) -> bool:
     """Return whether a follower has its leader's records below `offset`, as far as the protocol can tell.
 
-    The result is False if the follower does not follow this leader.
+    Return False if the broker does not follow this leader.
     """
     if not follows(state, leader, follower):
         return False

@@ -65,8 +65,8 @@ def _announcements(state: Partition, broker: int, epoch: int) -> list[Message]:
 
 
 def arrivals(step: Step[Partition]) -> Iterator[Message]:
-    """Yield the messages that arrive in a step: requests, records, and offsets that a broker reads from a different
-    log.
+    """Yield the messages that arrive in a step: requests, records, and offsets that a broker reads from another
+    broker's log.
     """
     before, after = step.before, step.after
     match step.action, step.arguments:
@@ -96,12 +96,12 @@ def arrivals(step: Step[Partition]) -> Iterator[Message]:
 
 
 def _end(state: Partition, follower: int, leader: int) -> Message:
-    """Return a message that reports the log end offset of a follower to its leader, as a fetch request does."""
+    """Return a message in which a follower reports its log end offset to its leader, as in a fetch request."""
     return Message(broker_row(follower), broker_row(leader), f"LEO {state.replicas[follower].log.end_offset}")
 
 
 def commits(step: Step[Partition]) -> Iterator[Commit]:
-    """Yield the record that a step commits: the record that is now below the leader's high watermark."""
+    """Yield the record that a step commits, if any: the record just below the leader's new high watermark."""
     if step.action == "advance_high_watermark":
         replica = step.after.replicas[step.arguments["leader"]]
         offset = replica.high_watermark - 1
@@ -110,7 +110,7 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
 
 
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
-    """Yield the truncation in a step, with the rule of the protocol that decides where to truncate."""
+    """Yield the truncation in a step, if any, and name the protocol's rule that decides where to truncate."""
     protocol, name = step.before.protocol, step.before.protocol.name
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
@@ -125,7 +125,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """Yield the follower that a leader adds to the ISR in a step, with the rule that allows it."""
+    """Yield the follower that a leader adds to the ISR in a step, if any, and name the rule that allows it."""
     if step.action == "leader_expands_isr":
         leader, broker = step.arguments["leader"], step.arguments["joining"]
         replicas, protocol = step.before.replicas, step.before.protocol

@@ -36,7 +36,7 @@ AtomicAction = Action[Partition, ...]
 
 
 def as_followers(state: Partition, leader: int, members: frozenset[int]) -> Partition:
-    """Return a state in which the given brokers follow a leader in its epoch."""
+    """Return a state in which the given brokers follow a leader in the leader's epoch."""
     for member in members - {leader}:
         state = changing(state, member, leader=leader, epoch=state.replicas[leader].epoch)
     return state
@@ -157,7 +157,7 @@ def admit_who_does_not_follow(state: Partition, leader: int, joining: int) -> It
 
 
 def isr_written_if(allowed: Callable[[Partition, int], bool]) -> dict[AtomicAction, Taken]:
-    """Return actions in which a broker other than the true leader also writes the ISR, if `allowed` returns True."""
+    """Return actions in which brokers other than the true leader can also write the ISR, if `allowed` returns True."""
 
     def mutant(action: AtomicAction) -> Taken:
         def taken(state: Partition, leader: int, other: int) -> Iterator[Partition]:
@@ -206,7 +206,7 @@ def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition
 
 
 def shrink_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
-    """Remove a follower from the ISR without beginning a new leader epoch, as the controller does since KAFKA-15021."""
+    """Remove a follower from the ISR without a new leader epoch, as the controller has done since KAFKA-15021."""
     quorum = state.quorum
     if broker == quorum.leader:
         yield from controller_shrinks_isr(state, broker)
@@ -240,7 +240,7 @@ def follow_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iter
 
 
 def follow_by_the_same_request_again(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """Let a follower obey the request of its current epoch again, as after a restart, and truncate again."""
+    """Let a follower obey the request for its current epoch a second time, as after a restart, and truncate again."""
     told = state.replicas[broker].epoch == epoch
     yield from become_follower(changing(state, broker, epoch=NO_EPOCH) if told else state, broker, epoch)
 

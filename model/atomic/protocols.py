@@ -28,7 +28,7 @@ from leadline.model.log import Log
 
 @attrs.frozen(eq=False)
 class Protocol:
-    """The rules of one protocol. Versions of Kafka differ in these rules, which are functions.
+    """The rules of one protocol. Each rule is a function. Versions of Kafka differ in these rules.
 
     Attributes:
         name: the name of the protocol.
@@ -37,12 +37,12 @@ class Protocol:
             the leader's log.
         trusts: returns whether a broker that becomes a follower in an epoch may ask the leader where to truncate. The
             arguments are the leader's replica, the leader's number and the epoch.
-        follows: returns whether a leader accepts a follower that names it as leader. The arguments are the replicas of
-            both brokers.
+        follows: returns whether a leader accepts a follower that names it as leader. The arguments are the leader's
+            replica and the follower's replica.
         agrees_at: returns whether, as far as the leader can tell, both logs have the same record at an offset. The
-            arguments are the leader's log, the follower's log, and an offset that both logs have.
-        admits: returns whether a leader may add a follower that has caught up to the ISR. The argument is the leader's
-            replica.
+            arguments are the leader's log, the follower's log, and an offset at which both logs have a record.
+        admits: returns whether a leader may add followers to the ISR once they have caught up. The argument is the
+            leader's replica.
         diverges: returns whether a follower detects, when it fetches, that it must truncate. The arguments are the
             leader's log and the follower's log.
     """
@@ -58,7 +58,7 @@ class Protocol:
 
     @property
     def asks_the_leader(self) -> bool:
-        """Whether a new follower reads its leader's log to find the offset to which the follower truncates."""
+        """Whether a new follower reads its leader's log to find out where to truncate."""
         return self.truncates_to not in (own_high_watermark, own_end)
 
 
@@ -129,12 +129,13 @@ def has_same_epoch(leader_log: Log, follower_log: Log, offset: int) -> bool:
 
 
 def always(leader: Replica) -> bool:
-    """A leader may always add a follower that has caught up to the high watermark."""
+    """A leader may always add followers to the ISR once they have reached the high watermark."""
     return True
 
 
 def high_watermark_in_own_epoch(leader: Replica) -> bool:
-    """KIP-320, KAFKA-7128: add no follower until the high watermark has reached the records of the leader's own epoch.
+    """KIP-320, KAFKA-7128: add no follower to the ISR until the high watermark has reached the start of the leader's
+    epoch.
 
     The high watermark of a new leader may be below that of the previous leader.
     """
@@ -145,13 +146,13 @@ def high_watermark_in_own_epoch(leader: Replica) -> bool:
 
 
 def never(leader_log: Log, follower_log: Log) -> bool:
-    """A follower never truncates while it fetches, because it truncated when it became a follower."""
+    """A follower never truncates when it fetches, because it has already truncated when it became a follower."""
     return False
 
 
 def last_record_differs(leader_log: Log, follower_log: Log) -> bool:
-    """The follower's log is longer than the leader's log, or the epochs at the offset of the follower's last record
-    differ.
+    """The follower's log is longer than the leader's log, or the logs have different epochs at the offset of the
+    follower's last record.
     """
     last = follower_log.end_offset - 1
     return follower_log.end_offset > leader_log.end_offset or (

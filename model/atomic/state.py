@@ -31,9 +31,9 @@ class Partition(Leadership[Replica]):
     Attributes:
         next_value: the value of the next record that a producer writes.
         quorum: the true leader, leader epoch and ISR.
-        requests: the `LeaderAndIsr` requests by leader epoch. The last element contains the requests that were sent
-            before the first election, so that `NO_EPOCH` is a valid index. In the shipped specs, the controller sends
-            one request in each epoch. Requests are never removed, because they can arrive late, twice or never.
+        requests: the `LeaderAndIsr` requests, indexed by leader epoch. The last element contains the requests that were
+            sent before the first election, so that `NO_EPOCH` is a valid index. In the shipped specs, the controller
+            sends one request in each epoch. Requests are never removed, because they can arrive late, twice or never.
         replicas: the replica of each broker.
         protocol: the rules of the protocol.
         bounds: the limits of the state space.
@@ -47,13 +47,13 @@ class Partition(Leadership[Replica]):
     bounds: Bounds = constant()
 
     def announcing(self, quorum: Quorum) -> Partition:
-        """Return the state with a new quorum, and with a request that announces the quorum in its epoch."""
+        """Return the state after the quorum has changed and a request has announced the new quorum."""
         requests = list(self.requests)
         requests[quorum.epoch] |= {Request(quorum.leader, quorum.isr)}
         return attrs.evolve(self, quorum=quorum, requests=tuple(requests))
 
     def sent_in(self, epoch: int) -> list[Request]:
-        """Return the requests of a leader epoch, sorted so that requests with a larger ISR come first."""
+        """Return the requests of a leader epoch. Requests with a larger ISR come first."""
         return sorted(self.requests[epoch], key=_order)
 
     def has_to_truncate(self, broker: int) -> bool:
@@ -64,8 +64,8 @@ class Partition(Leadership[Replica]):
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
 
     def still_to_hear(self, epoch: int) -> frozenset[int]:
-        """Return the brokers that have not yet obeyed the request of an epoch. The set is empty if the request names no
-        leader.
+        """Return the brokers that have not yet reached the given epoch. Return an empty set if no request of the epoch
+        names a leader.
         """
         if all(request.leader is None for request in self.requests[epoch]):
             return frozenset()
@@ -73,7 +73,7 @@ class Partition(Leadership[Replica]):
 
 
 def _order(request: Request) -> tuple[int, list[int], int]:
-    """Return a sort key for a request. Sorting is needed because the order of a frozenset can differ between
+    """Return a sort key for a request. Requests must be sorted because the order of a frozenset can differ between
     processes.
     """
     leader = -1 if request.leader is None else request.leader

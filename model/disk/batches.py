@@ -1,8 +1,8 @@
 """Functions that read the headers of the record batches in a segment, without reading the records.
 
-The format is that of Apache Kafka's `DefaultRecordBatch` (magic 2) and, before 0.11, of its message sets (magic 0 and
-1). An audit needs only the headers, so nothing is decompressed. A length in a header is compared with the size of the
-file before it is used.
+The format is that of Apache Kafka's `DefaultRecordBatch` (magic 2) or, before 0.11, that of its message sets (magic 0
+and 1). An audit needs only the headers, so nothing is decompressed. A length in a header is compared with the size of
+the file before it is used.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
     """Find the batches that are completely contained in a buffer.
 
     Returns:
-        Three lists, which contain the start of each batch, its size, and whether its checksum is correct; and the
+        Three lists: the start of each batch, the size of each batch, and whether each checksum is correct. Then the
         position of the first bytes that are not a batch, or None if there are no such bytes.
     """
     starts: list[int] = []
@@ -208,7 +208,7 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
 
 
 def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:
-    """Return whether a batch, which is larger than the buffer, has the checksum that its header contains."""
+    """Return whether the checksum in a batch's header is correct. The batch is larger than the buffer."""
     head = memoryview(bytearray(_LEAST_LEFT))
     source.read_into(head, at)
     compute: Callable[[memoryview, int], int] = crc32c if magic == 2 else zlib.crc32

@@ -1,4 +1,4 @@
-"""Functions that find the broker of each data directory, and group the directories by cluster.
+"""Functions that find out to which broker each data directory belongs, and group the directories by cluster.
 
 The ids in a directory do not prove to which cluster it belongs. A `cluster.id` is often copied from an example, and the
 same node id occurs in old copies and in other clusters. Topic ids and the beginning of the metadata log are proof,
@@ -38,8 +38,8 @@ class MetadataLog:
         directory: the directory of the log.
         log: the batches of the log.
         quorum_epoch: the leader epoch in the `quorum-state` file, or None if the file does not exist or is malformed.
-        complete: whether the end of the log is present. The end is missing if the leader epoch checkpoint has an epoch
-            that starts beyond the end of the log.
+        complete: whether the end of the log is present. The end is missing if an epoch in the leader epoch checkpoint
+            starts beyond the end of the log.
         committed: the end offset of the latest snapshot, or 0 if there is no snapshot. All records below this offset
             are committed.
     """
@@ -102,10 +102,9 @@ class Cluster:
     Attributes:
         nodes: the nodes, keyed by id.
         metadata: the content of the metadata log, or None if there is no metadata log.
-        why_not_one_moment: the reasons, as clauses, why the disks were not copied at the same moment. Empty if they
-            were.
-        notes: notes about the directories. Each note is preceded by the ids of the nodes that it concerns.
-        doubled: the partitions of which a broker has replicas in two of its data directories. Each entry consists of
+        why_not_one_moment: clauses that say why the disks were not copied at the same moment. Empty if they were.
+        notes: (node ids, note) pairs: the notes about directories, and the nodes that each note concerns.
+        doubled: the partitions that have replicas in two data directories of the same broker. Each entry consists of
             the broker, the partition and both paths.
         unread: errors from reading the metadata log, one line each.
     """
@@ -146,7 +145,7 @@ class Cluster:
 
     @property
     def partitions(self) -> dict[Partition, list[tuple[Node, DataDirectory]]]:
-        """For each partition, the nodes and data directories that contain a replica of it.
+        """The nodes and data directories that contain a replica of each partition, keyed by partition.
 
         The partitions are those in the directories and those in the metadata log.
         """
@@ -161,7 +160,7 @@ class Cluster:
         return dict(sorted(found.items()))
 
     def place(self, partition: Partition, node: Node, directory: DataDirectory) -> ReplicaPlace:
-        """Return the location of a replica, with the data about it that is stored outside of its partition
+        """Return the location of a replica, and the data about the replica that is stored outside its partition
         directory.
         """
         high_watermark = directory.checkpoint(text.HIGH_WATERMARKS, partition)
@@ -179,11 +178,11 @@ class Cluster:
         )
 
     def topic_id(self, partition: Partition) -> UUID | None:
-        """Return the topic id of a partition in the metadata log, or None if it is unknown."""
+        """Return the topic id of a partition according to the metadata log, or None if it is unknown."""
         return self.metadata.topic_id(partition[0]) if self.metadata is not None else None
 
     def state(self, partition: Partition) -> PartitionState | None:
-        """Return the state of a partition in the metadata log, or None if it is unknown."""
+        """Return the state of a partition according to the metadata log, or None if it is unknown."""
         topic_id = self.topic_id(partition)
         if self.metadata is None or topic_id is None:
             return None
@@ -192,9 +191,9 @@ class Cluster:
     def cleaned_below(self, partition: Partition) -> int:
         """Return the offset below which compaction may have changed the logs of a partition, or 0 without compaction.
 
-        The log cleaner's checkpoint on each broker has the offset up to which a log was compacted. A replica may have
-        fetched batches that a different broker had already compacted. Therefore the largest of these offsets is a limit
-        only if the directories of all brokers that ever had a replica are given.
+        On each broker, the log cleaner's checkpoint contains the offset up to which a log was compacted. A replica may
+        have fetched batches that another broker had already compacted. Therefore the largest of these offsets is a
+        limit only if the directories of all brokers that ever had a replica are given.
         """
         cleaned = [
             directory.checkpoint(text.CLEANED_TO, partition)
@@ -224,7 +223,7 @@ class Cluster:
         )
 
     def _belief(self, partition: Partition, node: Node) -> Belief:
-        """Return the state of a partition according to a node.
+        """Return the state of a partition as the given node knows it.
 
         If there is no metadata log, or if it does not contain the topic, every node follows `UNKNOWN_LEADER`. A node
         without a metadata log is assumed to have read the whole metadata log of the cluster.
@@ -300,7 +299,7 @@ def survey(files: Files, path: str) -> Survey:
 
 @attrs.frozen(eq=False)
 class Reader:
-    """Functions that read further data from directories, on the machines on which the directories are stored.
+    """Functions that read further data from directories. They run on the machines that store the directories.
 
     Attributes:
         metadata: reads the content of a metadata log.
@@ -329,8 +328,7 @@ def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False)
         stopped: whether the user states that each broker was stopped when its directory was copied.
 
     Returns:
-        The clusters, in descending order of the number of replicas. Their notes name the directories that were left
-        out.
+        The clusters, largest number of replicas first. Their notes name the directories that were left out.
     """
     groups: list[list[Survey]] = []
     for each in sorted(surveyed, key=lambda directory: -directory.weight):
@@ -469,7 +467,7 @@ def _own_directories(
     notes: list[tuple[tuple[int, ...], str]],
     doubled: list[tuple[int, Partition, str, str]],
 ) -> list[Survey]:
-    """Return the data directories of a node, chosen from all directories with its id.
+    """Choose the data directories of a node from all directories with the node's id.
 
     A directory is left out if it and a chosen directory both contain the metadata log, or if most of its partitions are
     in chosen directories. It is then a copy from a different time, or of an earlier or later incarnation of the node. A
@@ -516,8 +514,8 @@ def _own_directories(
 
 
 def _newest(nodes: Iterable[Node]) -> MetadataLog | None:
-    """Return the metadata log with the largest last leader epoch, or with the largest end offset among equal epochs.
-    Return None if no node has a metadata log.
+    """Return the metadata log with the largest last leader epoch. If several logs have this epoch, return the one with
+    the largest end offset. Return None if no node has a metadata log.
     """
     found = [node.metadata for node in nodes if node.metadata is not None]
     return max(found, key=lambda each: (each.last_epoch, each.log.end_offset), default=None)

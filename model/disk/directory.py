@@ -39,8 +39,8 @@ class DataDirectory:
             contain them.
         clean: whether the broker was stopped cleanly.
         checkpoints: the offsets in each checkpoint file, keyed by file name. Files that do not exist have no entry.
-        partitions: the path of the directory of each partition.
-        set_aside: the names of partition directories that are being deleted, that are being moved, or that are stray.
+        partitions: the path of each partition's directory, keyed by partition.
+        set_aside: the names of partition directories that are stray or that are being deleted or moved.
         problems: errors from reading the files, one line each.
     """
 
@@ -60,7 +60,8 @@ class DataDirectory:
 
 
 def find_data_directories(files: Files, path: str) -> list[str]:
-    """Return the paths of the data directories below a directory, or the directory itself if it is a data directory.
+    """Return the paths of the data directories below a directory. If the directory is a data directory, return only its
+    path.
 
     A data directory contains `meta.properties`, an offset checkpoint, or a partition directory. Links are not followed.
 
@@ -164,7 +165,7 @@ def _odd(kinds: Mapping[str, str]) -> Iterator[str]:
 
 @attrs.frozen(eq=False)
 class LogDirectory:
-    """The directory of a partition.
+    """A partition directory.
 
     Attributes:
         path: the path of the directory.

@@ -33,7 +33,7 @@ class Unreadable(Exception):
 
 @attrs.frozen
 class Entry:
-    """An entry of a directory: its name and kind. The kind of a link is ``other``."""
+    """A directory entry: its name and kind. The kind of a link is ``other``."""
 
     name: str
     kind: Kind
@@ -76,7 +76,7 @@ class Files(Protocol):
 
 
 def filled(buffer: memoryview, read: Callable[[memoryview, int], int]) -> int:
-    """Read piece by piece until a buffer is full or the end of the file is reached.
+    """Fill a buffer piece by piece, until it is full or the end of the file is reached.
 
     Parameters:
         buffer: the buffer to fill.

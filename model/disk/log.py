@@ -1,4 +1,4 @@
-"""The log of a replica on disk, which consists of batches and has those methods of `leadline.model.log.Log` that
+"""The log of a replica on disk. It consists of batches, and has those methods of `leadline.model.log.Log` that
 properties use.
 
 A log on disk differs from a log in the model in three ways. It can start after offset 0, because retention moves its
@@ -80,20 +80,19 @@ class DiskLog:
         return _batch(self.batches[_covering(self.batches, np.array([offset]))[0]])
 
     def beside(self, other: DiskLog, below: int) -> Iterator[Place]:
-        """Compare two logs, and return the offsets less than `below` at which the result can differ from that at the
-        previous offset.
+        """Compare two logs, and return the offsets less than `below` at which the result of the comparison changes.
 
         Offsets at which a difference is not a fault are omitted: offsets below a log start offset, offsets that
         compaction may have removed, and offsets of batches with a wrong checksum, which are reported separately.
 
         Parameters:
             other: the log with which this log is compared.
-            below: the first offset that is not compared.
+            below: the offset at which the comparison ends.
 
         Returns:
-            An iterator of tuples of an offset, the batch of this log and the batch of the other log. A batch is None if
-            its log does not have a batch at the offset. If compaction may have changed one of the two batches, and the
-            fields that compaction keeps are equal, the same `Batch` is returned for both logs.
+            An iterator over (offset, batch of this log, batch of the other log) tuples. A batch is None if its log has
+            no batch at the offset. If compaction may have changed one of the two batches, and the fields that
+            compaction keeps are equal, the same `Batch` is returned for both logs.
         """
         below = min(below, max(self.end_offset, other.end_offset))
         key = id(other), below  # cached, because several properties compare the same two logs
@@ -104,9 +103,10 @@ class DiskLog:
         return iter(self._compared[key][1])
 
     def aligned(self, other: DiskLog, below: int) -> Alignment:
-        """Compare two logs at every offset less than `below` at which a batch begins. See `beside`.
+        """Compare two logs at every offset less than `below` at which a batch begins. The offsets that `beside` omits
+        are omitted.
 
-        `beside` returns only the first offset of each run of offsets with equal results.
+        Unlike this method, `beside` returns only the first offset of each run of offsets with equal results.
         """
         low = max(self.start_offset, other.start_offset)
         mine, theirs = _window(self.batches, low, below), _window(other.batches, low, below)
@@ -139,13 +139,13 @@ class DiskLog:
 
 @attrs.frozen(eq=False)
 class Alignment:
-    """The comparison of two logs at every offset at which a batch of either log begins.
+    """The result of comparing two logs at every offset at which a batch begins in either log.
 
     Attributes:
         mine, theirs: the batches of the first and of the second log, as arrays of type `BATCH`.
         offsets: the offsets that are compared.
-        left, right: for each offset, the index of its batch in `mine` and in `theirs`, or -1 if the log has no batch
-            there.
+        left, right: for each offset, the index in `mine` and in `theirs` of the batch that contains it, or -1 if there
+            is none.
         same: for each offset, whether both logs have the same batch.
     """
 
@@ -158,9 +158,7 @@ class Alignment:
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        """A number for each offset. Successive offsets have equal numbers if their epochs and their values of `same`
-        are equal.
-        """
+        """A number for each offset. It changes where an epoch or the value of `same` changes."""
         epochs = [
             np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
             for batches, places in ((self.mine, self.left), (self.theirs, self.right))
@@ -196,14 +194,15 @@ def log_of(batches: NDArray[np.void], start_offset: int, least_end: int, cleaned
 
 
 def chosen(batches: NDArray[np.void], which: NDArray[np.bool_]) -> NDArray[np.void]:
-    """Return the batches that a mask selects. If the mask selects all batches, they are not copied, as there can be
+    """Return the batches that a mask selects. If it selects all, return them without a copy, because there can be
     millions.
     """
     return batches if which.all() else batches[which]
 
 
 def _not_overlapping(batches: NDArray[np.void]) -> list[int]:
-    """Return the indices of the batches that begin after the end of every earlier batch in the result.
+    """Choose batches that do not overlap, and return their indices. Leave out each batch that overlaps an earlier
+    chosen one.
 
     Parameters:
         batches: the batches, sorted by first offset.
@@ -237,7 +236,8 @@ def offsets_text(first: int, last: int) -> str:
 
 
 def _same(one: NDArray[np.void], other: NDArray[np.void], cleaned_below: int) -> NDArray[np.bool_]:
-    """Return a mask that selects the pairs whose two batches can be copies of the same batch.
+    """Compare two arrays of batches. Return a mask of the positions at which both batches can be copies of the same
+    batch.
 
     A follower copies every byte of a batch. Compaction, which runs on each broker independently, removes records from a
     batch but keeps its offsets, epoch and producer.

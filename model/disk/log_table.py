@@ -35,7 +35,7 @@ class LogCell:
     """The cell of a log in one column of a log table.
 
     Attributes:
-        kind: the result of comparing the log with the remaining logs.
+        kind: the result of comparing the log with the other logs.
         epoch: the leader epoch of the batch, or None if the log has no batch there.
         text: a short description of the batch.
     """
@@ -55,7 +55,7 @@ class LogRow:
         cells: the cell of each column.
         start, high_watermark, end: the log start offset, high watermark and log end offset.
         high_watermark_at, end_at: the index of the first column at or after the high watermark, and of the first column
-            at or after the log end offset. If there is no such column, the number of columns.
+            at or after the log end offset. If there is no such column, it is the number of columns.
     """
 
     broker: int
@@ -123,7 +123,9 @@ def log_table_of(partition: DiskPartition) -> LogTable | None:
 
 
 def _borders(replicas: list[DiskReplica]) -> list[int]:
-    """Return the offsets at which columns begin, because a log, or the difference between two logs, changes there."""
+    """Return the offsets at which columns begin. These are the offsets at which a log, or the difference between two
+    logs, changes.
+    """
     found: set[int] = set()
     for replica in replicas:
         log = replica.log

@@ -1,4 +1,4 @@
-"""A replay of KRaft's metadata log, which contains the decisions of the controllers in order.
+"""Replays KRaft's metadata log, which contains the decisions of the controllers in order.
 
 The fields of its records are defined by the schemas in Apache Kafka's `metadata/src/main/resources/common/metadata`.
 """
@@ -63,9 +63,9 @@ class UncleanElection:
     """The election of a leader that was not in the ISR or ELR.
 
     Attributes:
-        offset: the offset in the metadata log.
+        offset: the offset of the election in the metadata log.
         before, after: the states of the partition before and after the election.
-        since: the offset in the metadata log from which the same brokers were electable before the election.
+        since: the offset in the metadata log at which the set of electable brokers last changed before the election.
     """
 
     offset: int
@@ -79,7 +79,7 @@ class FencedElection:
     """The election of a leader that the controllers considered fenced.
 
     Attributes:
-        offset: the offset in the metadata log.
+        offset: the offset of the election in the metadata log.
         leader, leader_epoch: the broker that was elected, and its leader epoch.
     """
 
@@ -92,8 +92,8 @@ def unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator
     """Yield the unclean elections of a partition. Only states with successive partition epochs are compared.
 
     Parameters:
-        history: the states of the partition. Each state is preceded by the offset in the metadata log at which it
-            began.
+        history: (offset, state) pairs: the states of the partition, and the offset in the metadata log at which each
+            state began.
     """
     since, electable = 0, None
     for (began, before), (offset, after) in itertools.pairwise(history):
@@ -134,16 +134,18 @@ class Metadata:
     Attributes:
         begins: the offset at which reading began: 0, or the offset of a snapshot.
         end: the offset after the last record that was read.
-        topics: every topic, by topic id.
+        topics: every topic, keyed by topic id.
         ids: for each topic name, the ids of the topics with this name, oldest first.
-        partitions: the states of each partition, keyed by topic id and partition number. Each state is preceded by the
-            offset of the record with which it began.
+        partitions: for each partition, (offset, state) pairs: its states, and the offset of the record with which each
+            state began. The keys are the topic id and the partition number.
         registrations: the registrations of each broker, keyed by broker id.
         compacted: the names of topics whose cleanup policy has ever included compaction.
         fenced_elections: the elections of fenced brokers, keyed by topic id and partition number.
-        minima: the values of ``min.insync.replicas``, keyed by topic name. An empty name stands for the default of all
-            topics. Each value is preceded by the offset of its record. None means that the value was removed.
-        levels: the levels of ``metadata.version``. Each level is preceded by the offset of its record.
+        minima: (offset, value) pairs, keyed by topic name: the values of ``min.insync.replicas``, and the offset of the
+            record that set each value. An empty name stands for the default of all topics. None means that the value
+            was removed.
+        levels: (offset, level) pairs: the levels of ``metadata.version``, and the offset of the record that set each
+            level.
         problems: errors from reading the log, one line each.
     """
 
@@ -178,8 +180,8 @@ class Metadata:
         return None if gone else found
 
     def topic_id(self, name: str, before: int | None = None) -> UUID | None:
-        """Return the id of the topic with the given name, or None if there was no such topic. See `state` for
-        `before`.
+        """Return the id of the topic with the given name, or None if there was no such topic. For `before`, see
+        `state`.
         """
         for topic_id in reversed(self.ids.get(name, ())):
             topic = self.topics[topic_id]
@@ -190,8 +192,7 @@ class Metadata:
         return None
 
     def min_insync_replicas(self, topic: str, since: int, until: int) -> int | None:
-        """Return the smallest value that ``min.insync.replicas`` of a topic has between two offsets of the metadata
-        log.
+        """Return a topic's smallest value of ``min.insync.replicas`` between two offsets of the metadata log.
 
         Parameters:
             topic: the name of the topic.
@@ -208,10 +209,10 @@ class Metadata:
         return min(known) if len(known) == len(values) else None
 
     def holds_back_high_watermarks(self, at: int) -> bool:
-        """Return whether, at an offset, a leader whose ISR is below ``min.insync.replicas`` does not advance its high
-        watermark (KAFKA-15583).
+        """Return whether, at the given offset, leaders hold back their high watermark while the ISR is smaller than
+        ``min.insync.replicas`` (KAFKA-15583).
 
-        The result is True if ``metadata.version`` is 3.7 or later, because the cluster then contains no older broker.
+        They do so if ``metadata.version`` is 3.7 or later, because the cluster then contains no older broker.
         """
         return (_value_at(self.levels, at) or 0) >= HOLDS_BACK
 
@@ -224,7 +225,7 @@ class Metadata:
 
 
 def _value_at(changes: Sequence[tuple[int, int | None]], at: int) -> int | None:
-    """Return the value at an offset of the metadata log, given the changes in the order of their offsets."""
+    """Return the value that is in force at an offset of the metadata log. The changes must be sorted by offset."""
     return next((value for offset, value in reversed(changes) if offset <= at), None)
 
 
@@ -296,7 +297,7 @@ def _read(files: Files, path: str, take: Callable[[int, bytes], None], metadata:
 
 
 def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
-    """Yield the offsets and values of the records in a batch."""
+    """Yield the offset and the value of each record in a batch."""
     size = int(batch["size"])
     if size > LARGEST_BATCH:
         raise Malformed(f"invalid batch size: {size:,} bytes")
@@ -315,7 +316,7 @@ def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
 
 
 class _Replay:
-    """A replay of metadata records. Records of a transaction (KIP-868) are applied when the transaction ends."""
+    """Replays metadata records. The records of a transaction (KIP-868) are applied when the transaction ends."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata

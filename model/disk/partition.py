@@ -47,7 +47,7 @@ class Belief:
 
 @attrs.frozen
 class ReplicaPlace:
-    """The location of a replica, and data about the replica that is stored outside of its partition directory.
+    """The location of a replica, and data about the replica that is stored outside its partition directory.
 
     Attributes:
         node: the id of the broker.
@@ -228,17 +228,17 @@ class DiskPartition:
         topic, number: the topic name and the partition number.
         topic_id: the topic id, or None if it is unknown.
         replicas: the replicas with this topic id, keyed by broker.
-        state: the state of the partition in the metadata log, or None if the metadata log does not have the partition.
+        state: the state of the partition in the metadata log, or None if the metadata log does not contain the
+            partition.
         one_moment: whether the disks were copied at the same moment. If not, a missing record may have arrived after
             the copy.
         strangers: the replicas that belong to a different topic with the same name.
         earlier: the partition in an earlier copy, or None if there is no earlier copy.
         unclean: the unclean elections of the partition, oldest first.
-        held_back: the offsets of the unclean elections before which no leader with an ISR of one member advanced its
-            high watermark, because ``min.insync.replicas`` was at least 2.
+        held_back: the offsets of those unclean elections before which the leader held back its high watermark, because
+            the ISR was smaller than ``min.insync.replicas``.
         fenced: the elections of fenced brokers, oldest first.
-        cautious: whether to assume that a follower has not truncated its log yet, unless the log shows that the
-            follower has.
+        cautious: whether to assume that a follower has not truncated its log yet, unless the log proves that it has.
     """
 
     topic: str
@@ -256,7 +256,7 @@ class DiskPartition:
 
     @property
     def quorum(self) -> Quorum:
-        """The leader and leader epoch in the metadata log.
+        """The leader and leader epoch according to the metadata log.
 
         The ISR consists of the brokers that can be elected, including the ELR.
         """
@@ -266,7 +266,7 @@ class DiskPartition:
 
     @property
     def exposed(self) -> tuple[DiskPromise, ...]:
-        """The batches that consumers could read and that the current leader does not have.
+        """The batches that consumers could read but the current leader does not have.
 
         Consumers could read the batches below any broker's high watermark, because a follower adopts its high watermark
         from a leader. If the ISR has only one member and `min.insync.replicas` is 1, consumers can read all of its
@@ -289,9 +289,9 @@ class DiskPartition:
         )
 
     def _alone_in_isr(self) -> Iterator[tuple[str, DiskReplica, int]]:
-        """Yield each replica that was the only member of the ISR and ELR when a different broker was elected uncleanly.
+        """Yield each replica that was the only member of the ISR and ELR when another broker was elected uncleanly.
 
-        For each replica, also yield a phrase that names its broker, and the end of the batches that it had at that
+        Also yield a phrase that names the replica's broker, and the offset at which the replica's log ended at that
         time.
         """
         for election in self.unclean:
@@ -314,7 +314,7 @@ class DiskPartition:
         return self.topic == METADATA_TOPIC
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, DiskReplica]]:
-        """Return pairs of a broker and its replica, in the order of broker numbers. Missing replicas are omitted.
+        """Return (broker, replica) pairs, sorted by broker. Missing replicas are omitted.
 
         Parameters:
             brokers: the brokers, or None for all brokers.
@@ -327,7 +327,7 @@ class DiskPartition:
         return self.replicas[broker].leader == broker
 
     def believed_leaders(self) -> Iterator[tuple[int, DiskReplica]]:
-        """Return the brokers that believe they lead, as pairs of a broker and its replica."""
+        """Return a (broker, replica) pair for each broker that believes it leads."""
         return ((broker, replica) for broker, replica in self.replicas_of() if replica.leader == broker)
 
     def has_to_truncate(self, broker: int) -> bool:

@@ -20,9 +20,10 @@ def is_remote(path: str) -> bool:
 
 
 def canonical(path: str) -> str:
-    """Return a path in a form to which ``/name`` can be appended.
+    """Change a path so that ``/name`` can be appended to it.
 
-    A trailing slash is removed. Options of a URI are moved before its path, as in ``s3://bucket?region=x/path``.
+    A trailing slash is removed. The options of a URI are moved in front of the path, as in
+    ``s3://bucket?region=x/path``.
     """
     if not is_remote(path):
         return path.rstrip("/") or "/"

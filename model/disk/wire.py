@@ -22,7 +22,7 @@ class Malformed(ValueError):
 
 
 class Wire:
-    """A decoder that reads values from bytes, from the first byte to the last.
+    """Decodes values from bytes, one after another.
 
     Every method raises Malformed if too few bytes are left, or if the bytes do not have the expected format.
 
@@ -38,7 +38,7 @@ class Wire:
 
     @property
     def left(self) -> int:
-        """The number of bytes that have not been read."""
+        """The number of bytes that have not been read yet."""
         return len(self._data) - self._at
 
     def take(self, count: int) -> bytes:
@@ -131,19 +131,17 @@ class Wire:
         return [read() for _ in range(count - 1)] if count else None
 
     def tagged(self) -> Iterator[tuple[int, Wire]]:
-        """Yield the tagged fields at the end of a structure, as pairs of a tag and a decoder for the bytes of the
-        field.
-        """
+        """Yield a (tag, decoder) pair for each tagged field at the end of a structure. The decoder reads the field."""
         for _ in range(self.unsigned()):
             tag, length = self.unsigned(), self.unsigned()
             yield tag, Wire(self.take(length))
 
 
 def uuid_of_text(text: str) -> UUID:
-    """Return the UUID that is written in Kafka's notation: as 22 characters of URL-safe Base64."""
+    """Decode a UUID from Kafka's notation, which consists of 22 characters of URL-safe Base64."""
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
 
 
 def text_of_uuid(value: UUID) -> str:
-    """Return a UUID in Kafka's notation. See `uuid_of_text`."""
+    """Convert a UUID to Kafka's notation. See `uuid_of_text`."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")

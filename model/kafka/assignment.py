@@ -1,4 +1,4 @@
-"""The assignment of a partition in KRaft: its replicas, and a reassignment in progress.
+"""The assignment of a partition in KRaft: its replicas, and any reassignment in progress.
 
 The functions here are those of the controller's `PartitionReassignmentReplicas` and `PartitionReassignmentRevert`
 (KIP-455, KAFKA-12803). They do not depend on the state of brokers.
@@ -87,13 +87,13 @@ def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: boo
 
 
 def completed(assignment: Assignment, isr: frozenset[int], completes: Completes) -> tuple[Assignment, frozenset[int]]:
-    """Return the assignment and the ISR after the controller has completed a reassignment, if it can be completed.
+    """Complete a reassignment if the release's rule allows this, and return the resulting assignment and ISR.
 
-    `min.insync.replicas` is not part of the rule in any release.
+    No release takes `min.insync.replicas` into account.
 
     Parameters:
-        assignment: the assignment before the completion.
-        isr: the ISR that the partition will have.
+        assignment: the assignment before the reassignment completes.
+        isr: the new ISR. It may still contain replicas that are being removed.
         completes: the rule of the release.
     """
     rest = isr - assignment.removing
@@ -104,7 +104,7 @@ def completed(assignment: Assignment, isr: frozenset[int], completes: Completes)
 
 
 def reverted(assignment: Assignment) -> Assignment:
-    """Return the assignment after a reassignment in progress is cancelled. The replicas keep their order."""
+    """Return the assignment after a reassignment in progress has been cancelled. The replicas keep their order."""
     return Assignment(_without(assignment.replicas, assignment.adding))
 
 

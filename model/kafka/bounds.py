@@ -1,4 +1,4 @@
-"""The bounds of a search, and counters of the perturbations that have happened in a state.
+"""The bounds of a search, and counters of the perturbations that have happened.
 
 A perturbation is a failure or another rare event, such as a crash or an expired session.
 """
@@ -26,12 +26,12 @@ def perturbation(default: int, text: str) -> int:
 
 @attrs.frozen
 class Bounds:
-    """The limits that make the state space finite, and configuration properties with the names that Kafka gives them.
+    """The limits that make the state space finite, and configuration properties, which have the same names as in Kafka.
 
     The number of perturbations is limited, but recovery from them is not. Leader epochs are numbered from 0 to
-    `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch. It
-    can begin with one change of leader, which is enough for the scenarios of the articles. In most releases, it can
-    also begin when the controller removes a failed follower.
+    `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch.
+    This epoch can begin with a change of leader, which is enough for the scenarios in the articles. In most releases,
+    it can also begin when the controller removes a failed follower.
     """
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)

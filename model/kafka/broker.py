@@ -38,8 +38,8 @@ class Replica:
             leader can send another request.
         stopped_cleanly: whether a broker that is down has left a clean shutdown file (KIP-966).
         newest_checkpoint: the highest high watermark that can be on disk, if it is above `high_watermark`; otherwise 0.
-        waits_from: for a leader, the first of its earlier epochs with a record at or above the high watermark whose
-            producer is still waiting for the acknowledgement, or `NO_EPOCH` if there is none.
+        waits_from: for a leader, the first of its earlier epochs in which a record at or above the high watermark is
+            still waiting to be acknowledged, or `NO_EPOCH` if there is none.
         late_response: a diverging response that the broker is still handling although it has learned of a later epoch.
         last_epoch: whether a follower knows the epoch of its last record, which it sends in fetch requests: `KNOWN`,
             `FORGOTTEN`, or `UNTIL_EMPTY` if it forgets the epoch when the next response is empty (KAFKA-15510).

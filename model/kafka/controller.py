@@ -80,9 +80,9 @@ def build(
 ) -> Iterator[Partition]:
     """Yield the states after the controller has changed the ISR or the replicas (PartitionChangeBuilder.build).
 
-    In this order: a reassignment completes if it can, the ELR is computed, a leader is elected if the old one cannot
-    continue to lead, and a new leader epoch begins if the partition loses a replica, or if the ISR becomes smaller and
-    the release begins an epoch in this case.
+    First, a reassignment completes if it can. Then the ELR is computed. If the leader cannot continue to lead, a new
+    leader is elected if possible. Otherwise, a new leader epoch begins if the partition loses a replica, or if the ISR
+    becomes smaller and `bumps` is set.
 
     Parameters:
         state: the state before the change.
@@ -92,7 +92,7 @@ def build(
         bumps: whether a new leader epoch begins if the ISR loses a member.
 
     Yields:
-        The next states. If a leader epoch would begin and the bounds do not allow it, nothing is yielded.
+        The next states. There are none if a new leader epoch is needed but the bounds do not allow it.
     """
     quorum = state.quorum
     if not state.bounds.moves:
@@ -123,8 +123,8 @@ def _without_telling(state: Partition, leader: int) -> Partition:
     """Return the state after the replicas have changed in the same leader epoch. The leader does not know of the change
     yet.
 
-    Until the leader applies the record, the controller rejects its `AlterPartition` requests, because their partition
-    epoch is outdated.
+    Until the leader applies the record of the change, the controller rejects the leader's `AlterPartition` requests,
+    because their partition epoch is outdated.
     """
     if not state.is_true_leader(leader):
         return state
@@ -135,7 +135,7 @@ def _without_telling(state: Partition, leader: int) -> Partition:
 
 
 def _isr_without(state: Partition, broker: int) -> frozenset[int]:
-    """Return the ISR after a broker has been removed. If there is no ELR, the last member stays in the ISR."""
+    """Return the ISR after a broker has been removed. In releases without an ELR, the last member stays in the ISR."""
     isr = state.quorum.isr - {broker}
     return isr if isr or state.protocol.has_elr else state.quorum.isr
 
@@ -176,8 +176,8 @@ def _may_lead_again(state: Partition, broker: int) -> bool:
 
 
 def led_again(state: Partition) -> Iterator[Partition]:
-    """Yield the states after an election that belongs to the same step. If no broker is elected, yield the given
-    state.
+    """Elect a leader in the same step if the release does this, and yield the next states. If no broker is elected,
+    yield the given state.
     """
     elected = []
     if state.quorum.leader is None and state.protocol.elects_at_once:
@@ -203,7 +203,7 @@ def operator_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partiti
 
 
 def _elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
-    """Yield the state after the election of a live broker outside the ISR, if no ISR or ELR member is alive."""
+    """Yield the state after a live broker outside the ISR has been elected, if no ISR or ELR member is alive."""
     quorum = state.quorum
     candidates = quorum.isr or quorum.elr
     if quorum.leader is not None or broker in candidates:
@@ -214,14 +214,14 @@ def _elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("min.insync.replicas is updated")
 def update_min_insync_replicas(state: Partition) -> Iterator[Partition]:
-    """An update of `min.insync.replicas` clears the ELR, which was computed with the old value (KIP-966)."""
+    """`min.insync.replicas` is updated. The ELR is cleared, because it was computed with the old value (KIP-966)."""
     if state.quorum.elr and state.may("min_isr_updates"):
         cleared = attrs.evolve(state.quorum, elr=frozenset())
         yield attrs.evolve(state.having("min_isr_updates"), quorum=cleared)
 
 
 def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
-    """Return a state in which the quorum has the given ISR, and the ELR that results from it.
+    """Set the ISR of the quorum, recompute its ELR, and return the new state.
 
     If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
     """
@@ -233,7 +233,9 @@ def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
 
 
 def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
-    """Return the ELR that results from a new ISR. It can contain non-replicas (`maybePopulateTargetElr`)."""
+    """Return the ELR that results from a new ISR. It can contain brokers that are not replicas
+    (`maybePopulateTargetElr`).
+    """
     replicas = len(state.assignment.replicas) if state.bounds.moves else state.bounds.brokers
     return state.protocol.eligible(state.quorum, isr, min(state.bounds.min_insync_replicas, replicas))
 
@@ -246,12 +248,12 @@ def new_epoch(
     Parameters:
         state: the state before the epoch begins.
         leader, isr: the leader and ISR of the new epoch.
-        elected: whether the epoch begins with an election. If not, the leader stays the same and the ISR becomes
-            smaller.
+        elected: whether the epoch begins with an election. If not, the leader stays the same, and the ISR or the set of
+            replicas loses a member.
         clean: whether the leader was in the ISR or ELR.
 
     Yields:
-        The next state. If the bounds do not allow a further epoch, nothing is yielded.
+        The next state, or nothing if the bounds do not allow another epoch.
     """
     epoch = state.quorum.epoch + 1
     if epoch > state.bounds.max_epoch:

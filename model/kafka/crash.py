@@ -19,7 +19,7 @@ from leadline.model.quorum import brokers
 def followers_first(bounds: Bounds) -> range:
     """Return the brokers in descending order, so that the preferred leader is last.
 
-    In the articles about replication, a follower fails first.
+    In the articles about replication, followers fail first.
     """
     return range(bounds.brokers - 1, -1, -1)
 
@@ -46,7 +46,7 @@ def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("broker {broker} crashes and loses its log from offset {offset} onward", broker=followers_first, offset=offsets)
 def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
-    """A broker crashes and loses the end of its log, which was only in the page cache or on a replaced disk."""
+    """A broker crashes and loses the end of its log, because it was only in the page cache or the disk is replaced."""
     if state.may("lossy_crashes") and state.replicas[broker].up and state.replicas[broker].log.has(offset):
         yield from _crashed(state.having("lossy_crashes"), broker, state.replicas[broker].log.truncate_to(offset))
 
@@ -76,7 +76,8 @@ def brokers_that_may_lose_directories(bounds: Bounds) -> range:
 
 @action("the log directory of broker {broker} fails", broker=brokers_that_may_lose_directories)
 def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
-    """The directory with the replica of a running broker fails (KIP-112, KIP-858). The broker has other directories.
+    """The log directory that holds a running broker's replica fails (KIP-112, KIP-858). The broker has other
+    directories.
 
     The broker continues to run without the replica, and tells the controller (`controller_notices_failure`).
     """
@@ -87,7 +88,7 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("the log directory of stopped broker {broker} is gone", broker=brokers_that_may_lose_directories)
 def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
-    """The directory with the replica of a stopped broker is removed from `log.dirs`, or its disk is replaced.
+    """The log directory that holds a stopped broker's replica is removed from `log.dirs`, or its disk is replaced.
 
     When the broker starts, it creates an empty log in another directory, and reports this directory to the controller
     (AssignReplicasToDirs). A broker counts as stopped cleanly if every directory in its configuration contains a clean
@@ -104,7 +105,7 @@ def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("broker {broker} begins to shut down", broker=brokers)
 def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
-    """Controlled shutdown begins: the controller moves the leadership and removes the broker from the ISR.
+    """A controlled shutdown begins: the controller removes the broker from leadership and from the ISR.
 
     The broker is still running.
     """
@@ -114,7 +115,7 @@ def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("broker {broker} stops", broker=brokers)
 def stop(state: Partition, broker: int) -> Iterator[Partition]:
-    """Controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
+    """A controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]
     if state.registrations[broker].status == SHUTTING_DOWN:
         clean = state.protocol.has_elr and (not replica.offline or state.protocol.loses_directory_cleanly)
@@ -155,7 +156,7 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
 def was_noticed(state: Partition, broker: int) -> bool:
     """Return whether the controller may have noticed that a broker is down.
 
-    In this case, the broker is outside the ISR, or it is the last member of the ISR of a partition without a leader.
+    This is the case if the broker is not in the ISR, or if it is the last member of the ISR and there is no leader.
     """
     quorum = state.quorum
     if broker not in quorum.isr:
@@ -164,7 +165,7 @@ def was_noticed(state: Partition, broker: int) -> bool:
 
 
 def _unclean(state: Partition, broker: int) -> Partition:
-    """Return the state in which a broker has registered after an unclean shutdown and has left the ELR (KIP-966)."""
+    """Remove a broker from the ELR because its shutdown was unclean (KIP-966). Return the new state."""
     quorum = state.quorum
     if broker not in quorum.elr:
         return state
@@ -172,7 +173,7 @@ def _unclean(state: Partition, broker: int) -> Partition:
 
 
 def _another_incarnation(state: Partition, broker: int) -> Partition:
-    """Mark requests in flight that contain the old broker epoch of a restarted broker, and return the new state."""
+    """Mark the requests in flight that contain a restarted broker's old broker epoch. Return the new state."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal

@@ -1,4 +1,4 @@
-"""Descriptions of states and traces of the `kafka` family for diagrams and tables: rows, messages and events."""
+"""Describe states and traces of the `kafka` family as rows, messages and events, for diagrams and tables."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ from leadline.model.rows import (
 
 
 def rows(state: Partition) -> dict[str, Row]:
-    """Return the rows of a state, keyed by name: for the controller, producers, each broker, and consumers.
+    """Return the rows for the controller, the producers, each broker, and the consumers, keyed by name.
 
-    The row of producers shows the acknowledged records. The row of consumers shows the records that consumers can read.
+    The producers' row shows the acknowledged records. The consumers' row shows the records that consumers can read.
     """
     brokers = {broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))}
     producers, consumers = _clients("acknowledged", state.acked), _clients("visible", state.exposed)
@@ -94,7 +94,7 @@ def _broker(state: Partition, broker: int) -> Row:
 
 
 def _standing(state: Partition, broker: int) -> list[str]:
-    """Return badges (short texts) with the controller's view of a broker, such as whether the broker is in the ISR."""
+    """Return badges (short texts) that show how the controller sees a broker, for example whether it is in the ISR."""
     status = state.registrations[broker].status
     known = standing(broker, state.quorum)
     known += ["in the ELR"] if broker in state.quorum.elr else []
@@ -217,13 +217,17 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
 
 
 def _rule(protocol: Protocol, field: str) -> str:
-    """Return the text for a rule of a protocol, with the name and value that `leadline specs` shows."""
+    """Return text that names a protocol and one of its rules. The rule has the name and value that `leadline specs`
+    shows.
+    """
     listed = rule_and_value(protocol, field)
     return f"{protocol.name}'s {f'rule {listed}' if listed else rule(field, getattr(protocol, field))}"
 
 
 def answers(step: Step[Partition]) -> Iterator[Answer]:
-    """Yield the epoch end that a leader sends to a follower in a step, with the leader's record at this offset."""
+    """Yield the end offsets of epochs that leaders send to followers in a step, each with the leader's record at the
+    offset.
+    """
     for broker, replica in enumerate(step.after.replicas):
         response, leader = replica.in_flight, replica.leader
         if not isinstance(response, EpochResponse | Diverging) or response == step.before.replicas[broker].in_flight:
@@ -236,7 +240,7 @@ def answers(step: Step[Partition]) -> Iterator[Answer]:
 
 
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
-    """Yield the truncation in a step, with the rule of the release that decides where to truncate."""
+    """Yield the truncation in a step, if any, with the rule that determines where to truncate."""
     before, after, protocol = step.before, step.after, step.before.protocol
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
@@ -268,7 +272,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def missed(step: Step[Partition]) -> Iterator[MissedWatermark]:
-    """Yield the high watermarks in fetch responses that are lost in a step."""
+    """Yield the high watermarks that followers miss in a step, because the fetch responses with them are lost."""
     for broker, replica in enumerate(step.before.replicas):
         response, now = replica.in_flight, step.after.replicas[broker]
         if not isinstance(response, FetchResponse) or now.in_flight == response:

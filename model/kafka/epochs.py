@@ -1,8 +1,8 @@
 """The leader epoch cache: the offsets at which the leader epochs of a log start and end.
 
-Kafka stores the cache in a file. The model derives it from the records of the log and, for a leader, from its epoch.
-Therefore the cache of a former leader does not contain an epoch in which the leader wrote nothing, and the model cannot
-show KAFKA-10706.
+Kafka stores the cache in a file. The model derives the cache from the records of the log and, for a leader, from the
+current leader epoch. Therefore the cache of a former leader does not contain an epoch in which the leader wrote
+nothing, and the model cannot show KAFKA-10706.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Entry:
 
 @attrs.frozen
 class EpochEnd:
-    """The result of a lookup: the largest known epoch not greater than the requested epoch, and its end offset."""
+    """The result of a lookup: the largest known epoch up to the requested one, and its end offset."""
 
     epoch: int
     end_offset: int
@@ -39,7 +39,7 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
 
     Parameters:
         log: the log.
-        leads_in: the epoch in which the broker leads, or None if it follows. It is not used in these releases.
+        leads_in: the epoch in which the broker leads, or None if it follows. Not used in these releases.
         wanted: the requested epoch.
 
     Returns:
@@ -74,7 +74,7 @@ def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd
 
 
 def _entries(log: Log) -> Iterable[Entry]:
-    """Yield each run of records with the same leader epoch as an entry: the epoch and the first offset."""
+    """Yield an entry for each sequence of records with the same leader epoch."""
     before = None
     for offset, record in enumerate(log.records):
         if record.epoch != before:

@@ -1,4 +1,4 @@
-"""The fetch request of a follower, the leader that handles the request, and the fetch response.
+"""Fetching: a follower sends a request, the leader handles it, and the follower handles the response.
 
 A follower always has one request or response in flight, because it sends the next request when it handles the response.
 """
@@ -34,8 +34,8 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     records and the follower would not learn a new high watermark, the leader sends no response, and the request keeps
     waiting.
 
-    If a late response has truncated the follower's log after it sent the request, the response to this request does not
-    match the log, and the follower stops fetching until the next leader epoch.
+    If a late response has truncated the follower's log since the follower sent this request, the response to this
+    request does not match the log. The follower then stops fetching until the next leader epoch.
     """
     request = _fetch_of(state, leader, follower)
     if request is None:
@@ -127,9 +127,11 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
 
 @action("broker {broker} truncates its log by a fetch response from an earlier leader epoch", broker=brokers)
 def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
-    """In 2.8.0, a fetcher truncates after its broker has become leader or follows a new leader (KAFKA-13207).
+    """In 2.8.0, a fetcher may truncate the log after its broker has become leader or follows a new leader
+    (KAFKA-13207).
 
-    If the broker follows a new leader, its next fetch request was created earlier, and has the old log end offset.
+    If the broker follows a new leader, its next fetch request was created before the truncation, and therefore contains
+    the old log end offset.
     """
     replica, protocol = state.replicas[broker], state.protocol
     response = replica.late_response
@@ -158,11 +160,11 @@ def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
 
 @action("broker {leader} handles a delayed fetch request from broker {follower}", leader=brokers, follower=brokers)
 def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A leader uses the offset in a fetch request whose connection broke. Its response is lost.
+    """A leader handles a fetch request whose connection broke: it uses the fetch offset, but the response is lost.
 
     In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
-    again. If the leader handles a fetch request of a new incarnation of the follower in between, it sends the new
-    broker epoch to the controller, although its decision was based on the previous incarnation (KAFKA-15221).
+    again. If the follower has restarted and the leader has handled a new fetch request in between, the leader sends the
+    new broker epoch to the controller, although its decision was based on the previous one (KAFKA-15221).
     """
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)
@@ -185,7 +187,7 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
 def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
     """Return the request if it is a fetch request that a leader accepts. Otherwise, return None.
 
-    The request must be sent to this broker, which must believe that it leads and must not fence the request's epoch.
+    The request must be sent to this broker. The broker must believe that it leads, and must accept the request's epoch.
     """
     if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return None
@@ -193,10 +195,9 @@ def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | 
 
 
 def _fetch_of(state: Partition, leader: int, follower: int) -> FetchRequest | None:
-    """Return a follower's fetch request if the leader accepts it.
+    """Return a follower's fetch request if the leader accepts it. Otherwise, return None.
 
-    A leader rejects a request from a broker if, as far as the leader knows, the broker is not a replica
-    (UNKNOWN_LEADER_EPOCH).
+    A leader rejects a request from a broker that, as far as the leader knows, is not a replica (UNKNOWN_LEADER_EPOCH).
     """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None or not state.bounds.moves:

@@ -1,4 +1,4 @@
-"""A follower: the truncation of its log, and its next request to the leader."""
+"""How a follower truncates its log, and which request it sends to its leader next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leadline.model.kafka.protocols import Protocol
 
 
 def truncated(replica: Replica, offset: int) -> Replica:
-    """Return the replica with only the records below `offset`. Its high watermark is at most `offset`."""
+    """Return the replica with its log truncated to `offset`, and its high watermark lowered to at most `offset`."""
     if offset >= replica.log.end_offset:
         return replica
     return attrs.evolve(

@@ -11,7 +11,7 @@ from leadline.model.quorum import NO_EPOCH
 
 
 def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
-    """Return a state with a changed replica of a leader, whose high watermark is advanced if possible.
+    """Replace a leader's replica, advance its high watermark if possible, and return the new state.
 
     A leader tries to advance its high watermark when it becomes the leader, when it handles produce and fetch requests,
     and when the ISR changes. Consumers can then read the records below the high watermark, and producers that use
@@ -50,8 +50,8 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
 
 
 def waiting(replica: Replica, first: int) -> int:
-    """Return the first epoch before the leader's own epoch with a record whose producer is still waiting for an
-    acknowledgement.
+    """Return the first earlier epoch whose producers are still waiting for acknowledgements, or `NO_EPOCH` if there is
+    none.
 
     Parameters:
         replica: the leader's replica.
@@ -65,7 +65,7 @@ def waiting(replica: Replica, first: int) -> int:
 
 
 def _acknowledged(state: Partition, leader: Replica, high_watermark: int) -> tuple[Promise, ...]:
-    """Return the records that are acknowledged, with acks=all, after a leader's high watermark has advanced.
+    """Return all acknowledged records after a leader's high watermark has advanced. The producers use acks=all.
 
     A record of an earlier epoch is acknowledged only if its producer is still waiting (see `Replica.waits_from`).
     Producers that wrote to an earlier leader have received an error, because the leader has changed. If the ISR is too

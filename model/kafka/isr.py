@@ -2,8 +2,8 @@
 
 Up to 2.6, the leader writes the ISR to ZooKeeper with compare-and-set, and waits for the result. In 2.7 and later, it
 sends an `AlterPartition` request to the controller. Until it receives the response, it uses the union of the old and
-the proposed ISR, so that its high watermark cannot advance beyond the log of a member of the controller's ISR
-(KIP-497). The controller accepts the request if the ISR has not changed since it was sent. A leader has at most one
+the proposed ISR. Therefore its high watermark cannot advance beyond the log of any broker that is in the controller's
+ISR (KIP-497). The controller accepts the request if the ISR has not changed since it was sent. A leader has at most one
 request in flight, even after it has learned that the ISR has changed. Within a leader epoch, only the leader adds
 members. Therefore the leader epoch and the ISR together identify the partition epoch.
 """
@@ -35,7 +35,7 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
 
     The model has no clock. A leader can remove any follower whose remote log end offset differs from the leader's own
     log end offset. A follower that fetches from this leader can be removed as often as the bounds allow. After the
-    removal, records that all remaining members of the ISR have are committed.
+    removal, a record is committed if all remaining members of the ISR have it.
     """
     replica = state.replicas[leader]
     if member == leader or not state.is_true_leader(leader) or member not in replica.isr or replica.proposal:
@@ -80,7 +80,7 @@ def _proposed(replica: Replica, isr: frozenset[int], *, outdated: bool = False) 
 
 
 def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[Partition, Replica]:
-    """Return the state and the true leader's replica with a changed ISR, in the same epoch.
+    """Change the ISR in the same epoch, and return the new state and the true leader's new replica.
 
     No request is sent to the brokers.
     """
@@ -144,8 +144,8 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
 
 @action("broker {leader} applies the record of a change that it has heard of", leader=leaders_with_late_records)
 def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
-    """A leader applies a record of the metadata log: either the record of an ISR change that it already knows from a
-    response, or the record of a change of the replicas.
+    """A leader applies a record of the metadata log. The record describes an ISR change that the leader already knows
+    from a response, or a change of the replicas.
 
     If the leader already knows of the change, the record has the leader's partition epoch, and is applied again
     (`Partition.makeLeader`, KAFKA-13790). The leader then discards its newer proposal, but the request stays in flight

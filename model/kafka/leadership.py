@@ -1,4 +1,4 @@
-"""The reaction of a broker to a new leader epoch, which it learns from the controller."""
+"""How a broker reacts to a new leader epoch, which it learns from the controller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leadline.model.quorum import NO_EPOCH, brokers, epochs
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it as leader. It keeps its log, and does not know the followers' log end
+    """A broker accepts a request that names it as leader. It keeps its log, and does not know the followers' log end
     offsets yet.
 
     A broker that has just started receives the current ISR. Other brokers receive the ISR with which the epoch began.
@@ -57,7 +57,9 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 
 def _waited_from(state: Partition, broker: int) -> int:
-    """Return the first epoch of a broker's uninterrupted leadership whose producers may still wait, or `NO_EPOCH`."""
+    """Return the first epoch for whose records producers may still be waiting, or `NO_EPOCH`. The broker has led since
+    then.
+    """
     replica = state.replicas[broker]
     if replica.leader != broker or state.bounds.acks != "all" or not state.protocol.acknowledges_earlier:
         return NO_EPOCH
@@ -74,14 +76,14 @@ def _still_truncates_by(state: Partition, broker: int) -> Diverging | None:
 
 @action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names a different broker as leader: it truncates, asks where to truncate, or
-    fetches.
+    """A broker accepts a request that names a different broker as leader. It truncates its log, asks where to truncate,
+    or fetches.
 
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
 
     The broker may still handle a response to its previous request if the leader and the fetch offset are the same,
-    because a response is matched to a request only by its fetch offset. In 2.8.0, the broker also truncates after a
-    diverging response from a previous leader (KAFKA-13207).
+    because only the fetch offset links a response to its request. In 2.8.0, the broker also truncates after a diverging
+    response from a previous leader (KAFKA-13207).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:
@@ -120,10 +122,10 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 
 def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
-    """Return whether a follower fetches from the same offset as before, without an `OffsetsForLeaderEpoch` request in
-    between.
+    """Return whether a follower continues to fetch from the same offset without first sending an
+    `OffsetsForLeaderEpoch` request.
 
-    With KIP-595, a follower without records truncates to its high watermark first, and ignores responses until then.
+    With KIP-595, a follower with an empty log first truncates to its high watermark, and ignores responses until then.
     """
     request, end = asking.in_flight, before.log.end_offset
     ready = end > 0 or not protocol.fetches_with_epochs
@@ -131,7 +133,7 @@ def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
-    """Return a follower that continues to fetch in a new epoch. Its request in flight is given the new epoch.
+    """Return the replica of a follower that continues to fetch in a new epoch. Its request in flight has the new epoch.
 
     In releases in which followers continue to fetch, leaders do not check the epoch of a request.
     """
@@ -142,8 +144,8 @@ def _in_epoch(follower: Replica, epoch: int) -> Replica:
 
 
 def _heard(state: Partition, broker: int, epoch: int) -> Partition:
-    """Return the state after a broker has received a request. A request that was sent before the broker restarted
-    counts as a perturbation.
+    """Return the state after a broker has received a request. If the request was sent before the broker restarted, it
+    is counted as a perturbation.
     """
     late = state.replicas[broker].leader is None and not state.is_current(epoch)
     return state.having("late_requests") if late else state

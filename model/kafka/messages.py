@@ -1,8 +1,8 @@
-"""Messages in flight: the request or response between a follower and its leader, and `AlterPartition` requests.
+"""Messages in flight: requests and responses between followers and leaders, and `AlterPartition` requests.
 
 A request contains all data that the leader needs, so the leader never reads the follower's state. A message is lost
-when the follower crashes or obeys the request of a new leader epoch. If the bounds allow it, a fetch request can still
-arrive after its connection broke.
+when the follower crashes or accepts a request with a new leader epoch. If the bounds allow it, a fetch request can
+still arrive after its connection broke.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FetchResponse:
 
 @attrs.frozen(cache_hash=True)
 class OffsetOutOfRange:
-    """The fetch response if the fetch offset is beyond the leader's log. It contains the leader's log end offset."""
+    """The response to a fetch request whose offset is beyond the leader's log. It gives the leader's log end offset."""
 
     end_offset: int
 
@@ -124,8 +124,9 @@ class Proposal:
             the response.
         awaited: whether the leader still uses the proposal. The leader stops using it when it learns that the ISR has
             changed.
-        outdated: whether the request contains the broker epoch of an earlier incarnation of a broker (KIP-903).
-        stale: whether the controller has changed the replicas since the partition epoch that the request contains.
+        outdated: whether the request contains an outdated broker epoch, because a broker has restarted (KIP-903).
+        stale: whether the request contains an outdated partition epoch, because the controller has changed the
+            replicas.
     """
 
     isr: frozenset[int]

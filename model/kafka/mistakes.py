@@ -107,7 +107,7 @@ def one_below_the_high_watermark(leader: Replica, offset: int) -> bool:
 
 
 def as_the_true_leader(action: KafkaAction) -> Taken:
-    """Return an action in which a deposed leader also writes the ISR, as if there were no compare-and-set."""
+    """Return an action that also lets a deposed leader write the ISR, as if there were no compare-and-set."""
 
     def mutant(state: Partition, leader: int, other: int) -> Iterator[Partition]:
         pretended = Quorum(leader, state.replicas[leader].epoch, state.quorum.isr)
@@ -147,10 +147,10 @@ def elect_beside_the_isr(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def starting(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
-    """Return an action in which a new leader changes fields of its replica.
+    """Return an action that makes a broker the leader, and then changes fields of its replica.
 
     Parameters:
-        change: returns the changed fields. Its arguments are the replica and its broker.
+        change: a function that returns the changed fields. Its arguments are the replica and the broker.
     """
 
     def mutant(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
@@ -160,7 +160,7 @@ def starting(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
 
 
 def lead_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """Obey an older request that names the broker as leader, so that it leads again."""
+    """Accept an older request that names the broker as leader, so that the broker leads again."""
     known = state.replicas[broker]
     yield from become_leader(changing(state, broker, epoch=min(known.epoch, epoch - 1)), broker, epoch)
 
@@ -603,7 +603,8 @@ def why_harmless(rule: Rule, own: str, other: str) -> str:
     """Return the reason why a different value of a rule is harmless in a release, or an empty string if it is not known
     to be harmless.
 
-    Values are in the order of releases and become stricter: a later value keeps the guarantees of an earlier value.
+    The values of a rule are in the order of releases, and become stricter: a later value keeps the guarantees of the
+    earlier values.
 
     Parameters:
         rule: the rule.

@@ -17,8 +17,9 @@ from leadline.model.quorum import brokers
 def produce(state: Partition, leader: int) -> Iterator[Partition]:
     """A broker that believes it leads (even a zombie) appends a record and tries to advance its high watermark.
 
-    With acks=all, the broker rejects the record if its ISR is smaller than `min.insync.replicas`. The record is
-    acknowledged immediately with acks=1, when the high watermark has passed it with acks=all, and never with acks=0.
+    With acks=all, the broker rejects the record if its ISR is smaller than `min.insync.replicas`. With acks=1, the
+    record is acknowledged immediately. With acks=all, it is acknowledged when the high watermark has passed it. With
+    acks=0, it is never acknowledged.
     """
     if not state.believes_to_lead(leader) or state.next_value == state.bounds.records:
         return

@@ -1,4 +1,4 @@
-"""The rules that the brokers and the controller of a release follow, as functions. `rules` has the table of rules.
+"""The rules that the brokers and the controller of a release follow, as functions. The table of rules is in `rules`.
 
 Each release, design and mutant is a `Protocol`, which is a choice of a function or value for each rule.
 """
@@ -26,7 +26,7 @@ See `leadline.model.kafka.epochs`.
 
 @attrs.frozen
 class Truncation:
-    """A follower's decision after a response: the offset to which it truncates, and whether it asks again."""
+    """What a follower does after a response: the offset to which it truncates its log, and whether it asks again."""
 
     offset: int
     asks_again: bool = False
@@ -34,8 +34,8 @@ class Truncation:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Protocol:
-    """The rules in which Kafka releases differ. Each attribute is the function or value that one release has for a
-    rule.
+    """The rules in which Kafka releases differ. Each attribute is a function or value that defines how one release
+    behaves.
 
     Attributes:
         name: the name of the release or design.
@@ -63,8 +63,9 @@ class Protocol:
             leads or follows another leader.
         forgets_last_epoch: whether a follower whose first response in a leader epoch is empty stops sending the epoch
             of its last record until it has fetched another record.
-        follows_on: returns whether a follower of the same leader continues to fetch in a new epoch without truncating.
-            The arguments are the follower's old epoch, the new epoch, and whether the new epoch began with an election.
+        follows_on: returns whether a follower whose leader stays the same continues to fetch in a new epoch without
+            truncating its log. The arguments are the follower's old epoch, the new epoch, and whether the new epoch
+            began with an election.
         exits_out_of_range: whether a follower exits if its fetch offset is beyond the leader's log and unclean leader
             election is disabled.
         accepts: returns whether a leader accepts a request. The arguments are the leader's epoch and the epoch of the
@@ -77,20 +78,21 @@ class Protocol:
             replica.
         may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
             the bounds.
-        min_isr: returns the size of the ISR that acks=all needs. The arguments are the leader's replica and the bounds.
+        min_isr: returns the minimum size of the ISR for acks=all. The arguments are the leader's replica and the
+            bounds.
         acknowledges_earlier: whether a leader that begins another epoch still acknowledges the records that it wrote
             earlier during its uninterrupted leadership.
         tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
             it handled the request, and whether there are records to send.
         learns: returns a follower's high watermark. The arguments are the follower's log end offset and the leader's
             high watermark.
-        checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory, or
-            the highest one that can be on disk if it is higher.
+        checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory or
+            the highest one that can be on disk, whichever is higher.
         keeps_newer_checkpoints: whether a high watermark that has decreased in memory can still be on disk.
         lists_offsets: returns whether a leader answers ListOffsets requests. The argument is the leader's replica.
         followers_serve: whether consumers also read from followers.
         notices_bounces: which restarts the controller always notices: "none", only restarts of "leaders", or "all".
-        obeys_late_requests: whether a broker obeys a request that the controller sent before the broker's restart.
+        obeys_late_requests: whether a broker accepts a request that the controller sent before the broker's restart.
         elects_at_once: whether an election is part of the step that makes it necessary or possible.
         elects_uncleanly: whether the controller follows `unclean.leader.election.enable`.
         in_flight: whether a leader changes the ISR with an `AlterPartition` request instead of compare-and-set.
@@ -100,24 +102,25 @@ class Protocol:
             registration, and whether the broker has restarted since the fetch request on which the leader's decision is
             based.
         names_incarnations: whether a leader sends the broker epochs of followers to the controller.
-        reads_incarnation_twice: whether a leader may send the broker epoch of a later fetch request instead.
+        reads_incarnation_twice: whether a leader may send a broker epoch from a later fetch request than the one on
+            which its decision is based.
         eligible: returns the ELR after a change of the ISR. The arguments are the previous quorum, the new ISR, and
             `min.insync.replicas`.
         elects_last_known: whether the last known leader is elected if there is no other candidate: "no" (never),
             "alive" (only if the controller considers it alive), or "fenced" (even if the controller does not consider
             it alive).
         has_elr: whether there are eligible leader replicas, so that the ISR can become empty (KIP-966).
-        elects_in_order: whether the first possible replica in the order of the assignment is elected.
+        elects_in_order: whether the controller elects the first possible replica in the assignment.
         reassigns: whether the model has reassignments, and leaders that apply metadata late (with KRaft).
         completes: returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
             replicas that are being removed.
         replaces_empty: whether an operator's new reassignment also replaces the sets of added and removed replicas that
             it leaves empty.
-        cuts_elr: whether the controller removes brokers that have no replica from the ELR.
+        cuts_elr: whether the controller removes a broker from the ELR if the broker has no replica.
         forgets_newer_proposals: whether a leader discards its newer proposed ISR when it applies the record of a change
             that it already knows.
         has_directories: whether a log directory can be lost without the broker's other directories.
-        loses_directory_cleanly: whether a broker counts as stopped cleanly although a log directory is gone.
+        loses_directory_cleanly: whether a broker counts as stopped cleanly even if a log directory is missing.
     """
 
     name: str
@@ -181,12 +184,12 @@ def own_high_watermark(follower: Replica) -> int:
 
 
 def own_log_end(follower: Replica) -> int:
-    """Return the log end offset: a follower keeps its whole log until the leader has responded with an offset."""
+    """Return the log end offset, because a follower keeps its whole log until the leader's response gives an offset."""
     return follower.log.end_offset
 
 
 def nothing(log: Log) -> int | None:
-    """Return None, because the follower does not ask about an epoch or does not send an epoch."""
+    """Return None, because the follower does not ask about an epoch or send one."""
     return None
 
 
@@ -245,8 +248,8 @@ def never_diverges(leader: Replica, request: FetchRequest, end_of_epoch: EpochLo
 
 
 def by_last_epoch(leader: Replica, request: FetchRequest, end_of_epoch: EpochLookup) -> EpochEnd | None:
-    """KIP-595: the logs diverge if the leader's log does not have the follower's last epoch, or if this epoch ends
-    earlier.
+    """KIP-595: the logs diverge if the leader's log does not have the follower's last epoch, or if the epoch ends
+    earlier there.
 
     If the logs diverge, the end of this epoch in the leader's log is less than the fetch offset.
     """
@@ -259,17 +262,17 @@ def by_last_epoch(leader: Replica, request: FetchRequest, end_of_epoch: EpochLoo
 
 
 def never(old: int, new: int, elected: bool) -> bool:
-    """In 2.1 and later and in the KIPs, a follower truncates in each new epoch."""
+    """In 2.1 and later and in the KIPs, a follower truncates its log in each new epoch."""
     return False
 
 
 def always(old: int, new: int, elected: bool) -> bool:
-    """Up to 2.0.0, a follower does not truncate if its leader stays the same (KAFKA-7164)."""
+    """Up to 2.0.0, a follower does not truncate its log if its leader stays the same (KAFKA-7164)."""
     return True
 
 
 def if_none_was_missed(old: int, new: int, elected: bool) -> bool:
-    """In 2.0.1, a follower does not truncate if its leader stays the same and the follower has missed no epoch.
+    """In 2.0.1, a follower does not truncate its log if its leader stays the same and the follower has missed no epoch.
 
     If the same leader was elected again, the follower has missed an epoch without a leader. In the model, such an epoch
     has no number.
@@ -309,7 +312,7 @@ def old_with_records_new_from_purgatory(before: Replica, after: Replica, records
 
 
 def no_more_than_it_has(end_offset: int, told: int) -> int:
-    """A follower adopts the leader's high watermark, but at most the follower's own log end offset."""
+    """A follower adopts the leader's high watermark or its own log end offset, whichever is lower."""
     return min(end_offset, told)
 
 
@@ -317,7 +320,7 @@ def no_more_than_it_has(end_offset: int, told: int) -> int:
 
 
 def the_maximal_isr(leader: Replica) -> frozenset[int]:
-    """The high watermark waits for the members of the ISR and the proposed members, and for no other brokers.
+    """The high watermark waits only for the members of the ISR and of the proposed ISR.
 
     In Kafka, the high watermark also waits for followers that have caught up within `replica.lag.time.max.ms`
     (KAFKA-4485). Therefore the high watermark in the model is never lower than in Kafka.
@@ -326,12 +329,14 @@ def the_maximal_isr(leader: Replica) -> frozenset[int]:
 
 
 def whatever_the_isr(leader: Replica, bounds: Bounds) -> bool:
-    """Before 3.7, the high watermark advances with any ISR, even if the leader is its only member."""
+    """Before 3.7, the high watermark advances whatever the size of the ISR, even if the leader is its only member."""
     return True
 
 
 def with_enough_in_the_isr(leader: Replica, bounds: Bounds) -> bool:
-    """KAFKA-15583: the high watermark advances if the leader's committed ISR is not below `min.insync.replicas`."""
+    """KAFKA-15583: the high watermark advances if the leader's committed ISR has at least `min.insync.replicas`
+    members.
+    """
     return len(leader.isr) >= at_most_the_replicas(leader, bounds)
 
 
@@ -341,7 +346,7 @@ def as_configured(leader: Replica, bounds: Bounds) -> int:
 
 
 def at_most_the_replicas(leader: Replica, bounds: Bounds) -> int:
-    """KAFKA-15583: the smaller of `min.insync.replicas` and the number of replicas that the leader knows of."""
+    """KAFKA-15583: use `min.insync.replicas` or the number of replicas that the leader knows of, if that is smaller."""
     if leader.assigned is None:
         return min(bounds.min_insync_replicas, bounds.brokers)
     return min(bounds.min_insync_replicas, len(leader.assigned))
@@ -386,14 +391,14 @@ def at_the_start_of_the_epoch(leader: Replica, offset: int) -> bool:
 
 
 def behind(known: int, end: int, fetches: bool) -> bool:
-    """In 2.1 and later and in the articles, a follower can leave the ISR unless it is at the leader's log end
-    (KAFKA-7152).
+    """In 2.1 and later and in the articles, a leader can remove a follower from the ISR unless the follower has reached
+    the leader's log end offset (KAFKA-7152).
     """
     return known != end
 
 
 def behind_or_silent(known: int, end: int, fetches: bool) -> bool:
-    """Up to 2.0, a follower that has not fetched for a long time can leave the ISR, even if it has every record."""
+    """Up to 2.0, a leader can also remove a follower that has every record but has not fetched for a long time."""
     return known != end or not fetches
 
 

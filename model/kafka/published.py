@@ -1,4 +1,4 @@
-"""The version numbers of the published releases of Kafka that `releases` describes, beginning with 0.10.2.0."""
+"""The version numbers of the published Kafka releases that `releases` describes, beginning with 0.10.2.0."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def minor(version: str) -> str:
 
 
 def known_like(version: str) -> tuple[str, ...]:
-    """Return the published versions that have the same minor version as a given version. Empty if there are none.
+    """Return the published versions that have the same minor version as a given version.
 
     Parameters:
         version: a version, which may be unpublished, or a minor version. Examples are ``3.6.9`` and ``3.6``.

@@ -1,8 +1,8 @@
 """Protocols for disputed interpretations of rules, taken from articles on replication and readers' comments.
 
-Each protocol is the design of a KIP with a rule that is not in the table of rules. The protocols are not in the
-catalog, because the interpretations are either wrong or make no difference. A seed is one of the numbered articles on
-replication, together with its comments.
+Each protocol is the design of a KIP with one rule changed to a function that is not in the table of rules. The
+protocols are not in the catalog, because the interpretations are either wrong or make no difference. A seed is one of
+the numbered articles on replication, together with its comments.
 """
 
 from __future__ import annotations

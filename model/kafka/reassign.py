@@ -1,4 +1,4 @@
-"""Reassignment: an operator requests other replicas for a partition, changes the request, or cancels it (KIP-455)."""
+"""Reassignment: an operator requests different replicas for a partition, or changes or cancels a request (KIP-455)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from leadline.model.quorum import brokers
 
 
 def targets(bounds: Bounds) -> list[tuple[int, ...]]:
-    """Return the replicas that an operator can request: a preferred leader, and the other replicas in ascending order.
+    """Return the lists of replicas that an operator can request: a preferred leader, then other brokers in ascending
+    order.
 
-    The model leaves out the order of the other replicas, because it decides only which of them is elected first. The
-    list is empty by default.
+    The model leaves out other orders, because the order only determines which of these brokers is elected first. By
+    default, an operator can request none.
     """
     if not bounds.reassignments:
         return []
@@ -45,7 +46,9 @@ def reassign(state: Partition, target: tuple[int, ...]) -> Iterator[Partition]:
 
 
 def only_if_reassigned(bounds: Bounds) -> range:
-    """Return a range with one value if the bounds allow reassignments and cancellations, otherwise an empty range."""
+    """Return a range with one value if the bounds allow reassignments and cancellations. Otherwise, return an empty
+    range.
+    """
     return range(1 if bounds.reassignments and bounds.cancellations else 0)
 
 

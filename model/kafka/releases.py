@@ -31,13 +31,13 @@ class Column:
         name: the name in the catalog, such as ``kafka/2.8``.
         summary: a sentence that describes the release or design.
         controller: the kind of controller, `ZOOKEEPER` or `KRAFT`, or an empty string for a design.
-        values: the name of the value of each rule, keyed by the name of the rule.
+        values: the name of each rule's value, keyed by the name of the rule.
         changed: the values that differ from those of the preceding column.
         bounds: the default bounds and the default configuration. With the default bounds, a search takes seconds.
         versions: the published releases with these rules, oldest first. Empty for a design.
-        suffix: the text after the version in the name and the aliases. Empty unless the names without a suffix belong
-            to the column with the other kind of controller.
-        same_as: the proper name of the column, if the column was looked up by an alias.
+        suffix: the text that follows the version in the name and the aliases, such as ``-zk``. Empty if these names
+            stand for this kind of controller without a suffix.
+        same_as: the canonical name of the column if the column was looked up by an alias, or an empty string.
     """
 
     name: str
@@ -52,19 +52,21 @@ class Column:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """The aliases of the column: the names of its releases, and names such as ``kafka/3.7`` for ``kafka/3.7.0``."""
+        """The other names of the column: the names of its releases, and names such as ``kafka/3.7`` for
+        ``kafka/3.7.0``.
+        """
         minors = [minor(version) for version in self.versions if version == known_like(version)[0]]
         names = [f"kafka/{version}{self.suffix}" for version in sorted({*minors, *self.versions}, key=_number)]
         return tuple(name for name in names if name != self.name)
 
     @property
     def span(self) -> str:
-        """The range of the releases with these rules, such as ``3.7.0 to 3.8.1``. Empty for a design."""
+        """The range of releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string for a design."""
         return " to ".join(dict.fromkeys([*self.versions[:1], *self.versions[-1:]]))
 
     @property
     def note(self) -> str:
-        """A remark that names the column if it was looked up by an alias, or an empty string."""
+        """A remark with the canonical name of the column if it was looked up by an alias, or an empty string."""
         if not self.same_as or len(self.versions) < 2:
             return f"stands for {self.same_as}" if self.same_as else ""
         mode = f" with {self.controller}" if self.suffix else ""
@@ -98,7 +100,7 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _after(before: Column, name: str, summary: str, versions: tuple[str, ...] = (), **changed: str) -> Column:
-    """Return a column that has the rules of the preceding column, except for the changed rules."""
+    """Return a column that has the same rules as the preceding column, except for the given changes."""
     return attrs.evolve(
         before, name=name, summary=summary, versions=versions, values={**before.values, **changed}, changed=changed
     )
@@ -466,10 +468,10 @@ _NAMES = {name: column for column in COLUMNS for name in (column.name, *column.a
 
 
 def column_of(reference: str) -> Column | None:
-    """Return the column with a given name or alias, which may also change values of rules, as in ``kafka/3.7+elr=on``.
+    """Return the column with the given name or alias. The name may also change rules, as in ``kafka/3.7+elr=on``.
 
     Returns:
-        The column under this name, or None if no column has the name before the first ``+``.
+        The column, or None if no column has the name before the first ``+``.
 
     Raises:
         SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
@@ -497,7 +499,7 @@ def releases_like(name: str) -> tuple[str, ...]:
         name: the name of the unknown release, such as ``kafka/3.6.9`` or ``kafka/3.6.9-zk``.
 
     Returns:
-        The names, oldest first. Empty if no release with this minor version is known.
+        The names, oldest first. There are none if no release with this minor version is known.
     """
     found = re.fullmatch(r"kafka/([\d.]+)(-\w+)?", name)
     if found is None:

@@ -27,7 +27,7 @@ class Value:
         name: the name of the value on the command line.
         sentence: the answer to the question of the rule.
         source: the KIP, ticket or article from which the value is taken.
-        sets: the fields of `Protocol` that the value sets, and what it sets them to.
+        sets: the fields of `Protocol` that the value determines, with their contents.
     """
 
     name: str
@@ -694,23 +694,22 @@ def rule_of(name: str) -> Rule:
 
 
 def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
-    """Return the value of a rule in a protocol, or None if the protocol's functions do not belong to a value in the
-    table.
+    """Return the value that a protocol has for a rule, or None if the protocol's functions are not those of a value in
+    the table.
     """
     followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
     return next(followed, None)
 
 
 def rule_and_value(protocol: Protocol, field: str) -> str:
-    """Return the name of the rule that sets a field of a protocol, and the value of the rule, as in
-    ``isr_join=epoch-start``.
+    """Return the rule that determines a field of a protocol, with its value, as in ``isr_join=epoch-start``.
 
     Parameters:
         protocol: the protocol.
         field: the name of the field.
 
     Returns:
-        The rule and its value; empty if the protocol has a function that is not in the table.
+        The rule and its value, or an empty string if the protocol has a function that is not in the table.
     """
     for rule in RULES:
         for value in rule.values:
@@ -724,7 +723,7 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
 
     Parameters:
         name, summary: the name and summary of the protocol.
-        values: the name of the value of each rule, keyed by the name of the rule.
+        values: the name of each rule's value, keyed by the name of the rule.
 
     Raises:
         SpecError: if a rule or value does not exist, or a rule has no value.

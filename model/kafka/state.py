@@ -54,9 +54,9 @@ class Partition(Leadership[Replica]):
 
     Attributes:
         next_value: the value of the next record that a producer writes.
-        exposed: the records that consumers have been able to read so far, keyed by offset.
+        exposed: the records that consumers have been able to read so far, in the order of offsets.
         acked: the records that were acknowledged to producers, in the order of acknowledgement.
-        spent: the number of times that each perturbation has happened.
+        spent: how often each perturbation has happened.
         quorum: the true leader, leader epoch and ISR. There is no leader after the controller has noticed that the
             leader failed.
         assignment: the replicas of the partition. They change only if the bounds allow reassignments.
@@ -102,8 +102,8 @@ class Partition(Leadership[Replica]):
         return replica.truncating or self._will_truncate(replica)
 
     def _will_truncate(self, follower: Replica) -> bool:
-        """Return whether a follower's fetch request shows that its log diverges from its leader's log (KIP-595). The
-        result is True if the response is in flight, or if a leader in the follower's epoch would send this response.
+        """Return whether a follower's log diverges from its leader's log, as shown by its fetch request or by the
+        response in flight (KIP-595).
         """
         match follower.in_flight:
             case Diverging():
@@ -114,11 +114,11 @@ class Partition(Leadership[Replica]):
         return False
 
     def obeys(self, broker: int, epoch: int) -> bool:
-        """Return whether a broker would obey the request of an epoch, which must be higher than the broker's own epoch.
+        """Return whether a broker would accept a request with the given epoch. The epoch must be higher than the
+        broker's own.
 
-        A broker that has just started has no epoch, and the controller sends it the request of the current epoch. The
-        broker obeys an earlier request only in releases in which brokers accept requests from before a restart
-        (KIP-380).
+        A broker that has just started has no epoch, and the controller sends it the request with the current epoch. The
+        broker accepts an earlier request only in releases without a check for requests from before a restart (KIP-380).
         """
         replica = self.replicas[broker]
         if not replica.up or epoch <= replica.epoch or replica.offline:
@@ -150,14 +150,14 @@ class Partition(Leadership[Replica]):
         return self.replicas[broker].up and self.registrations[broker].status == ACTIVE
 
     def may(self, perturbation: str) -> bool:
-        """Return whether the bounds allow one more perturbation. The argument is the name of its bound."""
+        """Return whether the bounds allow the given perturbation to happen once more."""
         limit: int = getattr(self.bounds, perturbation)
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """Return the state in which one more perturbation has happened. The argument is the name of its bound.
+        """Count the given perturbation once more, and return the new state.
 
-        The state does not count perturbations without a limit.
+        A perturbation without a limit is not counted.
         """
         if getattr(self.bounds, perturbation) == NO_LIMIT:
             return self
@@ -165,12 +165,14 @@ class Partition(Leadership[Replica]):
         return attrs.evolve(self, spent=spent)
 
     def with_registration(self, broker: int, status: str) -> Partition:
-        """Return a state in which the registration of a broker has the given status."""
+        """Return the state with the registration of a broker set to the given status."""
         known = self.registrations
         return attrs.evolve(self, registrations=(*known[:broker], Registration(status), *known[broker + 1 :]))
 
     def with_late(self, broker: int, late: LateFetch | None) -> Partition:
-        """Return a state in which `late` is the late fetch request of a broker. None stands for no late request."""
+        """Return the state with the late fetch request of a broker set to `late`. None means that there is no late
+        request.
+        """
         return attrs.evolve(self, late=(*self.late[:broker], late, *self.late[broker + 1 :]))
 
 

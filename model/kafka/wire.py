@@ -1,7 +1,7 @@
-"""How each action appears on real brokers: the frames that belong to it, and the deeds that make it happen.
+"""How each action appears on real brokers: the frames that belong to it, and the operations that make it happen.
 
-A driver that replays a trace holds all replication traffic. For each step it releases the listed frames, performs the
-deeds of the step's action, and waits until the frames that the step leaves are held. The declaration also works in the
+A driver that replays a trace holds all replication traffic. For each step, it releases the listed frames, performs the
+listed operations, and waits until it holds the frames that the step produces. The declarations also work in the
 opposite direction: a recording of the frames shows which steps were executed.
 
 Sources: the frames are the requests in Apache Kafka's `clients/src/main/resources/common/message`.
@@ -21,7 +21,7 @@ CONTROLLER = "controller"
 
 
 class Deed(enum.Enum):
-    """An operation on a process, disk or session, or a request from a client, that makes a step happen."""
+    """An operation that makes a step happen, such as killing a process, or sending a request as a client."""
 
     PRODUCE = "a client produces a record"
     KILL = "the process is killed (SIGKILL), and its connections with it"
@@ -46,7 +46,7 @@ class FrameKind:
         api: the name of the request in Kafka's definitions, such as ``Fetch``.
         request: True if the frame is the request, False if it is the response.
         source, target: the sender and the receiver. Each is the name of a parameter of the action, or ``leader`` for
-            the leader that the follower has learned, or `CONTROLLER`.
+            the broker that the follower follows, or `CONTROLLER`.
     """
 
     api: str
@@ -64,10 +64,10 @@ class OnTheWire:
 
     Attributes:
         passes: the held frames that the driver releases first, in this order.
-        does: the deeds that the driver then performs, in this order.
+        does: the operations that the driver then performs, in this order.
         leaves: the frames that are held after the step, and that identify the step. A frame can be missing if its
             receiver is down. All other changes of the step are visible on disks and at the controller.
-        loses: whether the step may remove messages in flight of the broker. The driver then closes their connections.
+        loses: whether the step may remove the broker's messages in flight. The driver then closes their connections.
         within: the actions that real brokers execute together with this action, as one step. The step must directly
             follow a step of one of them. Empty if the action is a separate step on real brokers.
         before: the action that must directly follow the step, because the state between the two cannot be observed.

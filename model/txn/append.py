@@ -14,7 +14,7 @@ def needs_verification(state: Transactions, request: Produce) -> bool:
 
 
 def _has_open(state: Transactions, request: Produce) -> bool:
-    """Return whether the leader considers a record part of an open transaction (hasOngoingTransaction)."""
+    """Return whether, for the leader, a record belongs to an open transaction (hasOngoingTransaction)."""
     partition = state.partitions[request.partition]
     is_own = not state.protocol.compares_open_epoch or partition.producer_epoch == request.epoch
     return partition.is_open and is_own
@@ -24,7 +24,7 @@ def append_record(state: Transactions, request: Produce) -> tuple[Transactions, 
     """Append a record, or refuse it.
 
     Returns:
-        The next state and the response. None if too many entries are above the high watermark, or if the leader has to
+        The next state and the response, or None if too many entries are above the high watermark or the leader has to
         ask the coordinator first.
     """
     partition, bounds = state.partitions[request.partition], state.bounds
@@ -49,7 +49,7 @@ def write_marker_to(state: Transactions, request: WriteMarker) -> Transactions |
     knows.
 
     Returns:
-        The next state. None if the marker is refused, or if too many entries are above the high watermark.
+        The next state, or None if the marker is refused or too many entries are above the high watermark.
     """
     partition, bounds = state.partitions[request.partition], state.bounds
     if request.epoch < partition.producer_epoch:

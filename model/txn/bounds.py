@@ -1,4 +1,4 @@
-"""The bounds of a search, and counters of the perturbations that have happened in a state."""
+"""The bounds of a search, and counters for the perturbations that have happened so far."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Bounds:
 
 @attrs.frozen(cache_hash=True)
 class Spent:
-    """The number of times that each perturbation limited by `Bounds` has happened."""
+    """How often each perturbation that `Bounds` limits has happened."""
 
     delayed: int = 0
     lost_responses: int = 0

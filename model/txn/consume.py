@@ -24,12 +24,13 @@ def advance_high_watermark(state: Transactions, partition: int) -> Iterator[Tran
 def last_stable_offset(partition: Partition, replicated_markers_only: bool = True) -> int:
     """Return the last stable offset of a partition.
 
-    It is the high watermark, or the offset of the first record of a transaction that is open or whose marker is not
-    below the high watermark (KIP-98; ProducerStateManager.firstUnstableOffset).
+    A transaction is unstable if it is open, or if its marker is not below the high watermark. The last stable offset is
+    the offset of the first record in an unstable transaction, but at most the high watermark (KIP-98;
+    ProducerStateManager.firstUnstableOffset).
 
     Parameters:
         partition: the partition.
-        replicated_markers_only: whether a marker counts only if it is below the high watermark.
+        replicated_markers_only: whether a marker must be below the high watermark to make its transaction stable.
     """
     for records, _, offset in partition.spans():
         first = records[0][0]

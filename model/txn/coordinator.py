@@ -32,7 +32,9 @@ Handlers return None if nothing changes and the producer repeats the request (CO
 
 
 def initialised(state: Transactions, request: InitProducerId) -> Handled | None:
-    """Handle `InitProducerId`. An ongoing transaction is aborted with a higher epoch, which no producer receives."""
+    """Handle an `InitProducerId` request. An ongoing transaction is aborted with a higher producer epoch, which is sent
+    to no producer.
+    """
     own = state.coordinator
     if own.is_prepared:
         return None
@@ -50,7 +52,7 @@ def initialised(state: Transactions, request: InitProducerId) -> Handled | None:
 
 
 def added(state: Transactions, request: AddPartitions | Produce) -> Handled | None:
-    """Handle `AddPartitionsToTxn`, from a producer or, with KIP-890 part 2, from the leader of a partition."""
+    """Handle an `AddPartitionsToTxn` request from a producer or, with KIP-890 part 2, from a partition's leader."""
     own = state.coordinator
     if state.protocol.fences_adding(own.epoch, request.epoch):
         return state, Response(FENCED)
@@ -76,8 +78,8 @@ def verified(state: Transactions, request: Produce) -> Handled | None:
 
 
 def ended(state: Transactions, request: EndTxn) -> Handled | None:
-    """Handle `EndTxn`. The response is sent once the outcome is in the coordinator's log, before any marker is
-    written.
+    """Handle an `EndTxn` request. The response is sent once the outcome is in the coordinator's log, before any marker
+    is written.
     """
     own, protocol = state.coordinator, state.protocol
     is_retry = protocol.bumps and request.epoch + 1 == own.epoch
@@ -115,9 +117,7 @@ def complete(state: Transactions) -> Iterator[Transactions]:
 
 
 def _abandoned(state: Transactions) -> bool:
-    """Return whether a failover has ended the writing of markers: one has happened, and the rules do not resume the
-    writing.
-    """
+    """Return whether the coordinator has failed over and the rules do not let it write the remaining markers."""
     return not state.protocol.resumes and state.spent.failovers > 0
 
 
@@ -130,7 +130,7 @@ def marker_of(state: Transactions, partition: int) -> WriteMarker:
 
 
 def expired(state: Transactions) -> Transactions | None:
-    """Return the state after the coordinator aborts an expired transaction, or None if no transaction is ongoing."""
+    """Abort the ongoing transaction because it has expired. Return the new state, or None if none is ongoing."""
     own = state.coordinator
     if own.state != ONGOING:
         return None
@@ -139,10 +139,10 @@ def expired(state: Transactions) -> Transactions | None:
 
 
 def failed_over(state: Transactions) -> Transactions | None:
-    """Return the state after another broker takes over as coordinator and reads the coordinator's log.
+    """Return the state after another broker has become coordinator and has read the coordinator's log.
 
-    The new coordinator writes markers again to all partitions of a prepared transaction. The result is None if the
-    failover has no effect on the model.
+    The new coordinator writes markers again to all partitions of a prepared transaction. If the failover changes
+    nothing in the model, the result is None.
     """
     own = state.coordinator
     forgets = own.last_epoch != NO_EPOCH and not state.protocol.keeps_last_epoch and not state.protocol.bumps

@@ -1,4 +1,4 @@
-"""The arrival of requests: in time, late, or in time but with a response that is lost."""
+"""How requests arrive: in time, late, or in time but with a response that is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def handled(state: Transactions, request: Request) -> coordinator.Handled | None
     """Handle a request at the coordinator or at the leader of a partition.
 
     Returns:
-        The next state and the response. None if nothing changes and there is no response yet.
+        The next state and the response, or None if nothing changes and there is no response yet.
     """
     match request:
         case InitProducerId():
@@ -154,7 +154,7 @@ def _late(state: Transactions) -> list[Request]:
 
 
 def _arriving(state: Transactions, request: Request) -> Iterator[Transactions]:
-    """Yield the state after a late request is handled.
+    """Yield the state after a late request has been handled.
 
     A request that changes nothing stays in flight, as if it were lost. Removing it would only rule out later states.
     """

@@ -1,4 +1,4 @@
-"""Descriptions of states and traces of the `txn` family for diagrams and tables: rows, messages and events."""
+"""Describe states and traces of the `txn` family as rows, messages and events, for diagrams and tables."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def partition_row(partition: int) -> str:
 
 
 def rows(state: Transactions) -> dict[str, Row]:
-    """Return the rows of a state, keyed by name: the producers, the coordinator, the partitions, and the consumers.
+    """Return the rows for the producers, the coordinator, the partitions, and the consumers, keyed by name.
 
-    The row of consumers shows what a read_committed consumer reads from each partition.
+    The consumers' row shows what a read_committed consumer reads from each partition.
     """
     found = {producer_row(number): _producer(each) for number, each in enumerate(state.producers)}
     found[COORDINATOR] = _coordinator(state)
@@ -94,7 +94,9 @@ def _message(request: Request, producer: int) -> Message:
 
 
 def _sender(state: Transactions, request: Request) -> int:
-    """Return the producer that sent a request. Only `InitProducerId` names it; otherwise, the epoch identifies it."""
+    """Return the producer that sent a request. Only `InitProducerId` names its sender. Otherwise, the epoch identifies
+    it.
+    """
     number: int = getattr(request, "producer", 0)
     epoch = getattr(request, "epoch", None)
     having = [number for number, each in enumerate(state.producers) if each.epoch == epoch]

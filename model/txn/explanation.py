@@ -1,4 +1,4 @@
-"""Explanations of a trace: how a transaction came to be read, lost, partly committed or left open."""
+"""Explain a trace: how a transaction came to be read, lost, partly committed or left open."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _of_late(step: Step[Transactions], late: Request) -> Iterator[tuple[str, str
 
 
 def _of_records(before: Transactions, after: Transactions) -> Iterator[tuple[str, str, bool]]:
-    """Yield the effects that a marker, written in a step, has on the records before it."""
+    """If a step writes a marker, yield its effects on the records before it."""
     for number, (was, now) in enumerate(zip(before.partitions, after.partitions, strict=True)):
         if len(now.log) <= len(was.log) or not isinstance(now.log[-1], Marker):
             continue

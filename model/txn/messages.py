@@ -1,4 +1,4 @@
-"""Requests of producers and of the transaction coordinator."""
+"""The requests that producers and the transaction coordinator send."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ WITH_VERSION_2: Mapping[tuple[str, str], str] = {
 
 
 def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
-    """Return the reason why a different value of a rule does no harm, or an empty string if it should do harm.
+    """Return the reason why a different value of a rule does no harm, or an empty string if it is expected to do harm.
 
     Parameters:
         rule: the rule.

@@ -53,12 +53,12 @@ Entry = Data | Marker
 class Partition:
     """The log of a partition.
 
-    What the leader knows about the producer is derived from the log, as Kafka's ProducerStateManager rebuilds it from
-    the log and from snapshots.
+    The model derives what the leader knows about the producer from the log. Kafka's ProducerStateManager rebuilds the
+    same information from the log and from snapshots.
 
     Attributes:
         log: the records and markers.
-        high_watermark: the number of entries that are replicated.
+        high_watermark: the number of replicated entries.
     """
 
     log: tuple[Entry, ...] = ()
@@ -88,7 +88,7 @@ class Partition:
 
     @property
     def is_open(self) -> bool:
-        """Whether the log has an open transaction, that is, a record after the last marker."""
+        """Whether the log has an open transaction, which means a record after the last marker."""
         return bool(self.log) and isinstance(self.log[-1], Data)
 
     def appended(self, entry: Entry, lag: int) -> Self:
@@ -97,7 +97,7 @@ class Partition:
         return attrs.evolve(self, log=log, high_watermark=self.high_watermark if lag else len(log))
 
     def spans(self) -> Iterator[tuple[list[tuple[int, Data]], Marker | None, int | None]]:
-        """Yield the transactions of the log: the records with their offsets, the marker, and the marker's offset.
+        """Yield the records of each transaction in the log with their offsets, its marker, and the marker's offset.
 
         The marker and its offset are None for an open transaction. A marker without records is left out.
         """

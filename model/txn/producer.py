@@ -28,7 +28,7 @@ REFUSED = "refused"
 
 @attrs.frozen
 class Response:
-    """A response to a request of a producer.
+    """A response to a producer's request.
 
     Attributes:
         outcome: `OK`; `FENCED`; `FAILED` for an error after which the producer cannot continue; or `REFUSED` for an
@@ -80,7 +80,7 @@ def produce(state: Transactions, producer: int, partition: int) -> Iterator[Tran
 
 @action("producer {producer} asks to {result} its transaction (EndTxn)", producer=producers, result=[COMMIT, ABORT])
 def end(state: Transactions, producer: int, result: str) -> Iterator[Transactions]:
-    """A producer commits or aborts its transaction. After an error, it can only abort it."""
+    """A producer commits or aborts its transaction. After an error, it can only abort."""
     own = state.producers[producer]
     if own.request is None and (own.mode == OPEN or (own.mode == MUST_ABORT and result == ABORT)):
         asked = state.with_promise(own.transaction, Promise(asked=result))
@@ -106,8 +106,8 @@ def give_up(state: Transactions, producer: int) -> Iterator[Transactions]:
 
 
 def after_lost_response(state: Transactions, producer: int) -> Iterator[Transactions]:
-    """Yield the states after a request was handled and its response was lost: the producer sends the request again, or
-    gives up on a record.
+    """Yield the states after the response to a request has been lost: the producer sends the request again, or gives up
+    on a record.
     """
     own = state.producers[producer]
     yield state.with_producer(producer, _retrying(state, own))
@@ -116,8 +116,8 @@ def after_lost_response(state: Transactions, producer: int) -> Iterator[Transact
 
 
 def _in_transaction(state: Transactions, producer: int) -> Iterator[tuple[Transactions, Producer]]:
-    """Yield a state and a producer that has an open transaction in it. If the producer has no open transaction, a new
-    one begins.
+    """Yield the state and the producer after making sure that the producer has an open transaction. If there is none, a
+    new one begins.
     """
     own = state.producers[producer]
     if own.request is not None:

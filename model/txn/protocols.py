@@ -22,15 +22,15 @@ class Protocol:
             transaction (KIP-890 part 1).
         guards: whether the leader refuses a record if a transaction has ended on the partition since the leader asked
             the coordinator (KAFKA-14884).
-        compares_open_epoch: whether a transaction counts as open for a record only if it has the producer epoch of the
-            record (KAFKA-18575).
+        compares_open_epoch: whether a transaction counts as open for a record only if both have the same producer epoch
+            (KAFKA-18575).
         bumps: whether each `EndTxn` request raises the producer epoch, and whether a leader adds the partition to the
             transaction when it asks the coordinator (KIP-890 part 2).
-        bumps_after_produce: whether a producer asks for a higher epoch after it has aborted a transaction because a
-            record timed out (KIP-360).
-        restarts_after_timeout: whether the application replaces its producer once a transaction in which a request
-            timed out has ended.
-        keeps_last_epoch: whether the last producer epoch survives a failover of the coordinator.
+        bumps_after_produce: whether a producer requests a higher epoch after a record has timed out and the transaction
+            has been aborted (KIP-360).
+        restarts_after_timeout: whether the application replaces its producer after a request has timed out and the
+            transaction has ended.
+        keeps_last_epoch: whether the coordinator still knows the last producer epoch after a failover.
         fences_records: returns whether a leader refuses a record. The arguments are the leader's producer epoch and the
             epoch of the record.
         fences_adding: returns whether the coordinator refuses an `AddPartitionsToTxn` request or a verification. The
@@ -84,7 +84,9 @@ def any_epoch(own: int, of_request: int) -> bool:
 
 
 def lower(own: int, of_request: int) -> bool:
-    """Return whether a record has a lower producer epoch than the leader knows. The leader refuses such records."""
+    """Return whether a record has a lower producer epoch than the highest that the leader knows. The leader refuses
+    such records.
+    """
     return of_request < own
 
 

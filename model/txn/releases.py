@@ -1,4 +1,4 @@
-"""The columns of the table of rules: the designs of the KIPs, and Kafka's releases of brokers and of clients.
+"""The columns of the table of rules: the designs of the KIPs, and combinations of broker and client releases.
 
 A name such as ``txn/2.6`` stands for brokers and a client of the same release, and ``txn/4.0-client-3.9`` for brokers
 of 4.0 and a client of 3.9. The brokers use the `inter.broker.protocol.version` or `metadata.version` of their release,
@@ -21,16 +21,16 @@ from leadline.model.txn.rules import protocol_of, rule_of
 
 @attrs.frozen(eq=False, kw_only=True)
 class Column:
-    """A design, or a release of brokers with a release of a client: a value for each rule.
+    """The value of each rule, for a design or for a broker release combined with a client release.
 
     Attributes:
         name: the name in the catalog, such as ``txn/2.6``.
         summary: a sentence that describes the column.
-        values: the name of the value of each rule, keyed by the name of the rule.
+        values: the name of each rule's value, keyed by the name of the rule.
         changed: the values that differ from those of the preceding column.
-        versions: the published releases of the brokers with these rules, oldest first. Empty for a design.
-        client_versions: the published releases of the client. Empty for a design.
-        same_as: the proper name of the column, if the column was looked up by an alias.
+        versions: the published broker releases with these rules, oldest first. Empty for a design.
+        client_versions: the published client releases with these rules, oldest first. Empty for a design.
+        same_as: the canonical name of the column if the column was looked up by an alias, or an empty string.
         bounds: the default bounds. With them, a search takes seconds.
     """
 
@@ -45,13 +45,13 @@ class Column:
 
     @property
     def span(self) -> str:
-        """The range of the releases with these rules. Empty for a design."""
+        """The ranges of broker and client releases with these rules, or an empty string for a design."""
         clients = _span(self.client_versions)
         return f"{_span(self.versions)} with clients of {clients}" if clients else ""
 
     @property
     def note(self) -> str:
-        """A remark that names the column if it was looked up by an alias, or an empty string."""
+        """A remark with the canonical name of the column if it was looked up by an alias, or an empty string."""
         span = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
         return f"stands for {self.same_as}{span}" if self.same_as else ""
 
@@ -74,7 +74,7 @@ class Column:
         return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
 
     def called(self, name: str) -> Column:
-        """Return the column under a different name."""
+        """Return the column with a different name."""
         return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
 
 
@@ -153,7 +153,7 @@ _BROKERS = [name for name, _, _ in BROKERS]
 
 
 def _own_client(broker: str) -> str:
-    """Return the newest client whose rules the given brokers support."""
+    """Return the newest client release whose rules the given broker release supports."""
     known = [name for name, _, first, _ in CLIENTS if _BROKERS.index(first) <= _BROKERS.index(broker)]
     return known[-1]
 
@@ -192,14 +192,14 @@ _RELEASE = re.compile(r"txn/([\d.]+)(?:-client-([\d.]+))?")
 
 
 def column_of(reference: str) -> Column | None:
-    """Return the column with a given name or alias, which may also change values of rules.
+    """Return the column with the given name or alias. The name may also change rules.
 
     Parameters:
-        reference: a name such as ``txn/kip-98``, ``txn/3.7.1`` or ``txn/4.0-client-3.9``, optionally with changed
+        reference: a name such as ``txn/kip-98``, ``txn/3.7.1`` or ``txn/4.0-client-3.9``. It may be followed by changed
             rules, as in ``txn/2.6+guard=none``.
 
     Returns:
-        The column under this name, or None if no column has the name before the first ``+``.
+        The column, or None if no column has the name before the first ``+``.
 
     Raises:
         SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
@@ -235,7 +235,7 @@ def _release(name: str) -> Column | None:
 
 
 def _holder(version: str, spans: list[tuple[str, tuple[str, ...]]]) -> str | None:
-    """Return the name of the releases that include a version. A minor version stands for its first release."""
+    """Return the name of the releases to which a version belongs. A minor version stands for its first release."""
     if version not in PUBLISHED:
         like = known_like(version)
         if not like or version != minor(like[0]):

@@ -1,4 +1,4 @@
-"""The table of rules of the `txn` family: the rules that changed between releases, with their values and sources.
+"""The table of rules for the `txn` family: the rules that changed between releases, with their values and sources.
 
 A rule belongs to the brokers, to the client, or to both. `releases` lists the value of each rule for each combination
 of releases.
@@ -156,15 +156,15 @@ def rule_of(name: str) -> Rule:
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """Return the rules as functions.
+    """Return the protocol with the given values of the rules.
 
     Parameters:
-        name: the name of the combination of releases.
-        summary: a sentence that describes it.
-        values: the name of the value of each rule, keyed by the name of the rule.
+        name: the name of the protocol.
+        summary: a sentence that describes the protocol.
+        values: the name of each rule's value, keyed by the name of the rule.
 
     Raises:
-        SpecError: if a rule does not have the given value.
+        SpecError: if a given value does not exist.
     """
     fields: dict[str, Any] = {}
     for rule in RULES:

@@ -43,11 +43,11 @@ class Coordinator:
     Attributes:
         state: the state, such as `ONGOING`.
         epoch: the producer epoch.
-        last_epoch: the producer epoch before the last bump that a producer requested with its own epoch (KIP-360), or
-            `NO_EPOCH`.
+        last_epoch: the producer epoch before a producer last requested a higher one by sending its own epoch (KIP-360),
+            or `NO_EPOCH`.
         partitions: the partitions of the transaction.
         pending: the partitions to which a marker must still be written.
-        coordinator_epoch: the number of times that the coordinator has failed over.
+        coordinator_epoch: how often the coordinator has failed over.
     """
 
     state: str = EMPTY
@@ -64,13 +64,13 @@ class Coordinator:
 
     @property
     def unclosed(self) -> frozenset[int]:
-        """The partitions on which the coordinator still has to end a transaction."""
+        """The partitions on which the coordinator still has to end the transaction."""
         return self.pending if self.is_prepared else self.partitions
 
 
 @attrs.frozen(cache_hash=True)
 class Producer:
-    """A producer.
+    """The state of a producer.
 
     Attributes:
         mode: what the producer can do next, such as `READY` or `OPEN`.
@@ -79,8 +79,8 @@ class Producer:
         added: the partitions of its transaction.
         written: for each partition, the number of records that it has sent in its transaction.
         sequences: for each partition, the next sequence number.
-        request: the request whose response the producer waits for, or None.
-        then: the mode of the producer once its transaction has ended: `MUST_BUMP`, `MUST_RESTART`, or otherwise
+        request: the request to which the producer is waiting for a response, or None.
+        then: the mode that the producer will have once its transaction has ended: `MUST_BUMP`, `MUST_RESTART` or
             `READY`.
     """
 
@@ -122,13 +122,13 @@ class Transactions:
         begun: the number of transactions that producers have begun.
         initialised: the highest producer epoch that a producer has received in a response to an `InitProducerId`
             request.
-        late: the requests in flight whose response no producer waits for.
-        spent: the number of times that each perturbation has happened.
+        late: the requests in flight to which no producer is waiting for a response.
+        spent: how often each perturbation has happened.
         promises: the promises about each transaction. Transactions are numbered from 1.
         coordinator: the transaction coordinator.
         producers: the producers, which have the same transactional id.
         partitions: the partitions.
-        protocol: the rules of the releases of the brokers and of the client.
+        protocol: the rules of the broker and client releases.
         bounds: the limits of the state space.
     """
 
@@ -144,12 +144,12 @@ class Transactions:
     bounds: Bounds = constant()
 
     def may(self, perturbation: str) -> bool:
-        """Return whether the bounds allow one more perturbation. The argument is the name of its bound."""
+        """Return whether the bounds allow the given perturbation to happen once more."""
         limit: int = getattr(self.bounds, perturbation)
         return limit > 0 and getattr(self.spent, perturbation) < limit
 
     def having(self, perturbation: str) -> Transactions:
-        """Return the state in which one more perturbation has happened. The argument is the name of its bound."""
+        """Count the given perturbation once more, and return the new state."""
         spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
         return attrs.evolve(self, spent=spent)
 
@@ -173,12 +173,14 @@ class Transactions:
         return self.promises[transaction - 1]
 
     def requests(self) -> Iterator[Request]:
-        """Yield the requests in flight: first those whose responses producers wait for, then late requests."""
+        """Yield the requests in flight: first those that producers are still waiting on, then late requests."""
         yield from (producer.request for producer in self.producers if producer.request is not None)
         yield from self.late
 
     def without_guards(self, partition: int) -> Transactions:
-        """Return the state in which verifications of requests to a partition are no longer valid (KAFKA-14884)."""
+        """Mark the verifications of all requests to a partition as no longer valid, and return the new state
+        (KAFKA-14884).
+        """
         if not self.protocol.guards or not any(_is_guarded(request, partition) for request in self.requests()):
             return self
         producers = tuple(

@@ -40,7 +40,7 @@ class Finding:
         bug: the bug.
         group: the effect of the upgrade on the bug.
         before, after: the decisions on whether the bug can occur before and after the upgrade.
-        harm: the consequence of a violation of the bug's property.
+        harm: a phrase that says what a violation of the bug's property means.
         feature: the feature that fixes the bug after the upgrade if it is enabled, or an empty string.
     """
 
@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def is_to_users(self) -> bool:
-        """True if a violation of the bug's property affects users, false if the property is internal."""
+        """True if users notice when the bug's property is violated, false if the property is internal."""
         return self.bug.property in TO_USERS
 
     @property
@@ -79,8 +79,8 @@ class Advice:
 
     Attributes:
         before, after: the cluster before and after the upgrade.
-        settings: the settings in the given files.
-        findings: the known bugs of the two releases.
+        settings: the settings from the given files.
+        findings: the known bugs of the two releases, with the effect of the upgrade on each.
         rules: the replication rules that change. See `leadline.reports.advice.cluster.changed_rules`.
         searched: the number of bugs in the archive.
         unmodelled: the known bugs that are not modelled.
@@ -97,7 +97,7 @@ class Advice:
     interrupted: bool
 
     def of(self, group: Group, *, to_users: bool) -> list[Finding]:
-        """Return the findings of a group: either those that affect users, or those about internal properties."""
+        """Return the findings in a group: either those that affect users, or those about internal properties."""
         return [each for each in self.findings if each.group is group and each.is_to_users == to_users]
 
     @property
@@ -115,9 +115,9 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
 
     Parameters:
         before, after: the cluster before and after the upgrade.
-        settings: the settings in the given files.
+        settings: the settings from the given files.
         archive: the archive of bugs.
-        decider: decides which bugs the settings allow.
+        decider: the object that decides which bugs the settings allow.
     """
     findings = []
     for bug in archive.bugs:

@@ -31,13 +31,13 @@ _KAFKA_NAMES = {
 
 @attrs.frozen(eq=False)
 class Cluster:
-    """A release with the settings of a cluster.
+    """A cluster: its release and its settings.
 
     Attributes:
         version: the release as the user wrote it, such as ``2.8``.
         column: the rules of the release. Eligible leader replicas are disabled unless the user enabled them.
-        with_features: the rules of the release with the features of a new cluster.
-        settings: the effective values of the bounds that users configure, with their origins.
+        with_features: the rules of the release with the features that are enabled by default in new clusters.
+        settings: the effective value of each bound that users configure, with its origin.
         replicas: the number of replicas, or None if it is unknown.
         follower_reads: true if consumers read from followers.
         flushes_each: true if each record is flushed to disk when it is written.
@@ -57,13 +57,13 @@ class Cluster:
 
     @property
     def bounds(self) -> dict[str, int | bool | str]:
-        """The effective values of the bounds that users configure."""
+        """The bounds that users configure, with their effective values."""
         return {name: given.value for name, given in self.settings.items()}
 
     @property
     def rules(self) -> dict[str, str]:
-        """The rules that the settings change, keyed by name. The only such rule is whether consumers can read from
-        followers.
+        """The values of the rules that the settings change, keyed by rule. The only such rule is whether consumers can
+        read from followers.
         """
         reads = self.column.values["follower_reads"] == "yes" and not self.follower_reads
         return {"follower_reads": "no"} if reads else {}
@@ -85,7 +85,7 @@ class Cluster:
 
     @property
     def title(self) -> str:
-        """The version, and the kind of controller."""
+        """The version and the kind of controller, as text."""
         return f"Kafka {self.version} with {self.column.controller}"
 
     @property
@@ -130,7 +130,7 @@ def _releases(option: str, text: str) -> list[Column]:
 
 
 def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) -> Column:
-    """Choose the release whose kind of controller is the one that the settings name."""
+    """Choose the release with the kind of controller that the settings name."""
     fitting = [column for column in columns if column.controller in controllers]
     version = columns[0].name.removeprefix("kafka/")
     if len(columns) == 1 and (fitting or not controllers):
@@ -149,7 +149,7 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
 
 
 def _number(text: str) -> tuple[int, ...]:
-    """Convert a published version to a tuple of integers. For a minor version, use its first release."""
+    """Convert a version to a tuple of integers. A minor version stands for its first release."""
     (name,) = re.findall(r"^(?:kafka/)?([\d.]+)", text)
     return (
         tuple(map(int, known_like(name)[0].split("."))) if name not in PUBLISHED else tuple(map(int, name.split(".")))
@@ -288,7 +288,8 @@ def changed_rules(before: Cluster, after: Cluster) -> list[tuple[str, str, str, 
     """Return the replication rules that an upgrade changes.
 
     Returns:
-        For each rule: the question, the answers before and after the upgrade, and the source of the later answer.
+        For each changed rule, its question, the answers before and after the upgrade, and the source of the later
+        answer.
     """
     changed = []
     for rule in RULES:

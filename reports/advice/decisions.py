@@ -1,8 +1,8 @@
 """Decide whether the settings of a cluster allow a known bug.
 
-The archive of bugs has one configuration for each bug, in which a search finds it. For other settings, a new search
-with the same limits on failures looks for the bug. The bug is *possible* if the search finds it, and *avoided* if the
-search is complete and does not find it.
+For each bug, the archive has one configuration in which a search finds the bug. For other settings, a new search with
+the same limits on failures looks for the bug. The bug is *possible* if the search finds it, and *avoided* if the search
+is complete and does not find it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Decision:
 
     Attributes:
         status: whether the bug can occur.
-        reason: the reason for the status. Empty if the archive's own search shows the bug, or if the release is not
+        reason: why the bug has this status. Empty if the archive's own search shows the bug, or if the release is not
             affected.
         command: the command that shows the bug or its absence, or an empty string.
     """
@@ -87,7 +87,7 @@ class Decider:
     Attributes:
         archive: the archive of bugs.
         max_seconds: the time limit of each search, in seconds.
-        show: shows the progress of a search.
+        show: a function that shows the progress of a search.
         interrupted: true if the user has interrupted a search. No further searches are then run.
     """
 
@@ -128,8 +128,8 @@ class Decider:
     def _searched(
         self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Values, brokers: int
     ) -> Decision:
-        """Search with the settings of the cluster, and decide from the results. Raise _InterruptedError if a search is
-        interrupted.
+        """Search with the settings of the cluster, and decide based on the results. Raise _InterruptedError if a search
+        is interrupted.
         """
         sizes = _sizes(brokers, cluster, {} if rules else changed)
         searched = [self._spec(bug, cluster, rules, changed | {"brokers": size}) for size in sizes]
@@ -147,7 +147,7 @@ class Decider:
     def _spec(
         self, bug: Bug, cluster: Cluster, rules: Mapping[str, str], changed: Mapping[str, object]
     ) -> Spec[object]:
-        """Return the spec in which a bug is searched for with changed settings.
+        """Return the spec for searching for a bug with changed settings.
 
         In the archive, an operator requests unclean elections where KRaft ignores ``unclean.leader.election.enable``
         (KAFKA-12670). If the setting is false, no operator requests one.
@@ -156,7 +156,7 @@ class Decider:
         return self.archive.searched(bug, cluster.column.name, rules).with_bounds(dict(changed) | refused)
 
     def _result(self, spec: Spec[object]) -> Result:
-        """Search a spec, or return the result of an earlier search of the same spec."""
+        """Search a spec, and return the result. If the same spec was searched before, return the earlier result."""
         (item,) = spec.checks
         key = (spec.name, bounds_text(attrs.asdict(spec.bounds)), item.name)
         if key not in self._found:
@@ -174,7 +174,9 @@ class Decider:
         return f"the search with these settings was not complete after {self.max_seconds:g} s (--max-seconds)"
 
     def _of_violation(self, bug: Bug, cluster: Cluster, spec: Spec[object], result: Result) -> Decision:
-        """Decide whether a violation that was found with the settings is caused by the bug, or is by design."""
+        """Decide whether the bug causes a violation that was found with the settings, or whether the violation is by
+        design.
+        """
         found = f"found by a search with these settings and {counted(spec.bounds.brokers, 'broker')}"
         by_design = why_not_promised(bug.property, result.properties[0].traces[0])
         if not by_design or self._is_mended(bug, cluster, spec):
@@ -185,10 +187,11 @@ class Decider:
         return Decision(Status.NOT_PROMISED, by_design, explore(spec))
 
     def _takes_the_same_steps(self, bug: Bug, usual: Spec[object], spec: Spec[object]) -> bool:
-        """Return whether the trace from the archive's own search is also a violation with these settings, and the
-        violation is not by design.
+        """Return whether the trace from the archive's own search also violates the property with these settings, but
+        not by design.
 
-        With more permissive settings, the violation in a shortest trace may be by design, which would hide the bug.
+        With more permissive settings, a shortest trace may show a violation that is by design, which would hide the
+        bug.
         """
         traces = self._result(usual).properties[0].traces
         if not traces:
@@ -201,7 +204,7 @@ class Decider:
         return is_violated and not why_not_promised(bug.property, parting.second)
 
     def _is_mended(self, bug: Bug, cluster: Cluster, spec: Spec[object]) -> bool:
-        """Return whether the rules of the release that fixed a bug also fix it under the settings of a cluster."""
+        """Return whether the release that fixed a bug also fixes it with the settings of a cluster."""
         if not bug.rules:
             return False
         rules = _rules(bug, cluster) | fix_of(bug, cluster.column)
@@ -233,7 +236,7 @@ def _is_chosen(bug: Bug, cluster: Cluster) -> bool:
 
 
 def _rules(bug: Bug, cluster: Cluster) -> dict[str, str]:
-    """Return the rules that the settings change and on which the bug's property depends."""
+    """Return the rules that the settings change and that matter for the bug's property."""
     return cluster.rules if bug.property == follower_reads.name else {}
 
 

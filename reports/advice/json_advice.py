@@ -1,7 +1,7 @@
 """Advice on an upgrade as a JSON object, for programs.
 
-Its JSON Schema is ``advise.schema.json`` in this folder. `VERSION` changes whenever programs that read the object may
-need changes.
+Its JSON Schema is ``advise.schema.json`` in this folder. `VERSION` is increased when the format changes in a way that
+existing programs may not be able to read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The HTML page of advice on an upgrade."""
+"""Write the HTML page with advice on an upgrade."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leadline.reports.origin import Origin
 
 
 def advice_page(advice: Advice) -> str:
-    """Return the HTML page of advice on an upgrade."""
+    """Return the HTML page with advice on an upgrade."""
     above = rendered(
         "advice.html",
         advice=advice,

@@ -25,7 +25,7 @@ class Entry:
     Attributes:
         name: the name of the setting.
         value: the value, without surrounding white space.
-        place: the file and the line, such as ``server.properties:12``.
+        place: the file and line of the setting, such as ``server.properties:12``.
     """
 
     name: str

@@ -66,16 +66,16 @@ class KnownSettings:
 
 @attrs.frozen
 class Remark:
-    """A remark on the use of a setting in a file.
+    """A remark that says how the advice uses a setting.
 
     Attributes:
         name: the name of the setting.
         value: the value of the setting.
-        place: the file and the line.
+        place: the file and line of the setting.
         kind: ``used`` if the advice depends on the setting; ``abstract`` if it concerns replication, but the model
             does not need its value; ``unrelated`` if it does not concern replication; ``misplaced`` if it belongs to
             a different kind of file; ``unknown`` if leadline does not know the setting.
-        text: the reason why the setting is of this kind. Empty if it is used or unrelated.
+        text: why the setting is of this kind. Empty if it is used or unrelated.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Given:
 
 @attrs.frozen
 class Settings:
-    """The settings in the given files. All other settings have the defaults of the release.
+    """The settings from the given files. All other settings have the defaults of the release.
 
     Attributes:
         given: the values of ``acks``, ``min.insync.replicas``, ``unclean.leader.election.enable``,
@@ -117,7 +117,7 @@ class Settings:
     remarks: tuple[Remark, ...]
 
     def value(self, name: str) -> int | bool | str | None:
-        """Return the given value of a setting, or None."""
+        """Return the value of a setting, or None if no file sets it."""
         return self.given[name].value if name in self.given else None
 
 

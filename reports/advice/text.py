@@ -1,4 +1,4 @@
-"""The sentences of advice that the terminal and the page share."""
+"""The sentences about advice that the terminal and the page share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leadline.reports.advice.settings import Kind, Remark
 
 @attrs.frozen
 class Section:
-    """The text of a group of findings.
+    """The text about a group of findings.
 
     Attributes:
         title: the heading.
@@ -32,7 +32,7 @@ INTERNAL = "internal properties, whose violation can lead to a loss later"
 
 
 def sections(advice: Advice) -> Iterator[Section]:
-    """Yield the groups of findings in the order in which they are shown. Most groups without findings are left out."""
+    """Yield a section for each group of findings, in the order of the report. Most empty groups are left out."""
     before, after = advice.before.version, advice.after.version
     none = f"nothing is known: none of the {advice.searched} bugs of the archive, which proves nothing (see the end)"
     titles = {
@@ -50,7 +50,7 @@ def sections(advice: Advice) -> Iterator[Section]:
 
 
 def rows(advice: Advice) -> list[tuple[str, str, str]]:
-    """Return the names of the effective settings, and their values with origins before and after the upgrade."""
+    """Return the name of each effective setting, with its value and origin before and after the upgrade."""
     names = {
         "acks": "acks (of producers)",
         "min_insync_replicas": "min.insync.replicas",
@@ -114,7 +114,7 @@ KINDS: dict[Kind, str] = {
 
 
 def remarks(advice: Advice) -> Iterator[tuple[str, list[Remark]]]:
-    """Yield sentences about the settings in the files, each with the remarks on these settings."""
+    """Yield a sentence about each kind of setting in the files, with the remarks on the settings of this kind."""
     for kind, words in KINDS.items():
         if own := [remark for remark in advice.settings.remarks if remark.kind == kind]:
             yield f"{counted(len(own), 'setting')}: {words}", own

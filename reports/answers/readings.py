@@ -1,4 +1,4 @@
-"""Specs of disputed interpretations of articles on Kafka, for the suite in this folder."""
+"""Specs that follow disputed interpretations of articles on Kafka, for the suite in this folder."""
 
 from __future__ import annotations
 

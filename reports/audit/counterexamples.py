@@ -1,5 +1,5 @@
-"""Known bugs that match the findings of an audit. Each bug is shown by an interleaving that leads to the state of the
-disks.
+"""Find known bugs that match the findings of an audit. A trace of each bug shows how the disks can get into such a
+state.
 
 A known bug matches a finding if two conditions are met: the trace of the bug ends in the same kind of violation, and a
 release that has the bug could have written the logs. See `leadline.invariants.audit.shapes` and
@@ -34,8 +34,8 @@ class Counterexample:
     Attributes:
         bug: the bug.
         trace: the trace.
-        releases: the releases that could have written the logs, as a range.
-        shapes: the kinds of the violations at the end of the trace.
+        releases: the range of releases that could have written the logs.
+        shapes: the kinds of violations at the end of the trace.
     """
 
     bug: Bug
@@ -45,7 +45,7 @@ class Counterexample:
 
     @property
     def title(self) -> str:
-        """The ticket of the bug, followed by a sentence that describes the bug."""
+        """The ticket of the bug, and a sentence that describes the bug."""
         return f"{self.bug.ticket}: {self.bug.sentence.rstrip('.')}"
 
     @property
@@ -54,18 +54,19 @@ class Counterexample:
         return explore_command(self.trace)
 
     def matches(self, finding: Finding) -> bool:
-        """Return whether the trace ends in the same kind of violation as a finding, and whether a release with the bug
-        could have written the logs.
+        """Return whether the trace ends in the same kind of violation as a finding and a release with the bug could
+        have written the logs.
         """
         return finding.shape in self.shapes and finding.releases == self.releases
 
 
 def known(releases: ReleaseRange, tell: Callable[[str], None] = lambda title: None) -> Iterator[Counterexample]:
-    """Search for each known bug that affects a release in a range, using the last such release.
+    """Search for each known bug that affects a release in the given range. Search in the last affected release of the
+    range.
 
     Parameters:
         releases: the range of releases.
-        tell: called with the ticket of each bug before the search for it begins.
+        tell: a function that is called with the ticket of each bug before the search for the bug begins.
 
     Raises:
         KeyboardInterrupt: if a search was interrupted.
@@ -90,7 +91,7 @@ def _column_name(reference: str) -> str:
 
 
 def shapes_at_end(trace: Trace[PartitionView]) -> frozenset[Shape]:
-    """Return the kinds of violations that occur in the last state of a trace and that can also be observed on disks."""
+    """Return the kinds of violations in the last state of a trace that can also be observed on disks."""
     return frozenset(
         shape_of(check.name, trace.states[-1], complaints)
         for check in OF_SPECS
@@ -108,9 +109,9 @@ def with_counterexamples(
     """Add the matching known bugs to the findings of an audit.
 
     Returns:
-        The audit with the additions, and the shortest matching counterexample for each finding. If no known bug matches
-        a finding, the finding says so. If a search is interrupted, the findings name only the bugs that were found
-        before the interrupt.
+        The audit with the known bugs added, and the shortest matching counterexample for each finding. If no known bug
+        matches a finding, the finding says so. If a search is interrupted, the findings name only the bugs that were
+        found before the interrupt.
     """
     found: list[Counterexample] = []
     complete = True

@@ -28,12 +28,12 @@ MOST_ROWS = 200
 
 @attrs.frozen(eq=False)
 class AuditReport:
-    """The content of a report on an audit.
+    """The contents of a report on an audit.
 
     Attributes:
-        directories: the audited directories, as one line of text.
+        directories: the names of the audited directories, as one line of text.
         result: the audit.
-        examples: the counterexamples of the model that match its findings.
+        examples: the counterexamples that match the findings of the audit.
     """
 
     directories: str = attrs.field(converter=visible)

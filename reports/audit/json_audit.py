@@ -10,7 +10,7 @@ def audit_object(result: AuditResult) -> dict[str, object]:
     """Return an audit as an object for `json.dumps`.
 
     Returns:
-        An object with these fields: ``verdict`` is ``holds``, ``violated`` or ``incomplete``. ``reason`` says why some
+        The object. Its field ``verdict`` is ``holds``, ``violated`` or ``incomplete``. ``reason`` says why some
         properties could not be decided, and may be present even if there is a violation. ``brokers``, ``partitions``
         and ``batches`` are counts. ``seconds`` is wall-clock time. A finding of severity ``note`` is not an error.
     """

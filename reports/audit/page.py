@@ -1,4 +1,4 @@
-"""The HTML page of an audit, with the errors of each partition and a picture of the brokers' logs by leader epoch.
+"""Write the HTML page of an audit. It shows the errors in each partition, and the leader epochs in the brokers' logs.
 
 The page is one file that needs no network. Only partitions with errors are shown.
 """
@@ -135,7 +135,7 @@ def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexampl
     Parameters:
         title: the title of the page.
         result: the audit.
-        examples: the counterexamples that match the findings. The page shows their traces.
+        examples: the counterexamples that match the findings, whose traces the page shows.
     """
     chapters = [chapter(number, story_of(each.trace), each.title) for number, each in enumerate(examples, start=1)]
     links = [*zip(examples, chapters, strict=True)]

@@ -1,4 +1,4 @@
-"""The results of an audit on a terminal, by partition."""
+"""Show the results of an audit on a terminal, grouped by partition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_FINDINGS = 6
 
 
 def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:
-    """Return the view of an audit: the errors by partition, a matching trace, the notes, and the verdict.
+    """Return the view of an audit: the errors in each partition, a matching trace, the notes, and the verdict.
 
     Parameters:
         result: the audit.
@@ -67,7 +67,7 @@ def _errors(result: AuditResult) -> Iterator[RenderableType]:
 
 
 def without_repetition(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of a partition, except violations of `weak_isr` that are reported for `strong_isr` too."""
+    """Return a partition's findings without the violations of `weak_isr` that are also reported for `strong_isr`."""
     strong = {(finding.brokers, finding.offset) for finding in findings if finding.check == "strong_isr"}
     return [each for each in findings if each.check != "weak_isr" or (each.brokers, each.offset) not in strong]
 
@@ -96,7 +96,7 @@ def _summary(result: AuditResult) -> Iterator[Text]:
 
 
 def verdict_sentence(result: AuditResult) -> str:
-    """Return the verdict of an audit in a few words."""
+    """Return a short sentence with the verdict of an audit."""
     match result.verdict:
         case Verdict.VIOLATED:
             names = list(dict.fromkeys(finding.check for finding in result.errors))

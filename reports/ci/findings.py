@@ -1,4 +1,6 @@
-"""Findings: the results of a check in the form that CI systems show. A finding is passed, failed or incomplete."""
+"""Convert the results of checks to findings, which CI systems show. The status of a finding is passed, failed or
+incomplete.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,13 @@ class SourceLocation:
 
 @attrs.frozen(eq=False)
 class Finding:
-    """The result of a whole check, or of one property of a check. All strings have been escaped with `visible`.
+    """The result of a check, or of one property in a check. All strings have been escaped with `visible`.
 
     Attributes:
         check: the check's title.
         name: the property's name, or `WHOLE`.
         status: ``passed``, ``failed``, or ``incomplete`` if the expected verdict was not reached.
-        message: the problem in one line. If the status is ``passed``, the result instead.
+        message: one line that describes the problem or, if the status is ``passed``, the result.
         property: the property, or None if the finding is about a whole check.
         trace: the trace, or None if there is no trace.
         seconds: the running time of the check, if this is the first finding of the check.
@@ -58,9 +60,7 @@ class Finding:
     diagnosis: Diagnosis | None = None
 
     def causes(self) -> list[str]:
-        """Return the sentences of the diagnosis, with hidden characters escaped by `visible`. Empty if there is no
-        diagnosis.
-        """
+        """Return the sentences of the diagnosis, if there is one. Hidden characters are escaped with `visible`."""
         return [visible(line) for line in lines(self.diagnosis)] if self.diagnosis is not None else []
 
     def explained(self) -> str:
@@ -72,7 +72,7 @@ def findings(outcome: Outcome) -> list[Finding]:
     """Return the findings of a check. The first finding is about the whole check, unless the finding of a property
     already explains the failure.
 
-    If an expected violation or limit leaves a property undecided, there is no finding for that property, because it
+    If a property is undecided because the search ended early as expected, there is no finding for it, because it
     neither passed nor failed.
     """
     own = list(_of_properties(outcome))
@@ -82,7 +82,7 @@ def findings(outcome: Outcome) -> list[Finding]:
 
 
 def suite_findings(run: SuiteRun) -> list[Finding]:
-    """Return the findings of all checks of a suite, including checks that were not run."""
+    """Return the findings for all checks in a suite, including checks that were not run."""
     found = [finding for outcome in run.outcomes for finding in findings(outcome)]
     return found + [not_run(prepared.title) for prepared in run.checks[len(run.outcomes) :]]
 
@@ -121,7 +121,7 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
 
 
 def _said(item: PropertyResult) -> str:
-    """Return the verdict on a property as text, with the reason for the violation or the sentence of the property."""
+    """Return the verdict on a property as text, with the reason for the violation or the property's own sentence."""
     trace = next(iter(item.traces), None)
     if item.verdict is Verdict.VIOLATED:
         verb = "is never shown" if item.property.kind.is_witness else "is violated"

@@ -17,7 +17,7 @@ MOST_BYTES = 1_000_000
 
 
 def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield a workflow command for each unexpected finding. The command refers to the function of the property.
+    """Yield a workflow command for each unexpected finding. The command refers to the property's function.
 
     GitHub shows only the first ten commands of a job step. Therefore failures come first, and an incomplete check has
     only one command.
@@ -45,7 +45,7 @@ def _property(text: str) -> str:
 
 
 def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -> str:
-    """Return a summary of a run of a suite: a table of the checks, and a diagram of each unexpected counterexample.
+    """Return a summary of a suite's run: a table of the checks, and a diagram of each unexpected counterexample.
 
     If all results are as expected, there is a diagram of the first expected counterexample.
 
@@ -74,7 +74,7 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
 
 
 def _drawn(outcomes: Sequence[Outcome]) -> list[Finding]:
-    """Return the findings whose traces are drawn in the summary."""
+    """Return the findings for which the summary draws a trace."""
     found = [finding for outcome in outcomes for finding in findings(outcome)]
     with_trace = [item for item in found if item.trace is not None and item.trace.about is not None]
     wrong = [item for item in with_trace if item.status == "failed"]

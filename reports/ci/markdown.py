@@ -19,7 +19,7 @@ from leadline.reports.traces.story import story_of
 
 
 def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield the lines of a page of answers: the question, note, result, and command of each check.
+    """Yield the lines of a page with the question, note, result and command of each check.
 
     Parameters:
         title: the heading of the page.
@@ -175,7 +175,7 @@ def mutants_summary(report: Report) -> Iterator[str]:
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    """Yield additional sentences about the mutants."""
+    """Yield further sentences about the mutants."""
     if report.stopped:
         yield f"incomplete: {report.stopped}"
     yield from report.advice
@@ -192,7 +192,7 @@ def _prose(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a name as code in backticks. A name with characters that are special in code or tables is escaped
+    """Return a name as code in backticks. If it contains characters that are special in code or tables, escape it
     instead.
     """
     return cell(text) if set(text) & {"`", "|", "\\"} or not text.isprintable() else f"`{text}`" if text else ""

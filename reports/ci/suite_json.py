@@ -1,4 +1,4 @@
-"""A run of a suite as a JSON object, for programs.
+"""Convert the run of a suite to a JSON object for programs.
 
 Its JSON Schema is ``check.schema.json`` in this folder. `VERSION` is increased when the format changes in a way that
 existing programs may not be able to read.
@@ -22,7 +22,7 @@ SCHEMA = Path(__file__).resolve().with_name("check.schema.json")
 
 
 def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
-    """Return a run of a suite as an object for `json.dumps`.
+    """Return the run of a suite as an object for `json.dumps`.
 
     Parameters:
         run: the run.

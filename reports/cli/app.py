@@ -1,4 +1,4 @@
-"""The group of all commands, which turns each error into an error message and an exit code."""
+"""The group of all commands. It turns each error into an error message and an exit code."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Return the escaped form of characters that cannot be encoded. This function is an error handler for `codecs`."""
+    """Escape characters that cannot be encoded. This function is an error handler for `codecs`."""
     assert isinstance(error, UnicodeEncodeError)
     return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
 
@@ -195,14 +195,14 @@ def _unexpected(error: BaseException, output: TextIO) -> str:
 
 
 class Notes(logging.Handler):
-    """Prints log messages on standard error while a command runs."""
+    """A log handler that prints messages on standard error while a command runs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"leadline: {record.getMessage()}", file=sys.stderr)
 
 
 def _silence_stdout() -> None:
-    """Redirect standard output to the null device, so that flushing standard output at exit does not raise an error."""
+    """Redirect standard output to the null device, so that no error is raised when it is flushed at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

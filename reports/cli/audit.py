@@ -153,7 +153,7 @@ def audit(
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C while an audit runs, so that the audit ends with a report of its findings so far."""
+    """Handle SIGTERM like Ctrl-C while an audit runs, so that the audit still reports its findings so far."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The command `leadline bugs`, which searches for known bugs in the affected and in the fixed releases."""
+"""The command `leadline bugs`, which searches for known bugs in affected releases and in releases with the fix."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
 
 
 def _searched(runs: Sequence[BugSearch]) -> list[BugResult]:
-    """Run the searches for a bug, and return their results. Stop if a search is interrupted."""
+    """Run the searches for a bug, and return their results. Stop when a search is interrupted."""
     outcomes: list[BugResult] = []
     for run in runs:
         with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
@@ -91,7 +91,7 @@ def _searched(runs: Sequence[BugSearch]) -> list[BugResult]:
 
 
 def _show(out: Console, outcomes: Sequence[BugResult], *, with_trace: bool) -> None:
-    """Print a bug and the results of its searches, with its trace if the user named its ticket."""
+    """Print a bug and the results of its searches. If the user named the bug's ticket, also print a trace."""
     bug = outcomes[0].run.bug
     out.print(_heading(bug))
     bounds = Text(f"{bug.property}  -b {bounds_text(bug.bounds)}", style="dim")

@@ -88,7 +88,7 @@ def check(
 def _run(
     out: Console, checks: Sequence[PreparedCheck], coverage: bool, verify: float | None, diagnose: float | None
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
-    """Run checks one after another, and print one line for each check and some of the traces.
+    """Run checks one after another. Print one line for each check, and some of the traces.
 
     Parameters:
         out: the console to print on.

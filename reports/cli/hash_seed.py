@@ -3,7 +3,7 @@
 Python chooses a new seed for the hashes of strings in each process, so the order of a set of strings differs between
 runs. Python reads the seed only at startup, so the command restarts itself before it imports any large module. Helper
 processes and Spark workers inherit the seed. Some hashes depend on a memory address: those of functions, of classes,
-and (before Python 3.12) of None. They still differ between runs; see `leadline.checker.engines.set_order`.
+and (before Python 3.12) of None. These hashes still differ between runs; see `leadline.checker.engines.set_order`.
 """
 
 from __future__ import annotations

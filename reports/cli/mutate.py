@@ -230,9 +230,7 @@ def _planned(
     is_part: bool,
     sample: Sample | None,
 ) -> Report:
-    """Return a report without outcomes. If some mutants are left out, the report gives no reasons for keeping
-    properties.
-    """
+    """Return a report without outcomes. If mutants are left out, it does not say why the suite keeps properties."""
     harmless = {each.name: each.harmless for each in wanted if each.harmless}
     return Report(
         spec=spec.name,
@@ -271,9 +269,7 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
 
 
 def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
-    """Search the mutants, and return the report with their outcomes. The report is also saved regularly during the
-    search.
-    """
+    """Search the mutants, and return the report with the outcomes. Also save the report regularly during the search."""
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:

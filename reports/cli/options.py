@@ -138,7 +138,7 @@ verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VER
 
 
 class MemorySize(click.ParamType[int]):
-    """The type of options whose value is a size: a number and the unit K, M, G or T."""
+    """The type of options whose value is a memory size: a number followed by the unit K, M, G or T."""
 
     name = "size"
 

@@ -105,7 +105,7 @@ class Files(Generic[T]):
 
     @property
     def only_json(self) -> bool:
-        """True if a JSON object is written to standard output, so that no other text may be printed there."""
+        """True if a JSON object is written to standard output. No other text may then be printed there."""
         return self._paths.get("json") == STANDARD_OUTPUT
 
     def print(self, subject: T) -> None:
@@ -140,9 +140,9 @@ class Files(Generic[T]):
 
 
 class Attempts:
-    """A collector of errors. An error while one file is written does not prevent the next files from being written.
+    """Collects errors, so that an error in one file does not prevent the next files from being written.
 
-    Each file is written in a ``with`` statement.
+    Each file is written in its own ``with`` statement.
     """
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ class Attempts:
 
 
 def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, list[Path]]:
-    """Write every counterexample of a result to a folder.
+    """Write all counterexamples in a result to a folder.
 
     Parameters:
         result: the result of a search.
@@ -176,7 +176,8 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
         attempt: collects the errors.
 
     Returns:
-        The paths of the files that were written, keyed by the name of the property, in the order of its traces.
+        The paths of the written files, keyed by the name of the property. The paths for a property are in the order of
+        its traces.
     """
     files: dict[str, list[Path]] = {}
     for item in result.properties:
@@ -203,7 +204,7 @@ def _file_stem(result: Result) -> str:
 
 
 def _file_name(text: str) -> str:
-    """Return the string without characters that are not allowed in file names, such as path separators."""
+    """Remove the characters that are not allowed in file names, such as path separators."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")
 
 
@@ -231,7 +232,7 @@ def _append(path: Path, text: str) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise a LeadlineError that names the file for any error that occurs while the file is written."""
+    """Convert any error that occurs while a file is written into a LeadlineError that names the file."""
     try:
         yield
     except OSError as error:

@@ -82,7 +82,7 @@ def report(path: Path, spec: str | None, **wanted: Path) -> int:
 
 
 def _views_of(path: Path, spec: str | None, command: list[str]) -> tuple[list[TraceView], list[str]]:
-    """Return the trace in a file, or all traces in a folder, and a message for each file that cannot be read."""
+    """Return the trace in a file or all traces in a folder. Also return a message for each file that cannot be read."""
     if not path.is_dir():
         return [view_of(_short_enough(path), spec, command)], []
     files = [file for file in sorted(path.glob(f"*{SUFFIX}")) if file.is_file()]
@@ -95,7 +95,7 @@ def _views_of(path: Path, spec: str | None, command: list[str]) -> tuple[list[Tr
 def _views_of_result(
     path: Path, about: dict[str, Any], spec: str | None, command: list[str]
 ) -> tuple[dict[str, list[TraceView]], list[str]]:
-    """Return the traces of each property of a result, and a message for each trace file that cannot be read."""
+    """Return the traces for each property in a result, and a message for each trace file that cannot be read."""
     with _as_this_version_writes(path):
         named = {item["name"]: [str(file) for file in item["trace_files"]] for item in about["properties"]}
     views, left_out = dict[str, list[TraceView]](), list[str]()
@@ -159,8 +159,8 @@ def _beside(result: Path, named: str) -> Path | None:
     result's folder.
 
     The result may have been moved together with its traces, or written from a different working directory. Therefore
-    the function returns the longest suffix of the path that exists in the result's folder. No file outside that folder
-    is read.
+    the function looks for the longest suffix of the path that exists in the result's folder. No file outside that
+    folder is read.
     """
     parts = [part for part in PurePath(named).parts if part not in ("..", PurePath(named).anchor)]
     places = (result.parent.joinpath(*parts[start:]) for start in range(len(parts)))

@@ -129,15 +129,16 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
     """Replay a trace on real brokers, and print each step.
 
     Parameters:
-        trace: the trace, as the model executes it.
-        name: the name of a release of Kafka.
+        trace: a trace that the model allows.
+        name: the name of the Kafka release to run.
         keep: the folder for the files of the brokers, or None to remove the files.
 
     Returns:
         The exit code.
 
     Raises:
-        LeadlineError: if the spec of the trace is not a release, or has a different kind of controller.
+        LeadlineError: if the spec of the trace is not a release, or if the two releases have different kinds of
+            controllers.
     """
     release, column = broker_release(name), column_of(trace.spec.name.partition("+")[0])
     if column is None or not column.controller:
@@ -163,7 +164,7 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
 
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
-    """Yield the folder for the brokers, which is removed at the end unless the user wants to keep it."""
+    """Yield the folder for the brokers. Remove it at the end unless the user wants to keep it."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="leadline-") as name:
             yield Path(name)
@@ -174,7 +175,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:
-    """Return the exit code for the conclusions from replays."""
+    """Return the exit code that the conclusions from replays imply."""
     if Judgement.OTHERWISE in judgements:
         return VIOLATED
     return INCOMPLETE if Judgement.NOT_MADE in judgements else AS_EXPECTED

@@ -73,8 +73,7 @@ def run(
 def report(
     result: Result, files: Files[FinishedRun], trace_out: Path | None, diagnosis: Diagnosis | None = None
 ) -> int:
-    """Show a result, and then write the requested files. An error in one file does not prevent the others from being
-    written.
+    """Show a result, and then write the requested files. If one file cannot be written, the others are still written.
 
     Parameters:
         result: the result.

@@ -23,8 +23,8 @@ AGAIN_SECONDS = 1.0
 class Interrupt:
     """A signal handler that raises KeyboardInterrupt.
 
-    Shells and terminals may send several signals at once. The later ones must not interrupt the report that follows the
-    first signal. Therefore the handler raises a second exception only for a Ctrl-C that arrives later.
+    Shells and terminals may send several signals at once. Only the first of them raises an exception, so that the
+    others do not interrupt the report that follows. A later Ctrl-C raises another exception.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ def leave(*_: object) -> None:
 
 @contextmanager
 def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Call a handler for each of the signals in `ENDING` that arrives within a ``with`` block.
+    """Call a handler whenever a signal in `ENDING` arrives within a ``with`` block.
 
     Signals that the process ignores, such as SIGHUP under ``nohup``, are still ignored.
     """

@@ -39,8 +39,8 @@ def specs(name: str | None) -> None:
 
 
 def _rules_view(column: Column | txn_releases.Column, rules: Sequence[Rule]) -> RenderableType:
-    """Return a table of a release's rules and their possible values. The values of the release and its changes are
-    marked.
+    """Return a table of a release's rules with their possible values. It marks the values that the release has or has
+    changed.
     """
     table = empty_table("rules", ("--rule", "value", "says"))
     for rule in rules:

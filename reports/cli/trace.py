@@ -77,8 +77,7 @@ class TraceView:
     Attributes:
         story: the trace in the form that views show.
         trace: the replayed trace, or None if the trace was not replayed.
-        reason: why the trace was not replayed, with hidden characters escaped by `visible`. Empty if the trace was
-            replayed.
+        reason: why the trace was not replayed. Empty if it was replayed. Hidden characters are escaped with `visible`.
         code: the exit code. It is `VIOLATED` if the trace is stale, which means that the spec no longer allows the
             trace.
     """
@@ -90,7 +89,7 @@ class TraceView:
 
     @property
     def note(self) -> str:
-        """A sentence to show with a trace that was not replayed. Empty for other traces."""
+        """A sentence to show with the trace if it was not replayed. Empty otherwise."""
         if not self.reason:
             return ""
         if self.code == VIOLATED:
@@ -188,8 +187,8 @@ def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Sp
 
 
 def _line(command: Sequence[str], spec: str) -> str:
-    """Return the command line with the option --spec. A spec name with hidden characters is replaced by a
-    placeholder.
+    """Return the command line with the option --spec. If the spec's name has hidden characters, use a placeholder
+    instead.
     """
     typed = spec if visible(spec) == spec else "PATH:NAME"
     return shlex.join(["leadline", *command, "--spec", typed])

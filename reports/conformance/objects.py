@@ -1,4 +1,4 @@
-"""The result of checking a recording, as an object for programs and as findings for CI systems."""
+"""Convert the result of checking a recording to an object for programs, and to findings for CI systems."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def conformance_object(report: ConformanceReport) -> dict[str, Any]:
 
     Returns:
         An object with the partition, the release, and a list ``specs``. For each spec, the list has the ``answer``
-        (``conforms``, ``does not conform`` or ``undecided``), the number of explained observations and of all
-        observations, the number of hidden steps, the largest number of possible states, and the exercised actions.
-        ``rejection`` is the first observation that no possible state explains, with the reasons, or null. Times are in
-        seconds.
+        (``conforms``, ``does not conform`` or ``undecided``), the numbers of explained and of all observations, the
+        number of hidden steps, the largest number of possible states, and the exercised actions. ``rejection`` is the
+        first observation that no possible state explains, with the reasons, or null. Times are in seconds.
     """
     return {
         "recording": str(report.path),

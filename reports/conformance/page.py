@@ -1,4 +1,4 @@
-"""The page of a recording: the behaviour of the model that explains it, step by step."""
+"""Write the HTML page of a recording: the behaviour of the model that explains the recording, step by step."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _no_steps(state: Partition) -> Iterator[Partition]:
 
 
 def conformance_page(report: ConformanceReport) -> str:
-    """Return the page of a report, with a trace for the spec of the recording's own release, or for each spec if there
-    is no such spec.
+    """Return the HTML page of a report. It shows a trace for the recording's own release, or for each spec if the model
+    does not have this release.
     """
     shown = [report.own] if report.own is not None else list(report.checked)
     chapters = []
@@ -59,7 +59,7 @@ def _story(checked: Checked) -> Story | None:
 
 
 def _instance(step: Taken[Partition]) -> ActionInstance[Partition]:
-    """Convert a step to an instance of an action without parameters. The sentence of the action is the observation."""
+    """Convert a step to an instance of an action without parameters. The action's sentence is the observation."""
     name = "not seen" if step.observation is None else "seen"
     sentence = step.label.replace("{", "{{").replace("}", "}}")
     return ActionInstance(Action(name, _no_steps, {}, sentence), ())

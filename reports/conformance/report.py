@@ -1,4 +1,4 @@
-"""Check a recording against the specs of one release or of all releases."""
+"""Check a recording against the spec of one release, or against the specs of all releases."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UN
 
 @attrs.frozen
 class RuleShown:
-    """A rule of a release, and the result of checking the recording with each other value of the rule.
+    """A rule of a release, and whether the recording conforms if the rule has a different value.
 
     Attributes:
         rule: the name of the rule.
         value: the name of the release's value.
-        answers: whether the recording conforms to the spec with each other value, keyed by the name of the value.
+        answers: for each other value of the rule, whether the recording conforms to the spec with this value. Keyed by
+            the name of the value.
     """
 
     rule: str
@@ -49,14 +50,14 @@ class RuleShown:
 
 @attrs.frozen(eq=False, kw_only=True)
 class ConformanceReport:
-    """The results of checking the recording of one partition against specs.
+    """The results of checking one partition's recording against specs.
 
     Attributes:
         path: the path of the recording.
         read: the recorded partition.
-        checked: the results, for each spec.
-        own: the result for the requested spec or for the release of the recording. None if no spec was requested and
-            the model does not have the release.
+        checked: the result for each spec.
+        own: the result for the requested spec or for the recording's own release. None if no spec was requested and the
+            model does not have the release.
         rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
         seconds: the duration in seconds.
     """
@@ -75,8 +76,9 @@ class ConformanceReport:
 
     @property
     def exit_code(self) -> int:
-        """0 if the recording conforms to the requested spec or to its own release, or to any release if the recording
-        names none; 1 if it does not conform; 3 if this is undecided.
+        """The exit code: 0 if the recording conforms, 1 if it does not, and 3 if this is undecided. The result for the
+        requested spec or the recording's own release counts. If there is neither, the recording must conform to any
+        release.
         """
         if self.own is not None:
             return EXIT_CODES[self.own.conformance.answer]
@@ -98,12 +100,12 @@ def conformance_report(
 
     Parameters:
         path: the path of the recording.
-        spec: the name of a spec, or None for all releases with the kind of controller of the recording.
+        spec: the name of a spec, or None for all releases with the same kind of controller as the recording.
         partition: the partition, such as ``t-0``, or None if the recording has only one.
         rules: whether to determine which rules the recording confirms. This requires a spec, or a recording that names
             its release.
         limits: the limits of the search.
-        progress: called with the name of each spec before the recording is checked against it.
+        progress: a function that is called with the name of each spec before the recording is checked against the spec.
 
     Raises:
         LeadlineError: if the file is not a recording, if the partition or the spec does not exist, or if the recording

@@ -1,4 +1,4 @@
-"""The result of checking a recording, explained in lines of text."""
+"""Explain the result of checking a recording in lines of text."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def summary(checked: Checked) -> str:
 
 
 def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
-    """Yield an explanation of the result for one spec."""
+    """Yield lines that explain the result for one spec."""
     result, name = checked.conformance, checked.column.name
     if result.answer is Answer.CONFORMS:
         seen, hidden = counted(result.observations, "observation"), counted(result.hidden_steps, "hidden step")

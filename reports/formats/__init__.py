@@ -24,8 +24,8 @@ class Format(Generic[T]):
     """A report format.
 
     Attributes:
-        needs: the class of the values that can be written in this format.
-        write: a function that returns the text for a value.
+        needs: the class of values that this format can write.
+        write: a function that converts such a value to text.
         help: the help text of the option.
         metavar: the name of the option's value in the help text: ``FILE``, or ``DIR`` if the report is a file
             ``index.html`` in a folder. Empty if the text is written to standard output.
@@ -41,5 +41,5 @@ class Format(Generic[T]):
     required: bool = False
 
     def text(self, *values: object) -> str | None:
-        """Return the text for the first value that is an instance of `needs`, or None if there is no such value."""
+        """Convert the first value that is an instance of `needs` to text. Return None if there is no such value."""
         return next((self.write(value) for value in values if isinstance(value, self.needs)), None)

@@ -1,4 +1,4 @@
-"""The formats for the results of an audit of disks."""
+"""The formats for the results of a disk audit."""
 
 from __future__ import annotations
 

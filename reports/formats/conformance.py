@@ -1,4 +1,4 @@
-"""The formats for the conformance of recordings."""
+"""The formats for the results of checking recordings against specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formats for the difference between two specs: behaviours that only one of them has."""
+"""The formats for the difference between two specs, which consists of behaviours that only one of them has."""
 
 from __future__ import annotations
 

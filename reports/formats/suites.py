@@ -1,4 +1,4 @@
-"""The formats for the results of a suite of checks."""
+"""The formats for the results of a check suite."""
 
 from __future__ import annotations
 

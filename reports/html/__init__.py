@@ -1,11 +1,11 @@
-"""Write the HTML page of traces, which is a single file that needs neither a network nor a server.
+"""Write the HTML page of traces. It is a single file that needs neither a network nor a server.
 
 Without JavaScript, the page shows all states one below the other. With JavaScript, it shows one state at a time, with
 buttons and keys to move between states.
 
 Read the modules in this order: this module makes the page of traces from `page.html`. `diagram` and `labels` make the
 space-time diagram, `holdings` makes the logs, and `changes` and `choices` make the lists of changes and enabled steps.
-`run` and `plots` make the page of runs. `matrix`, `diff` and `mutants` make further pages.
+`run` and `plots` make the page of runs. `bugs`, `matrix`, `diff` and `mutants` make further pages.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class StateView:
     Attributes:
         name: the URL fragment that identifies the state.
         number: the number of the state, from 1.
-        frame: the state and the preceding step.
+        frame: the state, with the preceding step.
         changes: the cells that the step changed.
         holdings: the cells and marks of each row. Empty if the spec does not draw cells and marks.
-        turns: the events in the state that decided the outcome of the trace.
-        explanations: how the step decided the outcome of the trace. Empty if it did not.
+        turns: the events that happened in this state and decided the outcome of the trace.
+        explanations: how the preceding step decided the outcome of the trace. Empty if it did not.
         choices: the steps that are enabled in the state. Empty if they were not computed.
     """
 
@@ -90,7 +90,7 @@ class Chapter:
         shown: the states of the trace.
         note: a note on the trace.
         is_witness: true if the trace shows a witness and is not a counterexample.
-        files: the contents of the files that the page offers for download, keyed by name.
+        files: the contents of the files that the page offers for download, keyed by file name.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Chapter:
 
     @property
     def turning_points(self) -> tuple[tuple[StateView, Event], ...]:
-        """The events that decided the outcome, each with the state in which it happened."""
+        """The events that decided the outcome of the trace, each with the state in which it happened."""
         return tuple((self.shown[event.state], event) for event in self.story.happened)
 
     @property
@@ -126,7 +126,8 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
         story: the trace.
         note: a note on the trace.
         is_witness: true if the trace shows a witness and is not a counterexample.
-        link: a function that returns the address of the page after a step, or None if there is no server.
+        link: a function that returns the address of the page that shows the state after a step, or None if there is no
+            server.
     """
     diagram, trace = story.diagram, story.trace
     explored = None if is_witness else trace
@@ -175,10 +176,10 @@ def page(
         beside: the number of the state from which the page shows the traces side by side, or 0 to show one trace at a
             time.
         notes: notes on the page as a whole.
-        above: further HTML, which the page shows above the traces.
+        above: HTML that the page shows above the traces.
         origin: the version and command that produced the results, or None if they are not known.
         start: the URL fragment of the state that the page shows first. By default, the `start` of the first trace.
-        links: further links, as pairs of a link text and an address.
+        links: further links. Each is a (link text, address) pair.
         verdicts: the verdict of each property on the state that the page shows first.
     """
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
@@ -199,7 +200,7 @@ def page(
 
 
 def rendered(template: str, **values: object) -> str:
-    """Render a template from the folder of this module, and return the result.
+    """Render a template from this module's folder, and return the result.
 
     Parameters:
         template: the file name of the template.
@@ -217,5 +218,7 @@ def rendered(template: str, **values: object) -> str:
 
 
 def _visible(value: object) -> object:
-    """Replace invisible characters in a string, which the template then escapes. Return other values unchanged."""
+    """Replace the invisible characters in a string. The template then escapes the string. Return other values
+    unchanged.
+    """
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,4 +1,4 @@
-"""Write the HTML page of known bugs, with a description of each bug, its searches, and a trace that shows the bug."""
+"""Write the HTML page of known bugs. It describes each bug, and shows the bug's searches and a trace."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from leadline.reports.traces.story import story_of
 
 @attrs.frozen
 class _Row:
-    """A row of the table of searches.
+    """A row in the table of searches.
 
     Attributes:
         verdict: the verdict of the search.
         looks: the CSS class of the verdict.
         release: the release that was searched.
-        size: the size of the search, in words.
-        failure: the expected verdict, in words. Empty if the verdict is as expected.
-        link: the URL fragment of the trace. Empty if there is no trace.
+        size: how much was searched, in words.
+        failure: if the verdict is not as expected, the expected verdict in words. Otherwise empty.
+        link: the URL fragment that identifies the trace. Empty if there is no trace.
     """
 
     verdict: str
@@ -59,7 +59,7 @@ class _Section:
 
 
 def bugs_page(report: BugsReport) -> str:
-    """Return the HTML page of known bugs, which shows a trace of each bug in the first affected release."""
+    """Return the HTML page of known bugs. It shows a trace of each bug in the first affected release."""
     sections, chapters = [], list[Chapter]()
     for bug, own in report.by_bug:
         link = ""

@@ -25,12 +25,12 @@ class Choice:
     """A step that is enabled in a state.
 
     Attributes:
-        words: a sentence that describes the step.
+        words: the sentence that describes the step.
         label: the action with its parameters.
         outcome: a description of the cells that the step changes.
         violated: the names of the properties that the step violates.
         taken: true if the step is the next step of the trace.
-        link: the address of the page after the step. Empty if there is no server.
+        link: the address of the page that shows the state after the step. Empty if there is no server.
     """
 
     words: str
@@ -47,7 +47,8 @@ def choices(trace: Trace[object], number: int, link: Link | None = None) -> tupl
     Parameters:
         trace: the trace.
         number: the index of the state.
-        link: a function that returns the address of the page after a step, or None if there is no server.
+        link: a function that returns the address of the page that shows the state after a step, or None if there is no
+            server.
 
     Raises:
         SpecError: if an action, a property or the drawing function of the spec raises an error.

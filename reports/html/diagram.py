@@ -44,8 +44,8 @@ class Line:
         looks: the CSS class: ``up`` or ``down`` for a lane, ``sent``, ``lost`` or ``waiting`` for an arrow, and
             ``loop`` for the line that shows a loop.
         text: the complete text of the message. Empty if the line is not an arrow.
-        step: the number of the step in which an arrow ends.
-        label: the label of an arrow, or None if there is no room for it.
+        step: for an arrow, the number of the step in which the arrow ends.
+        label: for an arrow, its label, or None if there is no room for a label.
     """
 
     x1: float
@@ -66,7 +66,7 @@ class Dot:
         x: the horizontal position in pixels.
         y: the vertical position in pixels.
         step: the number of the step.
-        looks: the CSS class: ``stop`` if the process of the row goes down, ``start`` if it comes up again, otherwise
+        looks: the CSS class: ``stop`` if the process in this row stops, ``start`` if it starts again, otherwise
             ``event``.
     """
 
@@ -88,9 +88,9 @@ class Diagram:
         lanes: the segments of the lanes.
         arrows: the arrows.
         dots: the dots on the lanes.
-        loop: the line from the end of a loop back to its start, or None if the trace has no loop.
+        loop: the line that connects the end of the loop to its start, or None if the trace has no loop.
         step_height: the height of a step.
-        head: the height of the names of the lanes.
+        head: the height of the lane names.
     """
 
     width: int
@@ -145,7 +145,7 @@ def _labelled(arrows: list[Line], dots: tuple[Dot, ...], width: int) -> tuple[Li
 
 
 def _among_level_ones(arrow: Delivery, arrows: tuple[Delivery, ...]) -> float:
-    """Return the position of an arrow among the horizontal arrows of its step. The middle position is 0."""
+    """Return the position of an arrow among the horizontal arrows of the same step. The position in the middle is 0."""
     level = [other for other in arrows if other.at_once and other.sent == arrow.sent]
     return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
 

@@ -1,4 +1,4 @@
-"""Write the HTML page of the difference between two specs, with a behaviour that only one of them has."""
+"""Write the HTML page that shows how two specs differ, by means of a behaviour that only one of them has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from leadline.reports.traces.story import story_of, what_happened
 
 
 def diff_page(difference: Difference) -> str:
-    """Return the HTML page with a behaviour of each spec side by side, starting at the first state that differs.
+    """Return the HTML page that shows a behaviour of each spec, side by side. It starts at the first state that
+    differs.
 
     If each spec has a counterexample that the other does not have, the page describes the second one in words, with the
     command that shows it.

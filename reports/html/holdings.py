@@ -1,4 +1,4 @@
-"""Draw the contents of each row of a state: a log as a line of cells, with marks at offsets."""
+"""Draw the contents of a state's rows. A log is drawn as a line of cells, with marks at offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LogCell:
     Attributes:
         x: the distance from the left edge of the picture, in pixels.
         offset: the offset of the cell, from 0.
-        drawn: the contents of the cell.
+        drawn: the cell as the spec draws it.
         colour: the index of the colour.
         is_new: true if the step added the cell.
         is_gone: true if the step removed the cell.
@@ -67,10 +67,10 @@ class Holding:
     Attributes:
         name: the name of the row.
         row: the row as the spec draws it.
-        cells: the cells of the row, followed by the cells that the step removed.
+        cells: the cells of the row, then the cells that the step removed.
         marks: the marks of the row.
         width: the width of the picture, in pixels.
-        badges: the badges of the row. Each is a pair of the text and whether the badge is new.
+        badges: the badges of the row. Each is a (text, is new) pair.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Holding:
 
 
 def holdings(now: Rows, before: Rows) -> tuple[Holding, ...]:
-    """Return the contents of each row in a state, with the changes that the preceding step made.
+    """Return the contents of each row in a state. Changes that the preceding step made are marked.
 
     Parameters:
         now: the rows of the state.

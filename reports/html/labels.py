@@ -1,8 +1,8 @@
 """Place the labels of arrows so that no two labels overlap.
 
 Several positions along an arrow are tried for its label, beginning with the middle. The label is placed at the first
-position where it overlaps no earlier label and where its own arrow is the nearest arrow. The widths of texts are
-estimated. The page sets these widths with `textLength`, so that every browser uses them.
+position where it overlaps no label that is already placed, and where its own arrow is the nearest one. The widths of
+texts are estimated. The page sets these widths with `textLength`, so that every browser uses them.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Segment:
     y2: float
 
     def at(self, share: float) -> tuple[float, float]:
-        """Return the point at a given fraction of the length of the arrow."""
+        """Return the point at the given fraction of the arrow's length."""
         return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
 
     def is_near(self, other: Segment) -> bool:
-        """Return whether the vertical ranges of two arrows overlap or nearly overlap. An arrow never points up."""
+        """Return whether the vertical ranges of two arrows overlap, or almost do. An arrow never points up."""
         return self.y1 < other.y2 + REACH and other.y1 < self.y2 + REACH
 
     def distance(self, x: float, y: float) -> float:
@@ -72,10 +72,10 @@ class Label:
     """The label of an arrow.
 
     Attributes:
-        x: the horizontal position of the middle of the label.
-        y: the vertical position of the middle of the label.
+        x: the horizontal position of the label's centre.
+        y: the vertical position of the label's centre.
         width: the estimated width of the text.
-        text: the text of the label, which is shortened if there was not enough room.
+        text: the text of the label. It is shortened if there is not enough room.
     """
 
     x: float
@@ -89,12 +89,12 @@ class Label:
         return near_in_x and abs(self.y - other.y) < HEIGHT
 
     def covers(self, x: float, y: float) -> bool:
-        """Return whether the label covers a part of the dot whose centre is at a point."""
+        """Return whether the label covers part of the dot that has the given centre."""
         return abs(self.x - x) < self.width / 2 + DOT and abs(self.y - y) < HEIGHT / 2 + DOT
 
 
 def text_width(text: str) -> float:
-    """Return the estimated width of the text of a label, in pixels."""
+    """Return the estimated width of a label's text, in pixels."""
     return FONT * sum(0.35 if each in NARROW else 0.97 if each in WIDE else 0.6 for each in text)
 
 
@@ -110,7 +110,7 @@ def placed(
         right: the maximum horizontal position of a label.
 
     Returns:
-        For each arrow, its label, or None if there is not even room for a shortened label.
+        The label of each arrow, or None if there is not even room for a shortened label.
     """
     labels: list[Label | None] = [None] * len(arrows)
     # short arrows have the fewest positions, so they are placed first

@@ -1,7 +1,7 @@
-"""Write the HTML page of a verdict matrix, with its tables and the decisive steps of each trace.
+"""Write the HTML page of a verdict matrix. It shows the tables, and the decisive steps of each trace.
 
-A matrix has hundreds of traces, which are too many for one page. Therefore a cell links to the steps that decided the
-outcome of its trace, and to the command that searches for the trace again.
+A matrix has hundreds of traces, which are too many for one page. Therefore a cell links only to the steps that decided
+the outcome of its trace, and to a command that searches for the trace again.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class _Steps:
 
     @property
     def command(self) -> str:
-        """The command that searches for the trace and writes it to an HTML page."""
+        """The command that searches for the trace again and writes it to an HTML page."""
         return f"{explore_command(self.trace)} --html trace.html"
 
 
 @attrs.frozen
 class _Link:
-    """Text in a cell, with a link to the decisive steps of a trace. The link is empty if there is no trace."""
+    """Text in a cell, and a link to the decisive steps of a trace. The link is empty if there is no trace."""
 
     text: str
     link: str
@@ -71,7 +71,7 @@ class _Cell:
 
 @attrs.frozen
 class _Table:
-    """The table of one configuration. Each row is a pair of a name and cells."""
+    """The table for one configuration. Each row is a (name, cells) pair."""
 
     configuration: Configuration
     bounds: str
@@ -82,12 +82,12 @@ class _Table:
 
 @attrs.define
 class _Traces:
-    """The traces on the page. If several cells show the same trace, it is on the page only once."""
+    """The traces on the page. A trace that several cells show appears on the page only once."""
 
     found: dict[tuple[object, ...], _Steps] = attrs.field(factory=dict)
 
     def cell(self, cell: MatrixCell) -> _Cell:
-        """Return a cell with links to its traces."""
+        """Return a cell of a table, with links to its traces."""
         looks = "by-design" if cell.by_design else cell.verdict.value
         of_bugs = (_Link(f"{ticket} ({len(trace)})", self._link(trace, ticket)) for ticket, trace in cell.bugs)
         return _Cell(looks, (_Link(cell.text, self._link(cell.trace)), *of_bugs))
@@ -100,7 +100,7 @@ class _Traces:
 
 
 def tables_page(tables: Tables) -> str:
-    """Return the HTML page with the tables of a matrix and the decisive steps of their traces."""
+    """Return the HTML page of a matrix, with its tables and the decisive steps of each trace."""
     traces = _Traces()
     shown = tuple(_tables(tables.matrix, tables.columns, traces))
     above = Markup(rendered("matrix.html", matrix=tables.matrix, tables=shown, traces=traces.found.values()))

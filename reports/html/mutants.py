@@ -1,4 +1,4 @@
-"""Write the HTML page about the mutants of a spec, which are copies of the spec with one mistake each."""
+"""Write the HTML page about the mutants of a spec. Each mutant is a copy of the spec with one mistake."""
 
 from __future__ import annotations
 

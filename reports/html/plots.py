@@ -1,4 +1,4 @@
-"""Draw the plots of a run as SVG elements for its HTML page."""
+"""Draw the plots of a run as SVG elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
-    """Return a bar chart of the number of distinct states at each depth.
+    """Return a bar chart that shows the number of distinct states at each depth.
 
     The bars are drawn as a single outline, because there can be thousands of them.
 
@@ -36,20 +36,20 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
 
 
 def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, float]]:
-    """Compute the rate at which a run found distinct states.
+    """Compute how fast a run found distinct states.
 
     Parameters:
         samples: the number of distinct states at several times, see `Statistics.samples`.
 
     Returns:
-        For each time span, its start and its end in seconds, and the number of states found per second.
+        A tuple for each time span: its start and end in seconds, and the number of states found per second.
     """
     pairs = itertools.pairwise([(0.0, 0), *samples])
     return [(start, end, (more - count) / (end - start)) for (start, count), (end, more) in pairs if end > start]
 
 
 def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
-    """Return a plot of the number of distinct states found per second, over time.
+    """Return a plot that shows over time how many distinct states were found per second.
 
     Parameters:
         samples: the number of distinct states at several times, see `Statistics.samples`.
@@ -64,7 +64,7 @@ def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
 
 
 def _drawn(name: str, across: str, up: str, draw: Callable[[Axes], None]) -> str:
-    """Return a plot whose vertical axis starts at 0 and is labelled with integers."""
+    """Return a plot. Its vertical axis starts at 0 and has integer labels."""
     import matplotlib as mpl  # imported here because it takes a second
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter

@@ -1,4 +1,4 @@
-"""Write the HTML page of runs, which are searches, with their results and traces."""
+"""Write the HTML page that shows runs (searches) with their results and traces."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ FEWEST_RATES = 5
 
 @attrs.frozen
 class RunWithTraces:
-    """A run (a search), together with its traces.
+    """A run (a search) and its traces.
 
     Attributes:
         title: the title of the run.
         run: the view of the result.
-        stories: the traces of each property, keyed by the name of the property. Each trace is paired with a note.
+        stories: the traces for each property, keyed by the name of the property. Each is a (trace, note) pair.
         failure: why the run is not as expected. Empty if the run is as expected.
     """
 
@@ -69,14 +69,14 @@ class Plot:
 
 @attrs.frozen
 class PropertyRow:
-    """A row of the table of properties.
+    """A row in the table of properties.
 
     Attributes:
         name: the name of the property.
         sentence: the sentence that describes the property.
         verdict: the verdict in words.
         looks: the CSS class of the verdict.
-        links: links to the traces, as pairs of an address and a link text.
+        links: links to the traces. Each is an (address, link text) pair.
     """
 
     name: str
@@ -88,7 +88,7 @@ class PropertyRow:
 
 @attrs.frozen
 class ActionRow:
-    """A row of the table of actions.
+    """A row in the table of actions.
 
     Attributes:
         name: the name of the action.
@@ -110,25 +110,25 @@ class RunSection:
         title: the title of the check.
         failure: why the run is not as expected. Empty if the run is as expected.
         searched: a description of the spec, its bounds, the engine, and the settings of the engine.
-        verdict: the verdict on the run, with the reason if it stopped early.
+        verdict: the verdict on the run. If the run stopped early, also the reason.
         looks: the CSS class of the verdict.
         note: a further remark, which is usually empty.
-        diagnosis: lines that name the violations that are by design or known bugs, followed by the diagnosis.
+        diagnosis: lines that say which violations are by design or known bugs, followed by the lines of the diagnosis.
         counts: lines with the counts of the run.
         whole_reads: lines about code that the engine cannot analyse, and the cost of calling this code.
-        plots: plots of the number of states at each depth, and of the rate over time, if these are known.
-        properties: the rows of the table of properties.
-        actions: the rows of the table of actions.
+        plots: plots that show the number of states at each depth and the rate over time, if these are known.
+        properties: the rows in the table of properties.
+        actions: the rows in the table of actions.
         idle: the text for an action that was never enabled.
         start: the URL fragment of the state at which the first trace opens. Empty if there is no trace.
         gaps: lines about missing coverage.
         covered: the coverage, or None if it was not measured.
         instance_columns: the first two headings of the table of action instances.
-        shown_kinds: "witness" or "premise" for each name, see `leadline.reports.runs.phrases.shown_kinds`.
+        shown_kinds: "witness" or "premise" for each property; see `leadline.reports.runs.phrases.shown_kinds`.
         fields: the values of each field, in words, keyed by the name of the field.
         sample_note: a note on the states in which a random search measured coverage. Empty for other searches.
         source: the functions with the coverage of their lines.
-        legend: the meaning of the marks of source lines.
+        legend: what the marks on source lines mean.
     """
 
     name: str
@@ -193,7 +193,7 @@ def title_of(run: RunView) -> str:
 
 
 def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = ()) -> str:
-    """Return the HTML page of runs, with all traces and the details of each run.
+    """Return the HTML page that shows the details and the traces of the given runs.
 
     Unexpected traces come first, then expected traces, then traces of witnesses.
 
@@ -241,7 +241,7 @@ def _check(number: int, shown: RunWithTraces) -> str:
 
 
 def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]]) -> RunSection:
-    """Return the section of a run, with links to the traces of each property."""
+    """Return the section of the page for a run, with links to the traces for each property."""
     run, statistics = shown.run, shown.run.statistics
     covered = statistics.covered
     rows = []
@@ -286,7 +286,7 @@ def _function(function: FunctionCoverage) -> FunctionView:
 
 
 def _fields(covered: CoverageCounts) -> dict[str, str]:
-    """Return a description of the values of each field, keyed by the name of the field."""
+    """Return a description of each field's values, keyed by the name of the field."""
     of_sample = covered.sampled is not None
     return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
 

@@ -1,4 +1,4 @@
-"""The counterexamples of known bugs that earlier searches found, so that a reproduction does not have to search.
+"""Keep the counterexamples that earlier searches for known bugs found, so that a reproduction does not have to search.
 
 `counterexamples.jsonl` contains the steps of each counterexample, without states. The steps are executed in the model
 before they are used. If the model no longer allows a counterexample, a search finds another one.
@@ -29,7 +29,7 @@ FILE = Path(__file__).with_name("counterexamples.jsonl")
 
 
 def counterexample(run: BugSearch) -> Trace[Any]:
-    """Return a counterexample for a bug: the one saved in the file, or if there is none, the one that a search finds.
+    """Return a counterexample for a bug: the one saved in the file or, if there is none, one that a search finds.
 
     Parameters:
         run: the search for the bug.
@@ -41,10 +41,10 @@ def counterexample(run: BugSearch) -> Trace[Any]:
 
 
 def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:
-    """Return the counterexample that the file contains for a search.
+    """Return the counterexample for a search from the file.
 
     Returns:
-        The counterexample, or None if the file does not contain one, or if the model no longer allows its steps.
+        The counterexample, or None if the file contains none or the model no longer allows its steps.
     """
     steps = _read(file).get(_key(run))
     return None if steps is None else executed(run.spec, steps)
@@ -64,7 +64,7 @@ def searched(run: BugSearch) -> Trace[Any]:
 
 
 def executed(spec: Spec[Any], steps: Sequence[str]) -> Trace[Any] | None:
-    """Execute steps in a spec, and return a behaviour with these steps that violates the property of the spec.
+    """Execute the given steps in a spec, and return a behaviour that violates the spec's property.
 
     Parameters:
         spec: the spec, with one property.
@@ -100,7 +100,7 @@ def _read(file: Path) -> dict[tuple[str, str], list[str]]:
 
 
 def _written(run: BugSearch) -> Trace[Any]:
-    """Return the counterexample for a search, and add it to the file if the file does not contain it."""
+    """Return the counterexample for a search. Add it to the file if the file does not contain it yet."""
     found = kept(run)
     if found is None:
         found = searched(run)

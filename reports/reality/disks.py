@@ -1,4 +1,4 @@
-"""Audit the disks of the brokers in a replay, before the loss of records and at the end."""
+"""Audit the disks of the brokers in a replay: before records are lost, and at the end."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ BEFORE, AFTER = "before", "after"
 
 
 def audited(folder: Path) -> str:
-    """Audit the copies of disks that a replay wrote to a folder.
+    """Audit the disk copies that a replay wrote to a folder.
 
     Parameters:
         folder: the folder that was passed to `leadline.brokers.driver.replay.replay`.
 
     Returns:
-        A sentence with the result, or an empty string if the folder contains no copies from the end of the replay.
+        A sentence with the result, or an empty string if the folder has no disk copies from the end of the replay.
     """
     given = {name: str(folder / name) for name in (BEFORE, AFTER) if (folder / name).is_dir()}
     try:

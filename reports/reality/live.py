@@ -1,4 +1,4 @@
-"""Print a replay on the terminal while it runs: each step of the model beside the operations of the brokers."""
+"""Print a replay on the terminal while it runs: each step of the model next to what was done with the brokers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LiveReplay(Listener):
         self._row(model, Text("\n".join([*map(visible, attempt.did), verdict])))
 
     def made(self, report: StepReport) -> None:
-        """Print a step of the model beside the operations of the brokers."""
+        """Print a step of the model next to what was done with the brokers."""
         step, count = report.step, len(self._plan.steps)
         model = Text(f"{step.number}/{count} {step.sentence}")
         quorum, before = sight_of(step.after).quorum, sight_of(step.before).quorum
@@ -69,7 +69,7 @@ class LiveReplay(Listener):
         self._row(model, brokers)
 
     def settling(self) -> None:
-        """Print that there are no further steps, and that all brokers are started again."""
+        """Print that there are no more steps and that all brokers are being started again."""
         self._out.print(Text("\nnow everything is let through, and all brokers are brought back", style="dim"))
 
     def _row(self, left: Text, right: Text) -> None:
@@ -98,7 +98,7 @@ def show_judged(out: Console, judged: Judged, audited: str) -> None:
 
 
 def evidence(replay: Replay) -> list[str]:
-    """Return lines that describe the end of a replay, or no lines if the replay did not reach its end.
+    """Return lines that describe how a replay ended, or no lines if the replay did not reach its end.
 
     The lines say which records were sent, read and lost, and what the logs on the disks contain.
     """

@@ -19,7 +19,7 @@ class ReproductionReport:
 
     Attributes:
         reproduction: the reproduction.
-        audits: the results of auditing the disks, first after the replay of the bug, then after the control replay.
+        audits: the results of auditing the disks: first for the replay of the bug, then for the control replay.
     """
 
     reproduction: Reproduction
@@ -27,7 +27,7 @@ class ReproductionReport:
 
     @property
     def judged(self) -> tuple[tuple[Judged, str], ...]:
-        """The replays, each with the result of its audit."""
+        """The replays, each with the result of auditing its disks."""
         both = (self.reproduction.affected, self.reproduction.control)
         return tuple(zip(both, self.audits, strict=True))
 

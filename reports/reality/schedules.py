@@ -26,14 +26,15 @@ Search = Callable[[BugSearch], Trace[Any]]
 
 @attrs.frozen
 class Schedules:
-    """The releases and plans for the reproduction of a bug.
+    """The releases and plans for reproducing a bug.
 
     Attributes:
         bug: the bug.
         affected: the affected release.
         plan: the plan for the affected release. Its last state or step violates the property.
         control: the release for the control replay: a release in which the bug is fixed, or the affected release.
-        control_plan: the plan for the control replay, with the states that the model of that release reaches.
+        control_plan: the plan for the control replay. Its states are those that the model of the control release
+            reaches.
         left_out: the event that is left out of the control replay, or an empty string if the bug is fixed in the
             control release.
     """
@@ -47,7 +48,7 @@ class Schedules:
 
 
 def bug_of(archive: Archive, ticket: str) -> Bug:
-    """Return the bug with a given ticket. If several bugs name the ticket, return the one whose main ticket it is.
+    """Return the bug with the given ticket. If several bugs name the ticket, return the bug whose main ticket it is.
 
     Raises:
         LeadlineError: if the ticket is unknown, or if no spec shows the bug.
@@ -81,7 +82,7 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 
 
 def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
-    """Return a release in which a bug is fixed and whose controller is of the same kind, or None if there is none.
+    """Return a release that fixes a bug and has the same kind of controller, or None if there is none.
 
     Parameters:
         bug: the bug.
@@ -106,7 +107,7 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
 def schedules_of(
     archive: Archive, bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None, search: Search
 ) -> Schedules:
-    """Plan the two replays of a bug: its counterexample on an affected release, and a control replay.
+    """Plan two replays for a bug: its counterexample on an affected release, and a control replay.
 
     Parameters:
         archive: the archive that contains the bug.
@@ -137,13 +138,13 @@ def schedules_of(
 
 
 def controller_of(release: BrokerRelease) -> str:
-    """Return the kind of controller that a release has: `KRAFT` or `ZOOKEEPER`."""
+    """Return a release's kind of controller: `KRAFT` or `ZOOKEEPER`."""
     return KRAFT if release.kraft else ZOOKEEPER
 
 
 def _for_mended(found: Trace[Any], again: BugSearch, search: Search, controller: str) -> Trace[Any]:
-    """Return a counterexample for the fixed release with the old rule: the given one if it also violates the property
-    there, and otherwise one that the search finds.
+    """Return a counterexample for the fixed release with the old rule. If the given counterexample does not violate the
+    property there, search for another one.
     """
     followed = follow(schedule_of(found, controller), cast(Spec[Partition], again.spec))
     if followed.refused is None and _violates(followed.second, found):
@@ -161,8 +162,8 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
         found: the counterexample, which names the property.
 
     Returns:
-        The sentence that describes the event, and the trace without the event. The event is one whose removal leaves
-        the most steps.
+        The sentence that describes the event, and the trace without the event. Among the possible events, the one whose
+        removal leaves the most steps is chosen.
 
     Raises:
         LeadlineError: if the property is still violated whichever event is left out.
@@ -182,7 +183,7 @@ _EVENTS = ("crash_losing_tail", "crash", "crash_after_append", "session_expires"
 
 
 def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
-    """Return the trace without one step, and without the later steps that are then no longer possible."""
+    """Leave one step out of a trace. Also leave out the later steps that are then no longer possible."""
     states, taken = [trace.states[0]], []
     for at, instance in enumerate(trace.instances):
         successors = trace.spec.take(instance, states[-1]) if at != left_out else []
@@ -194,7 +195,7 @@ def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
 
 
 def _violates(trace: Trace[Any], other: Trace[Any]) -> bool:
-    """Return whether the end of a trace violates the property that another trace violates."""
+    """Return whether the end of a trace violates the same property as another trace."""
     if other.about is None:
         return False
     about = next(item for item in trace.spec.checks if item.name == other.about.name)

@@ -1,4 +1,4 @@
-"""Show a replay as a story, with a column for what was observed on real brokers."""
+"""Convert a replay to a story, with a column for what was observed on real brokers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEEDS = "real brokers"
 
 
 def real_story(replay: Replay) -> Story:
-    """Return the story of a replay, with the state of the brokers beside the state of the model."""
+    """Return the story of a replay. It shows the state of the brokers next to the state of the model."""
     story = story_of(replay.plan.trace)
     frames = [story.frames[0]]
     for report, frame in zip(replay.steps, story.frames[1:], strict=False):
@@ -40,7 +40,7 @@ def _with_reality(report: StepReport, frame: Frame, before: Frame) -> Frame:
 
 
 def _row(name: str, row: Row, sight: Sight) -> Row:
-    """Return a row with the observed state of its broker or of the controller. Other rows are returned unchanged."""
+    """Add the observed state of the broker or the controller to its row. Return other rows unchanged."""
     seen = {f"broker {broker}": str(replica) for broker, replica in enumerate(sight.replicas)}
     seen["controller"] = str(sight.quorum)
     return attrs.evolve(row, columns={**row.columns, COLUMN: seen[name]}) if name in seen else row

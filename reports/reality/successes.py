@@ -1,7 +1,7 @@
-"""The page with the results of repeated reproductions of known bugs on real brokers.
+"""Reproduce known bugs repeatedly on real brokers, and write a page with the results.
 
 ``python -m leadline.reports.reality.successes --tries 10 [TICKET...]`` reproduces bugs, and adds the results to a file
-beside the page. Without --tries, it only writes the page again.
+next to the page. Without --tries, it only writes the page again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Try:
     Attributes:
         ticket: the ticket.
         release: the release of the brokers.
-        judgement: the conclusion, which is the value of a `Judgement`, or `FAILED`.
+        judgement: the conclusion: the value of a `Judgement`, or `FAILED`.
         reason: the reason for the conclusion.
         seconds: the duration of the replay in seconds.
         date: the date of the replay in ISO 8601 format.
@@ -119,7 +119,7 @@ def _tried(bug: Bug) -> Iterator[Try]:
 
 
 def read_tries(path: Path) -> list[Try]:
-    """Read the results of all replays so far from a file, oldest first. The file need not exist."""
+    """Read the results of all replays so far from a file, oldest first. If the file does not exist, there are none."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Try(**json.loads(line)) for line in lines]
 

@@ -53,8 +53,8 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
 
     Returns:
         The object. States are counted as the model checker TLC counts them. ``trace_length`` is a number of states.
-        ``seconds`` is wall-clock time. ``distinct_states_by_second`` contains pairs of the time since the start in
-        seconds and the number of distinct states found by then.
+        ``seconds`` is wall-clock time. Each entry of ``distinct_states_by_second`` has two numbers: the time since the
+        start in seconds, and the number of distinct states found by then.
     """
     content = _CONVERTER.unstructure(run)
     statistics = content.pop("statistics")
@@ -113,7 +113,7 @@ def read_run(content: Mapping[str, Any]) -> RunView:
 
 
 def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of fields, keyed by their JSON names.
+    """Return the values of fields, keyed by the JSON names of the fields.
 
     Parameters:
         kind: the class that has the fields.
@@ -130,7 +130,7 @@ def _fields(
     Parameters:
         kind: the class.
         content: the values of fields, keyed by their JSON names.
-        others: the values of fields that are missing from `content` or have a different form there.
+        others: the values of fields that `content` does not contain, or contains in a different form.
 
     Raises:
         KeyError: if a field is missing, even if it has a default.

@@ -96,7 +96,9 @@ def vacuous(run: RunView) -> str:
 
 
 def bugs_outside(run: RunView) -> str:
-    """Return a sentence about known bugs of the release that the search cannot show. Empty if there are none."""
+    """Return a sentence about known bugs in the release that the search cannot show, or an empty string if there are
+    none.
+    """
     if not run.known_bugs_outside:
         return ""
     tickets = ", ".join(run.known_bugs_outside)
@@ -121,7 +123,7 @@ def explanations(run: RunView) -> list[str]:
 
 
 def _order(run: RunView) -> list[str]:
-    """Return a line about the order in which properties were checked, or no line if the order made no difference."""
+    """Return a line that says in which order properties were checked, or no line if the order made no difference."""
     missed = {item.name for item in run.missed}
     if not run.sought or not missed:
         return []
@@ -136,7 +138,7 @@ def _order(run: RunView) -> list[str]:
 
 
 def advice(run: RunView) -> list[str]:
-    """Return lines that advise how to decide the remaining properties, and how to see the traces that are not shown."""
+    """Return lines that say how to decide the remaining properties, and how to see the traces that are not shown."""
     traced = [item.name for item in run.missed if item.trace_length is not None]
     said = []
     if len(traced) > 1:
@@ -168,12 +170,13 @@ def engine_text(engine: str, settings: Mapping[str, object]) -> str:
 
 
 def idle_action(run: RunView) -> str:
-    """Return the text that reports show for an action that was not enabled in any searched state."""
+    """Return the text for an action that was not enabled in any searched state."""
     return "never enabled" if run.exhausted else "not enabled yet"
 
 
 def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
-    """Return lines about what a run did not cover. Empty if it covered everything, or if coverage was not measured.
+    """Return lines about what a run did not cover. There are none if it covered everything or coverage was not
+    measured.
 
     Parameters:
         run: the run.
@@ -200,12 +203,14 @@ def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
 
 
 def instance_columns(run: RunView) -> tuple[str, str]:
-    """Return the first two column headings for the counts of action instances. A random search counts visits."""
+    """Return the headings of the first two columns in the table of action instances. A random search counts visits."""
     return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
 
 
 def sample_note(run: RunView) -> str:
-    """Return a note on the states in which a random search measured coverage. Empty for other searches."""
+    """Return a note on the states in which a random search measured coverage. For other searches, return an empty
+    string.
+    """
     covered, walked = run.statistics.covered, run.statistics.walked
     if covered is None or walked is None:
         return ""
@@ -218,7 +223,7 @@ def sample_note(run: RunView) -> str:
 
 
 def shown_kinds(run: RunView) -> dict[str, str]:
-    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what is counted for the
+    """Return "witness" or "premise" for each property in `CoverageCounts.shown`. This says what is counted for the
     property.
     """
     shown = run.statistics.covered.shown if run.statistics.covered else {}
@@ -227,7 +232,7 @@ def shown_kinds(run: RunView) -> dict[str, str]:
 
 
 def line_note(line: SourceLine) -> str:
-    """Return a remark about a source line if some of its branches were never taken. Empty for other lines."""
+    """Return a remark about a source line if some of its branches were never taken, otherwise an empty string."""
     targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
     return f"never continued to {' or '.join(targets)}" if line.mark == "partly" else ""
 
@@ -261,7 +266,7 @@ def statistics_lines(statistics: Statistics) -> list[str]:
 
 
 def liveness_lines(statistics: Statistics) -> list[str]:
-    """Return lines about how liveness properties were checked. Empty if there were no liveness properties."""
+    """Return lines that say how liveness properties were checked, or no lines if there were no liveness properties."""
     live = statistics.liveness
     if live is None:
         return []
@@ -279,7 +284,9 @@ def liveness_lines(statistics: Statistics) -> list[str]:
 
 
 def walked_lines(statistics: Statistics) -> list[str]:
-    """Return lines about how much a random search visited, and how accurate its counts are. Empty for other engines."""
+    """Return lines that say how much a random search visited and how accurate its counts are. For other engines, return
+    no lines.
+    """
     walked = statistics.walked
     if walked is None:
         return []
@@ -308,7 +315,9 @@ def walked_lines(statistics: Statistics) -> list[str]:
 
 
 def _table_lines(statistics: Statistics) -> list[str]:
-    """Return lines about the memory and calls of the compiled engine, with advice. Empty for other engines."""
+    """Return lines about the memory and the calls of the compiled engine, with advice. For other engines, return no
+    lines.
+    """
     if not statistics.calls:
         return []
     learning = statistics.learning
@@ -333,7 +342,7 @@ def _table_lines(statistics: Statistics) -> list[str]:
 
 
 def whole_read_text(read: WholeRead) -> str:
-    """Return a sentence about code that the engine cannot analyse, and the resulting number of calls."""
+    """Return a sentence that names code that the engine cannot analyse, and gives the resulting number of calls."""
     where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
     place = f" ({visible(where)})" if where else ""
     users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")
@@ -341,7 +350,7 @@ def whole_read_text(read: WholeRead) -> str:
 
 
 def _verified_line(verified: Verified) -> str:
-    """Return a sentence that says how many results were verified, and how rare an error must be to go unnoticed."""
+    """Return a sentence that says how many results were verified, and how rare an undetected error must be."""
     of_all = "" if verified.made is None else f" of {verified.made:,}"
     line = f"{verified.checked:,}{of_all} learned results were verified by calls on real states"
     if verified.made is not None and verified.drawn >= verified.made:
@@ -352,7 +361,7 @@ def _verified_line(verified: Verified) -> str:
 
 
 def _why_slow(learning: Learning) -> str:
-    """Return sentences about the part of the state that slows down the compiled engine, with advice."""
+    """Return sentences that say which part of the state slows down the compiled engine, with advice."""
     text = f"The search made {learning.share:.0%} of the calls that the oracle would have made."
     if (widest := learning.widest) is None:
         return text

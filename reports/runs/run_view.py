@@ -1,6 +1,6 @@
 """The data about a run that reports show.
 
-The terminal, the HTML page and the JSON object share this data. It comes from a search or from a file.
+The terminal, the HTML page and the JSON object share this data, which comes from a search or from a file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PropertyView:
         trace_length: the number of states in the first trace, or None if there is no trace.
         premise: whether the premise was true in any searched state, or None if the property has no premise.
         by_design: the reason why the configuration does not promise the property. Empty if it promises the property.
-        known_bugs: the known bugs of the release that violate the property within the bounds. Empty if the property is
+        known_bugs: the known bugs in the release that violate the property within the bounds. Empty if the property is
             not violated, or is violated by design.
     """
 
@@ -67,9 +67,9 @@ class RunView:
         properties: the results for the properties.
         origin: the version and command that produced the result, or None if these are not known.
         diagnosis: the diagnosis of the first violation, or None if no diagnosis was requested.
-        known_bugs_outside: the tickets of known bugs of the release that the search cannot show, because they need
+        known_bugs_outside: the tickets of known bugs in the release that the search cannot show, because they need
             other settings, larger bounds, or another property.
-        sought: the names of the properties that were checked first. Empty if all were equally important.
+        sought: the names of the properties that were checked first. Empty if all properties were treated equally.
     """
 
     spec: str
@@ -98,7 +98,7 @@ class RunView:
 
     @property
     def missed(self) -> list[PropertyView]:
-        """The violated properties and the witnesses that were never shown. Violations by design come last."""
+        """The violated properties, and the witnesses that were never shown. Violations by design come last."""
         found = [item for item in self.properties if item.verdict is Verdict.VIOLATED]
         return sorted(found, key=lambda item: bool(item.by_design))
 
@@ -144,12 +144,14 @@ def _property_view(spec: Spec[object], item: PropertyResult) -> PropertyView:
 
 
 def named(spec: Spec[object]) -> str:
-    """Return the name of a spec with its note, such as a note on its release. Empty if it has no note."""
+    """Return a spec's name and note, as text, or an empty string if the spec has no note."""
     return f"{spec.name} {spec.note}" if spec.note else ""
 
 
 def lone_state(result: Result) -> str:
-    """Return a warning if a search found only one state, because its spec is probably wrong. Otherwise, return ""."""
+    """Return a warning if a search found only one state, because this probably means that the spec is wrong. Otherwise,
+    return "".
+    """
     statistics, walked = result.statistics, result.statistics.walked
     is_alone = (statistics.distinct, statistics.outside) == (1, 0)
     is_searched = result.exhausted or (walked is not None and walked.behaviours > 0 and not walked.outside)

@@ -52,19 +52,19 @@ def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Co
 
 
 class WholeConsole(Console):
-    """A console that does not cut off long lines, and that raises an error if its output is closed."""
+    """A console that does not cut off long lines, and raises an error if its output is closed."""
 
     def print(self, *objects: object, **options: Any) -> None:
-        """Print objects. Lines that are longer than the terminal is wide are not cut off."""
+        """Print objects. Lines that are wider than the terminal are not cut off."""
         super().print(*objects, **{"crop": False, **options})
 
     def on_broken_pipe(self) -> None:
-        """Raise the `BrokenPipeError` again. `rich` calls this method while it handles the error."""
+        """Raise the `BrokenPipeError` again. `rich` calls this method when it handles the error."""
         raise BrokenPipeError
 
 
 class PlainLines(RenderHook):
-    """A hook of `rich` that removes the padding of printed lines, and applies `inert` to the lines."""
+    """A `rich` hook that removes the padding of printed lines and applies `inert` to them."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Return replacements for the objects to print. `rich` calls this method before it prints them."""
@@ -96,7 +96,7 @@ def is_plain(out: Console) -> bool:
 
 @attrs.frozen
 class WrappedBounds:
-    """Text with bounds, which can also be wrapped after commas, so that names are not broken if they fit on a line.
+    """Text that lists bounds. It can also be wrapped after commas, so that a name is not split if it fits on a line.
 
     It is not a subclass of `Text`, because `rich` would join it with neighbouring text and apply its own wrapping.
     """

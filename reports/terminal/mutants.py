@@ -1,4 +1,4 @@
-"""Show the report on the mutants of a spec, and the progress of their searches, on a terminal."""
+"""Print the report on a spec's mutants on a terminal, and show the progress of searching them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
         count: the number of mutants.
 
     Returns:
-        A context manager that provides a function that shows a line of text.
+        A context manager. It provides a function that shows a line of text.
     """
     out = console(stderr=True)
     due = time.monotonic() + LINE_SECONDS
@@ -108,7 +108,7 @@ def _killers_table(report: Report) -> Table:
 
 
 def _shortened(names: list[str]) -> list[str]:
-    """Return the first `MOST_NAMES` names, followed by the number of further names, as text."""
+    """Return text that lists the first `MOST_NAMES` names and says how many more there are."""
     left_out = len(names) - MOST_NAMES
     return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
 

@@ -35,7 +35,7 @@ def progress_lines(statistics: Statistics) -> list[str]:
 
 
 def estimated_total(levels: Sequence[int]) -> int | None:
-    """Estimate the total number of states when the levels of a search have begun to shrink.
+    """Estimate the total number of states once the levels of a search have begun to shrink.
 
     The sizes of levels usually follow a bell curve. The estimate assumes that the remaining levels shrink by the
     ratio of the last two complete levels.
@@ -70,7 +70,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
             no line.
 
     Returns:
-        A context manager that provides a function that shows the counts so far.
+        A context manager. It provides a function that shows the counts so far.
     """
     out, what = console(stderr=True, live=True), visible(what)
     if not out.is_terminal or is_plain(out):
@@ -87,7 +87,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
 
 
 def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
-    """Return a function that prints the counts so far, but at most once every `every` seconds."""
+    """Return a function that prints the counts so far, at most once every `every` seconds."""
     out, due = console(stderr=True), time.monotonic() + every
 
     def show(statistics: Statistics) -> None:

@@ -54,7 +54,9 @@ def result_view(run: RunView) -> RenderableType:
 
 
 def _learning(run: RunView) -> Learning | None:
-    """Return the counts of learned calls, or None if there are none or the state space is too small to judge them."""
+    """Return the counts of learned calls, or None if there are none or the state space is too small for meaningful
+    counts.
+    """
     return run.statistics.learning if run.statistics.distinct > FEW_STATES else None
 
 

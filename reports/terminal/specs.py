@@ -1,4 +1,4 @@
-"""Show a list of specs, or one spec with its bounds, actions and properties, on a terminal."""
+"""Print a list of specs, or one spec with its bounds, actions and properties, on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leadline.reports.terminal.console import empty_table
 
 
 def specs_view(specs: list[Spec[object]]) -> RenderableType:
-    """Return the view of a list of specs, with one spec on each line."""
+    """Return a view that lists the given specs, one per line."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for spec in specs:
         table.add_row(Text(visible(spec.name), style="bold"), visible(spec.summary))
@@ -42,7 +42,7 @@ def spec_view(spec: Spec[object]) -> RenderableType:
 
 
 def _future(spec: Spec[object], action: Action[object, ...]) -> str:
-    """Return a description of the fairness and the effect of an action. Empty for most actions."""
+    """Return text about the fairness and the effect of an action. For most actions, it is empty."""
     fair = spec.fair(action)
     strength, _, each = fair.partition(" ")
     fairness = f"{strength}ly fair{', each instance' if each else ''}" if fair else ""

@@ -72,7 +72,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
 
 
 def turning_points(story: Story) -> Iterator[RenderableType]:
-    """Yield a table of the events that decided the outcome of a trace, if there are several such events."""
+    """If several events decided the outcome of a trace, yield a table of these events."""
     if len(story.happened) < 2:
         return
     yield Text("\nwhat happened", style="bold")
@@ -92,7 +92,7 @@ def _legend(story: Story, plain: bool) -> str:
 
 
 def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -> RenderableType:
-    """Return the view of two traces in two columns, with the states of the same number side by side.
+    """Return the view of two traces in two columns. States with the same number are side by side.
 
     Parameters:
         left: the left trace.
@@ -110,7 +110,7 @@ def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -
 
 
 def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[RenderableType]:
-    """Yield the view of a state. It shows only the rows that the preceding step changed."""
+    """Yield the view of a state, with only the rows that the preceding step changed."""
     yield _step_title(number, count, frame)
     for row in dict.fromkeys(row for row in frame.rows if any(row == touched for touched, _ in frame.changed)):
         yield _row(frame, row, 0, {}, plain)
@@ -128,7 +128,7 @@ def plain_text(trace: Trace[object]) -> str:
 
 
 def show_traces(out: Console, result: Result, *, only: int | None = None, titled: bool = True) -> None:
-    """Print the counterexamples to the property that `leadline.invariants.promises.violations` names first.
+    """Print the counterexamples to one property: the one that `leadline.invariants.promises.violations` names first.
 
     Parameters:
         out: the console to print on.

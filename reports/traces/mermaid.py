@@ -17,8 +17,8 @@ MOST_CHARACTERS = 45_000
 def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
     """Return a trace as a Mermaid sequence diagram.
 
-    Each message is drawn in the step in which it arrives. A note describes each step. The steps that a lasso repeats
-    (its loop) are enclosed in a box.
+    Each message is drawn in the step in which it arrives. A note describes each step. If the trace is a lasso, a box
+    encloses the steps that it repeats.
 
     Parameters:
         story: the trace.
@@ -60,7 +60,7 @@ def _step(story: Story, number: int, frame: Frame) -> list[str]:
 
 
 def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
-    """Return the first and the last of the rows that a note covers, in the notation of Mermaid."""
+    """Return the first and the last row that a note covers, in Mermaid's notation."""
     places = sorted(rows.index(row) for row in touched)
     return ",".join(f"r{place}" for place in dict.fromkeys([places[0], places[-1]]))
 

@@ -1,4 +1,4 @@
-"""Show a state as rows of text, as in all reports.
+"""Convert a state to rows of text, which all reports show.
 
 The drawing function of the spec returns the rows. If a spec has no such function, each component of the state is a row.
 """
@@ -42,7 +42,7 @@ def rows_of(spec: Spec[S], state: S) -> Rows:
 
 
 def written(value: object) -> str:
-    """Return the text that shows a value in reports."""
+    """Convert a value to the text that reports show."""
     if isinstance(value, enum.Enum):
         return value.name
     if value is None:
@@ -63,7 +63,7 @@ def rows_of_file(values: dict[str, Json]) -> Rows:
     """Return the rows of a state from a trace file whose spec is not available. Each record is a row.
 
     Parameters:
-        values: the values of the state, keyed by the names of their variables.
+        values: the values of the state's variables, keyed by variable name.
     """
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
@@ -79,12 +79,12 @@ def _generic(
     """Return a row for each component, and one row for all other values.
 
     Parameters:
-        parts: the fields of the state, keyed by name. Each entry is a pair of the field's value and the name for one
-            element of that value.
-        components: the names of the fields that are components, which have their own rows.
-        items: a function that returns the elements of a tuple, and None for any other value.
-        fields: a function that returns the fields of a record, and None for any other value.
-        text: a function that returns the text of a value.
+        parts: the fields of the state, keyed by name. Each entry is a pair: the value of the field, and the name for
+            one element of this value.
+        components: the names of the fields that are components and therefore have their own rows.
+        items: a function that returns the elements of a value if it is a tuple, otherwise None.
+        fields: a function that returns the fields of a value if it is a record, otherwise None.
+        text: a function that converts a value to text.
     """
     called = [each for name, (value, each) in parts.items() if name in components and items(value) is not None]
     columns: dict[str, dict[str, str]] = {}

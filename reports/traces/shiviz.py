@@ -18,7 +18,7 @@ Clock = dict[str, int]
 def shiviz(story: Story) -> str:
     """Return a trace as a ShiViz log.
 
-    The log contains the host, the vector clock and a description of each event. Each row of the trace is a host.
+    For each event, the log contains the host, the vector clock and a description. Each row of the trace is a host.
 
     An event comes after the earlier events of its row, and after the events that sent the messages it receives. If a
     step happens in several rows without messages between them, the event of the acting row comes first. If the step
@@ -47,10 +47,10 @@ def shiviz(story: Story) -> str:
 
 
 def _acting_first(diagram: SpaceTime, number: int) -> tuple[str, ...]:
-    """Return the rows in which a step happened, starting with the acting row.
+    """Return the rows in which a step happened. The acting row comes first.
 
     The acting row is a row that receives an earlier message. If there is no such row, it is a row that the step
-    changes. The row for values outside of components comes last.
+    changes. The row for values that belong to no component comes last.
     """
     touched = diagram.touched[number]
     arriving = [each for each in diagram.deliveries if each.arrives and each.ended == number]

@@ -1,4 +1,4 @@
-"""Make space-time diagrams, which show the rows in which each step of a trace happened, and the messages between rows.
+"""Make space-time diagrams. They show in which rows each step of a trace happened, and the messages between rows.
 
 The spec determines which messages are shown. A step happens in the rows that it changes, and in those that send or
 receive its messages.
@@ -23,7 +23,8 @@ class SpaceTime:
     Attributes:
         lanes: the names of the rows, in order.
         deliveries: the messages, in the order in which they were sent.
-        touched: for each state, the names of the rows in which the preceding step happened. Senders come first.
+        touched: for each state, the names of the rows in which the preceding step happened. Rows that send messages
+            come first.
         rows: the rows of each state.
     """
 
@@ -57,7 +58,7 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """Yield a phrase for each row that loses cells in a step, for example because its log is truncated.
+    """Yield a phrase about each row that loses cells in a step, for example because its log is truncated.
 
     Parameters:
         before: the rows before the step.

@@ -1,4 +1,4 @@
-"""Convert traces to stories, which is the form that reports show. Stories contain no invisible characters."""
+"""Convert traces to stories, the form that reports show. Stories contain no invisible characters."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MOST_CAUSES = 20
 
 @attrs.frozen
 class Frame:
-    """A state of a story, with the preceding step.
+    """A state in a story, with the preceding step.
 
     Attributes:
         label: the action with its parameters. Empty for the initial state.
         sentence: the sentence that describes the step. Empty if the action has no sentence.
         losses: a phrase about the cells that the step removed. Empty if the step removed no cells.
         rows: the rows of the state.
-        changed: the cells whose text differs from that of the previous frame, as pairs of a row and a column.
+        changed: the cells whose text differs from the previous frame. Each is a (row, column) pair.
         under_way: the messages in flight.
         sent: the messages in flight that the step sent.
         lost: the messages that were lost in the step.
@@ -64,8 +64,8 @@ class Story:
         diagram: the space-time diagram of the trace.
         happened: the events that decided the outcome, in order. The last event is the violation or the witness.
         trace: the trace, or None if its spec is not available.
-        ending: paragraphs that say what the trace shows, why its end violates the property, and the source of the
-            property.
+        ending: paragraphs that say what the trace shows, why its end violates the property, and which source the
+            property comes from.
         loop: the index of the state at which the loop of a lasso starts, or None if the trace is not a lasso.
     """
 
@@ -79,7 +79,7 @@ class Story:
     loop: int | None = None
 
     def turns(self, state: int) -> tuple[Event, ...]:
-        """Return the events in a state that decided the outcome, with only one event for each label.
+        """Return the events that happened in a state and decided the outcome. Return only one event for each label.
 
         Parameters:
             state: the index of the state.
@@ -89,7 +89,8 @@ class Story:
         )[::-1]
 
     def explanations(self, state: int) -> tuple[str, ...]:
-        """Return the texts of the events in a state, except the last event of the trace, which `ending` explains.
+        """Return the text of each event in a state. Leave out the last event of the trace, because `ending` explains
+        it.
 
         Parameters:
             state: the index of the state.
@@ -121,11 +122,11 @@ def story_of(trace: Trace[Any]) -> Story:
 
 
 def future(trace: Trace[Any]) -> list[str]:
-    """Return sentences that say what happens after the last state of a trace that violates a liveness property.
+    """Say in sentences what happens after the last state of a trace that violates a liveness property.
 
     Returns:
-        The sentences. They describe the loop and what is neglected in it, or say that no recovery is possible. Empty if
-        the trace does not violate a liveness property.
+        The sentences. They describe the loop and the enabled actions that are never taken in it, or say that no
+        recovery is possible. There are none if the trace does not violate a liveness property.
     """
     about = trace.about
     if about is not None and about.kind is Kind.RECOVERABLE:
@@ -142,8 +143,8 @@ def future(trace: Trace[Any]) -> list[str]:
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
     """Return the events that decided the outcome of a trace. The last event is the violation or the witness.
 
-    The spec determines the events. If it does not, the events are the steps that wrote a value that the property or a
-    later step reads.
+    The spec defines which events these are. Without such a definition, the events are the steps that wrote a value that
+    the property or a later step reads.
     """
     about = trace.about
     if about is None:
@@ -162,7 +163,9 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
 
 
 def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
-    """Return events for the causes of the violation. If there are too many, one event stands for the first causes."""
+    """Return an event for each cause of the violation. If there are too many causes, one event stands for the first
+    ones.
+    """
     shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
     if not (earlier := found[:-MOST_CAUSES]):
         return shown

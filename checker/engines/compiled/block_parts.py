@@ -1,4 +1,4 @@
-"""The parts of a block of states, with the progress of the compiled loop that processes each part.
+"""The parts of a block of states, and the progress of the compiled loop in each part.
 
 The loop follows paths through decision trees. A path that has not been learned yet is called unknown. A state with an
 unknown path is deferred until the spec's function has been called; see `kernel`.
@@ -21,18 +21,17 @@ class BlockParts:
     """The parts of a block of states, and the progress of the compiled loop in each part. See `kernel.expand`.
 
     Parameters:
-        first, last: the range of states of the block; `last` is excluded.
+        first, last: the range of states in the block, excluding `last`.
         count: the number of parts.
-        slots: the number of slots of a state.
-        tuning: contains the maximum number of unknown paths and of deferred states of a part.
+        slots: the number of slots per state.
+        tuning: contains the maximum numbers of unknown paths and deferred states per part.
 
     Attributes:
         ends: the first state of each part, followed by the end of the block.
         cursors: for each part, the position of the loop; see `kernel.INDEX`.
-        waiting: for each part, the deferred states. They have an unknown path.
+        waiting: for each part, the states that are deferred because they have an unknown path.
         unknown: for each part, the unknown paths; see `kernel.TREE`.
-        rows: for each unknown path, the first state or step that has this path, given as the index of the value in each
-            slot.
+        rows: for each unknown path, the first state or step that has this path, as one value index per slot.
     """
 
     def __init__(self, first: int, last: int, count: int, slots: int, tuning: Tuning) -> None:
@@ -45,7 +44,7 @@ class BlockParts:
         self._slots = slots
 
     def fit(self, slots: int) -> None:
-        """Allocate a new array `rows` if the number of slots of a state has changed."""
+        """Allocate a new array `rows` if the number of slots per state has changed."""
         if slots != self._slots:
             self.rows = np.empty((*self.rows.shape[:2], 2 * slots), np.int64)
             self._slots = slots

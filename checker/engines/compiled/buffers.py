@@ -20,11 +20,11 @@ class Buffers:
     """Buffers for the next states of a block. Each array has a row for each part of the block.
 
     Parameters:
-        parts: the number of parts of the block.
-        states: the maximum number of states of a part.
-        words: the number of words of a packed state.
+        parts: the number of parts in the block.
+        states: the maximum number of states in a part.
+        words: the number of words per packed state.
         step_checks: the number of predicates on steps.
-        regions: the number of regions of the hash table of states; see `kernel.insert`.
+        regions: the number of regions in the hash table of states; see `kernel.insert`.
 
     Attributes:
         begins, found, hashes, parents, trees, routes, regions, places, shown: see `SuccessorArrays`.
@@ -53,7 +53,7 @@ class Buffers:
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays in bytes."""
+        """The total size of all arrays, in bytes."""
         return sum(array.nbytes for array in vars(self).values())
 
     def grow(self) -> None:

@@ -51,14 +51,15 @@ Array = NDArray[np.generic]
 
 @attrs.define
 class _Written:
-    """The contents of the files of a checkpoint when they were last written or read.
+    """The contents of the checkpoint files when they were last written or read.
 
     Attributes:
         states: the number of states.
-        packings: the number of times that the states were packed again, or -1 if no states are stored.
+        packings: the number of times that the states were repacked, or -1 if no states are stored.
         checksums: maps the name of each array file to the CRC-32 of its valid entries.
-        hashes: the hashes of the values and members.
-        unused: the value indices that were not restored; see `Resumption.unused`. Empty if the search was not resumed.
+        hashes: the hashes of the values and of the collection members.
+        unused: the value indices whose values were not restored; see `Resumption.unused`. Empty if the search was not
+            resumed.
     """
 
     states: int = 0
@@ -90,8 +91,8 @@ class Checkpoint:
         """Create the folder for a new search.
 
         Raises:
-            LeadlineError: if the folder already contains a search, is used by another process, cannot be written, or
-                can be written by other users.
+            LeadlineError: if the folder already contains a search, is in use by another process, is not writable, or is
+                writable by other users.
         """
         with _trouble(f"cannot write {self.folder}"):
             make_private(self.folder)
@@ -108,8 +109,8 @@ class Checkpoint:
         """Return the position of the saved search, or None if the search ended before its first checkpoint.
 
         Raises:
-            LeadlineError: if the folder does not contain a search of this spec with these limits, is used by another
-                process, or can be written by other users; or the spec has changed since the search was saved.
+            LeadlineError: if the folder does not contain a search of this spec with these limits, is in use by another
+                process, or is writable by other users; or if the spec has changed since the search was saved.
             Damaged: if a file is damaged.
         """
         try:
@@ -136,7 +137,7 @@ class Checkpoint:
             raise Damaged(f"{path} is damaged: {error}") from error
 
     def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
-        """Return the position of the saved search. The values of its states are computed again with the spec."""
+        """Recompute the values of the saved search with the spec, and return the position of the search."""
         saved = Snapshot.of_json(found["search"])
         hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
         saved.check(spec, hashes)
@@ -157,7 +158,7 @@ class Checkpoint:
         return saved
 
     def _mapped(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Map an array in a file into memory, and check its checksum.
+        """Map an array from a file into memory, and verify its checksum.
 
         Raises:
             LeadlineError: if the file cannot be read.
@@ -220,7 +221,7 @@ class Checkpoint:
             states, parents, arrivals: see `Store`.
 
         Raises:
-            LeadlineError: if a file cannot be written, or two different values have the same hash. The previous
+            LeadlineError: if a file cannot be written, or if two different values have the same hash. The previous
                 checkpoint remains valid.
         """
         hashes = self._written.hashes.extended(saved.values, saved.members, self._written.unused)
@@ -246,11 +247,11 @@ class Checkpoint:
         self._written = written
 
     def _append(self, name: str, begin: int, array: Array) -> int:
-        """Append an array to a file, and return the checksum of all entries of the file.
+        """Append an array to a file, and return the checksum of all entries in the file.
 
         Parameters:
             name: the name of the file.
-            begin: the number of entries of the file to keep. Later entries are overwritten.
+            begin: the number of existing entries to keep. Later entries are overwritten.
             array: the entries to append.
         """
         path, checksum = self.folder / name, self._written.checksums.get(name, 0) if begin else 0

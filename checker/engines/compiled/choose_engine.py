@@ -104,7 +104,7 @@ class _Large(Exception):
     """Raised when the state space is probably large.
 
     Attributes:
-        forecast: a forecast based on the speed of direct calls on the first states.
+        forecast: a forecast that is based on the speed at which direct calls expanded the first states.
     """
 
     def __init__(self, statistics: Statistics, tuning: Tuning) -> None:

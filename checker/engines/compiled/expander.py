@@ -81,7 +81,7 @@ class Expander(Generic[S]):
     """Expands blocks of states and evaluates predicates on them, using learned transition tables.
 
     The tables contain a decision tree for each action instance and each predicate. If a path through a tree has not
-    been learned yet, the function of the spec is called. Such a path is called unknown.
+    been learned yet, the spec's function is called. Such a path is said to be unknown.
 
     Parameters:
         tables: the transition tables. Calls to the spec's functions extend them.
@@ -104,12 +104,12 @@ class Expander(Generic[S]):
         """Generate the next states of a block, and determine which of them are new.
 
         Parameters:
-            first, last: the range of states of the block; `last` is excluded.
-            steps_wanted: for each predicate on steps, the maximum number of additional steps to collect that violate
-                the property or satisfy the witness.
+            first, last: the range of states in the block, excluding `last`.
+            steps_wanted: for each predicate on steps, how many more violating steps (for a witness, satisfying steps)
+                to collect at most.
 
         Raises:
-            StopSearch: if the time or the memory is used up, or the tables are full.
+            StopSearch: if the time or the memory is used up, or if the tables are full.
             SpecError: if an action or a property raised an exception or is not a pure function.
             ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
         """
@@ -176,14 +176,14 @@ class Expander(Generic[S]):
 
         Parameters:
             first: the index of the first state.
-            wanted: for each predicate, the number of additional states to find that violate the property or satisfy the
-                witness. A predicate for which the number is 0 is not evaluated.
+            wanted: for each predicate, how many more violating states (for a witness, satisfying states) to find. If
+                the number is 0, the predicate is not evaluated.
             inherit: for each predicate, whether it is known that no predecessor of these states violates the property
                 or satisfies the witness.
 
         Returns:
-            An array of shape (states, predicates), which is true where a state violates the property or satisfies the
-            witness.
+            A boolean array of shape (states, predicates). An entry is true if the state violates the property or
+            satisfies the witness.
         """
         tables, store = self.tables, self.store
         parts, evaluated = self._parts(first, store.count), np.array(wanted, np.bool_)
@@ -207,7 +207,7 @@ class Expander(Generic[S]):
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:
-        """Call functions of the spec to learn unknown paths, except paths that are unlikely to save time.
+        """Call functions of the spec to learn unknown paths. Skip paths that are unlikely to save time.
 
         Parameters:
             parts: the parts of a block, with the unknown paths of their states.
@@ -226,7 +226,7 @@ class Expander(Generic[S]):
         return [part for part in parts.busy if len(parts.that_wait(part))]
 
     def leaves(self, indices: NDArray[np.int64], first_tree: int, trees: int) -> NDArray[np.int32]:
-        """Return the code of the leaf that each state reaches in each tree. The code is 0 if the path is unknown.
+        """Return, for each state and tree, the code of the leaf that the state reaches, or 0 if the path is unknown.
 
         The array has the shape (states, trees).
         """
@@ -250,7 +250,7 @@ class Expander(Generic[S]):
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
 
     def row(self, index: int) -> list[int]:
-        """Return the index of the value in each slot of a state."""
+        """Return the value indices of a state, one per slot."""
         return self.store.packing.unpack(self.store.states[index])
 
     def state(self, index: int) -> S:
@@ -259,15 +259,15 @@ class Expander(Generic[S]):
         return state
 
     def sizes(self) -> list[int]:
-        """Return the number of values of each slot."""
+        """Return, for each slot, the number of values found so far."""
         return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
-        """Return the number of states from `first` to before `last` that satisfy the constraint `Spec.within`."""
+        """Return the number of states in ``range(first, last)`` that satisfy the constraint `Spec.within`."""
         return last - first - int(np.count_nonzero(self.store.outside[first:last]))
 
     def indices_within(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return the indices of the states from `first` to before `last` that satisfy the constraint `Spec.within`."""
+        """Return the indices of those states in ``range(first, last)`` that satisfy the constraint `Spec.within`."""
         outside = self.store.outside[first:last]  # empty if the spec has no constraint
         return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
 
@@ -342,14 +342,14 @@ class Expander(Generic[S]):
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
-        """Divide the states from `first` to before `last` into parts for the threads."""
+        """Divide the states in ``range(first, last)`` into parts for the threads."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
         count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that no part is empty
         return BlockParts(first, last, count, self.layout.slots, tuning)
 
     def _buffers_for(self, parts: BlockParts) -> Buffers:
-        """Return buffers for the next states of each part of a block. If possible, existing buffers are reused."""
+        """Return buffers for the next states of each part of a block. Reuse existing buffers if possible."""
         count, words, step_checks = len(parts.cursors), self.store.packing.words, len(self.tables.step_checks)
         states = int(np.diff(parts.ends).max())
         buffers = self._buffers
@@ -385,7 +385,7 @@ class Expander(Generic[S]):
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
-        """Call the predicates on the steps of a block for which the tables contain no result."""
+        """Call the predicates on a block's steps, wherever the tables contain no result."""
         tables, packing = self.tables, self.store.packing
         for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
             shown = buffers.shown[part, :filled]
@@ -405,7 +405,7 @@ class Expander(Generic[S]):
         return self.store.packing
 
     def repack(self) -> None:
-        """Pack all states again, with more bits for the slots whose values need them."""
+        """Repack all states, with more bits for the slots that need them."""
         members = len(self.layout.members)
         packing = Packing(self.sizes(), spare=members and 16 + members // 2)
         self.watch.need(8 * packing.words * self.store.count)
@@ -420,7 +420,7 @@ class Expander(Generic[S]):
             self.store.grow(coming)
 
     def no_room(self) -> Stop:
-        """Return the reason to stop a search because the store has no room for more states."""
+        """Return the stop reason to report when the store has no room for more states."""
         if self.store.room >= MOST_STATES:
             return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the maximum number of states in one search")
         return self.watch.budget.memory_failed()

@@ -42,7 +42,7 @@ def forecast(levels: Sequence[int]) -> float:
     """Estimate the number of states in the levels that a search has not reached yet.
 
     Parameters:
-        levels: the number of states of each known level.
+        levels: the number of states in each known level.
 
     Returns:
         The estimate, which can be wrong by a factor of two or more. It is infinite if too few levels are known.

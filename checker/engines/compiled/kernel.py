@@ -88,7 +88,7 @@ RECENT = np.uint64(2**14)
 
 @njit(inline="always")
 def _differ(states, index, others, other, bits, which):
-    """Return whether two packed states differ in one of the bits that are set in row `which` of `bits`."""
+    """Return whether two packed states differ in any of the bits that are set in row `which` of `bits`."""
     for cell in range(states.shape[1]):  # noqa: SIM110
         if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
             return True
@@ -167,13 +167,15 @@ def _has_next(cursor, last, turn, waited, waiting, unknown):
 
 @njit(inline="always")
 def _next(cursor, turn, waited, waiting):
-    """Return the next state to visit: a deferred state or, if there is none, the first state not visited before."""
+    """Return the next state to visit: a deferred state or, if there is none, the first state that has not been visited
+    yet.
+    """
     return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
 
 
 @njit(inline="always")
 def _wait(cursor, index, waiting):
-    """Add a state to the deferred states."""
+    """Add a state to the list of deferred states."""
     waiting[cursor[WAITING]] = index
     cursor[WAITING] += 1
 
@@ -201,8 +203,8 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
         first: the first state of the part.
         wanted: for each predicate on steps, whether to evaluate it.
         first_step: the index of the first tree that belongs to a predicate on steps.
-        reads: for each predicate on steps and each word, the bits that its tree reads in one or both states of the
-            step.
+        reads: for each predicate on steps and each word, the bits that the predicate's tree reads in one or both states
+            of the step.
 
     Returns:
         Whether the buffer is full.
@@ -301,9 +303,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
 
 @njit()
 def _route(first, last, begins, filled, parents, hashes, routes, regions):
-    """Group the next states of a part by region of the hash table. The next states of a region are in breadth-first
-    order.
-    """
+    """Group the next states of a part by hash table region. Within each region, they are in breadth-first order."""
     count = len(regions) - 1
     regions[:] = 0
     for place in range(filled):
@@ -403,8 +403,8 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
     Parameters:
         part: the index of the part.
         count: the number of states stored before the new states of this part.
-        first, last: the range of states of the part; `last` is excluded.
-        filled: for each part, the number of filled entries of its buffer.
+        first, last: the range of states in the part, excluding `last`.
+        filled: for each part, the number of filled entries in its buffer.
         generated, kept, counted: the named tuples `SuccessorArrays`, `Kept` and `CountArrays`.
         max_states: the maximum number of states to store, or -1 if there is no limit.
 
@@ -463,7 +463,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
 
 @njit()
 def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
-    """Remove the states that exceed a limit from the hash table. This is possible because they were added last."""
+    """Remove the states beyond a limit from the hash table. This is possible because they were added last."""
     for part in range(first_part, len(filled)):
         for place in range(filled[part]):
             parent = parents[part, place]
@@ -479,8 +479,8 @@ def rebuild(region, regions, first, last, states, table):
     If `first` is 0, the existing entries of the region are removed.
 
     Parameters:
-        region, regions: the region, and the number of regions.
-        first, last: the range of states; `last` is excluded.
+        region, regions: the index of the region, and the number of regions.
+        first, last: the range of states, excluding `last`.
         states, table: the stored states and the hash table.
 
     Returns:
@@ -524,7 +524,7 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
     """Return the index of the first state whose recorded step is not possible, or -1 if there is no such state.
 
     Parameters:
-        first, last: the range of states to check; `last` is excluded.
+        first, last: the range of states to check, excluding `last`.
         initials: the number of initial states, which have no predecessor.
         instances: the number of action instances.
         sizes: for each slot, the number of its values.
@@ -542,12 +542,12 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
 
 @njit(nogil=True)
 def note_holders(first, last, begins, states, word, shift, mask, holders):
-    """Find the first state that contains each value index of each slot.
+    """For each value index of each slot, find the first state that contains it.
 
     Parameters:
-        first, last: the range of states to search; `last` is excluded.
+        first, last: the range of states to search, excluding `last`.
         begins: for each slot, the position in `holders` of its value index 0; followed by the length of `holders`.
-        holders: for each value index, the first state that contains it, or -1 if no state contains it (the output).
+        holders: for each value index, the first state that contains it, or -1 if no state contains it (an output).
 
     Returns:
         The first state that contains a value index outside the range of its slot, or -1 if there is no such state.
@@ -587,13 +587,13 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
 
     Parameters:
         part, packed: the named tuples `Part` and `Packed`.
-        first: the index of the first state of all parts together.
+        first: the smallest index of a state in any part.
         inherit: for each predicate, whether it is known that no predecessor of these states violates the property or
             satisfies the witness. If so, this also applies to every state that equals its predecessor in all bits that
             the predicate reads.
-        reads: for each predicate and word, the bits that its tree reads.
+        reads: for each predicate and word, the bits that the predicate's tree reads.
         wanted: for each predicate, whether to evaluate it.
-        shown: for each state and predicate, whether the state violates the property or satisfies the witness (the
+        shown: for each state and predicate, whether the state violates the property or satisfies the witness (an
             output).
         first_tree: the index of the tree of the first predicate.
         pool: the nodes of the trees.
@@ -631,7 +631,7 @@ def steps_into(part, packed, targets, table, steps, instances, learned):
     Parameters:
         part, packed, learned: the named tuples `Part`, `Packed` and `Learned`.
         targets, table: the packed target states, and their hash table.
-        steps: the steps (the output). Each step is given as the predecessor, the action instance, and the index of the
+        steps: the steps (an output). Each step is given as the predecessor, the action instance, and the index of the
             target.
         instances: the number of action instances.
 

@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Place(Hashable, Protocol):
-    """The type of state identifiers. An identifier is an index, or a level and an index within the level."""
+    """The type of a state identifier: either an index, or a level and an index within that level."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 
@@ -40,7 +40,7 @@ class Paths(Generic[S, P]):
         spec: the spec.
         state_at: a function that returns the state at a place.
         level_of: a function that returns the level of the state at a place. The level of the initial states is 1.
-        steps_into: a function that takes the places of states of one level, and returns the steps that lead to them
+        steps_into: a function that takes the places of states in one level, and returns the steps that lead to them
             from the previous level, in order. Each step is given as the place of the predecessor, the action instance,
             and the place of the state.
     """
@@ -66,8 +66,8 @@ class Paths(Generic[S, P]):
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """Return a dict that maps each target, and each state on a shortest path to a target, to the last steps of its
-        shortest paths.
+        """Return a dict with each target and each state on a shortest path to a target. Map each of these states to the
+        last steps of the shortest paths to it.
         """
         found: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         for level in range(max(map(self._level_of, self._states), default=0), 0, -1):
@@ -84,7 +84,7 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
     Parameters:
         expander: contains the states and the transition tables.
         targets: a function that returns the target states, packed with the current packing.
-        first, last: the range of states where the steps begin; `last` is excluded.
+        first, last: the range of states where the steps begin, excluding `last`.
 
     Returns:
         The steps, in the order of the states where they begin.

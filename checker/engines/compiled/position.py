@@ -25,14 +25,14 @@ class Position:
             state. The shape is (action instances, 2).
         seen: for each predicate on states, the first states that violate the property or satisfy the witness.
         steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Each
-            step is given as the state before the step, the action instance, and the index of the value in each slot of
-            the state after the step.
+            step is given as the state before the step, the action instance, and the state after the step as one value
+            index per slot.
         dead: the first deadlocked states (states without a next state).
         next: the first state that has not been expanded.
         checked: the first state on which the predicates have not been evaluated.
         level_end: the first state after the current level.
         levels: the first state of each level, up to the current level.
-        outside: for each level, the number of its states that do not satisfy the constraint `Spec.within`.
+        outside: for each level, the number of its states that violate the constraint `Spec.within`.
         seconds: the number of wall-clock seconds used by earlier runs.
     """
 

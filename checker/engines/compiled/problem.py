@@ -1,4 +1,4 @@
-"""A search problem, which remains unchanged if a search starts again with different transition tables."""
+"""A search problem. It remains unchanged when the search starts again with different transition tables."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Problem(Generic[S]):
     Attributes:
         spec: the spec to search.
         limits: the limits of the search.
-        budget: the time and the memory that all attempts together may use.
+        budget: the time and memory that all attempts together may use.
         workers: the threads and processes that share the work.
         progress: a function that is called regularly with the current statistics, or None.
         tuning: internal sizes and times.
         checkpoint: the folder in which the search is saved regularly, or None if it is not saved.
-        large: the minimum number of states of a large level, which a different engine must expand. None if this engine
-            expands all levels.
+        large: the number of states from which a level counts as large. A different engine must expand large levels.
+            None if this engine expands all levels.
         forecast: stops the search if direct calls are faster. None means that the search always continues.
         purity: checks that the functions of the spec are pure.
     """

@@ -35,7 +35,7 @@ BLOCK = 16_384
 
 
 def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionCount]:
-    """Return the number of steps and of new states for each action, keyed by name.
+    """Return the number of steps and the number of new states for each action, keyed by action name.
 
     Parameters:
         spec: the spec.
@@ -114,7 +114,7 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
 
 
 def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
-    """Return the values that each field of the state takes in a search.
+    """Return the values that each field of the state takes during a search.
 
     Parameters:
         expander: contains the states.
@@ -145,7 +145,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
-    """Yield the parts of a state whose values are collected, each with its path and whether it is a component."""
+    """Yield each part of a state for which values are collected, with its path and whether it is a component."""
     if isinstance(node, Struct):
         for field in attrs.fields(node.cls):
             if field.name in node.children:

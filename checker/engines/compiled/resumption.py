@@ -1,9 +1,9 @@
 """Restores the values of a saved search from its spec, and checks that the spec has not changed.
 
-A checkpoint contains the indices of values instead of values. To find the value with an index, the actions of the spec
-are called again along a path from an initial state to the first state that contains the index. If a call returns
-several next states, the next state on the path is recognized by the 64-bit hashes of its values. To check that the spec
-has not changed, every recorded call is repeated, and some states are expanded again.
+A checkpoint contains the indices of values instead of values. To find the value for an index, the spec's actions are
+called again along a path from an initial state to the first state that contains the index. If a call returns several
+next states, the next state on the path is recognized by the 64-bit hashes of its values. To check that the spec has not
+changed, every recorded call is repeated, and some states are expanded again.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class SpecChanged(Exception):
 
 @attrs.frozen
 class Hashes:
-    """The 64-bit content hashes of the values of a search.
+    """The 64-bit content hashes of a search's values.
 
     Attributes:
         values: for each slot, the hashes of its values in the order of their indices.
-        members: for each slot of a member of a collection, the path of the collection and the hash of the member.
+        members: for each slot that belongs to a collection member, the collection's path and the member's hash.
     """
 
     values: list[list[int]]
@@ -63,7 +63,7 @@ class Hashes:
 
     @property
     def first_member(self) -> int:
-        """The index of the first slot that belongs to a member of a collection."""
+        """The index of the first slot that belongs to a collection member."""
         return len(self.values) - len(self.members)
 
     def extended(
@@ -74,7 +74,7 @@ class Hashes:
         Parameters:
             values: for each slot, its values in the order of their indices. The values that already have hashes come
                 first.
-            members: pairs of the path of a collection and a member. The members that already have hashes come first.
+            members: (collection path, member) pairs. The members that already have hashes come first.
             unused: see `Resumption.unused`.
 
         Raises:
@@ -98,8 +98,8 @@ class SavedStates:
         packing: the packing of the states.
         states: the packed states. The shape is (states, words).
         parents, arrivals: for each state, its predecessor and the action instance of the step between them.
-        initials: the number of initial states. They are the first states.
-        expanded: the number of expanded states. They are the first states.
+        initials: the number of initial states. They come first.
+        expanded: the number of expanded states. They come before all unexpanded states.
         outside: for each state, whether it violates `Spec.within`. Empty if the spec has no constraint.
     """
 
@@ -112,7 +112,7 @@ class SavedStates:
     outside: NDArray[np.bool_]
 
     def row(self, index: int) -> list[int]:
-        """Return the index of the value in each slot of a state."""
+        """Return the value indices of a state, one per slot."""
         return self.packing.unpack(self.states[index])
 
 
@@ -122,13 +122,13 @@ class Resumption(Generic[S]):
     Parameters:
         spec: the current spec.
         adjustments: the adjustments of the saved search.
-        hashes: the saved hashes of the values and members.
+        hashes: the saved hashes of the values and of the collection members.
         saved: the saved states.
 
     Attributes:
         values: for each slot, its values in the order of their indices. A value is `NO_VALUE` if no saved state
             contains its index.
-        members: for each slot of a member of a collection, the path of the collection and the member. A member is
+        members: for each slot that belongs to a collection member, the collection's path and the member. A member is
             `NO_VALUE` if no saved state contains it.
 
     Raises:
@@ -163,7 +163,7 @@ class Resumption(Generic[S]):
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """Return the first state that contains each value index of each slot, or -1 if no state contains it."""
+        """Return, for each value index of each slot, the first state that contains it, or -1 if there is none."""
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
@@ -177,7 +177,7 @@ class Resumption(Generic[S]):
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
-        """Return a dict that maps pairs of a collection's path and a member's hash to the slot of the member."""
+        """Return a dict that maps each (collection path, member hash) pair to the member's slot."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
 
@@ -210,7 +210,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """Return the states on the paths to the given states, except initial states, in the order of discovery."""
+        """Return all states on the paths to the given states, except initial states, in order of discovery."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -221,7 +221,7 @@ class Resumption(Generic[S]):
         return sorted(found)
 
     def _row(self, state: S) -> list[int]:
-        """Return the index of the value in each slot of a state. Raise SpecChanged if a value has no index."""
+        """Return the value indices of a state, one per slot. Raise SpecChanged if a value has no index."""
         numbers = [0] * len(self.values)
         self._number(self._root, state, numbers)
         return numbers
@@ -264,9 +264,7 @@ class Resumption(Generic[S]):
 
     @property
     def unused(self) -> Unused:
-        """The pairs of a slot and a value index for which no value was restored, because no saved state contains the
-        index.
-        """
+        """The (slot, value index) pairs for which no value was restored, because no saved state contains the index."""
         slots = enumerate(self.values)
         return frozenset(
             (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
@@ -279,7 +277,7 @@ class Resumption(Generic[S]):
             calls: the recorded calls.
 
         Raises:
-            SpecChanged: if a call reads different slots or returns a different result than before, or a state has
+            SpecChanged: if a call reads other slots or returns a different result than before, or if a state has
                 different next states.
         """
         with _changed():
@@ -292,13 +290,13 @@ class Resumption(Generic[S]):
             self._expand_sample()
 
     def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Return whether the values of all indices in the given rows were restored."""
+        """Return whether a value has been restored for every index in the given rows."""
         first = self._hashes.first_member
         numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
 
     def _expand_sample(self) -> None:
-        """Expand a sample of the states again. Raise SpecChanged if a next state is not among the saved states."""
+        """Expand a sample of the saved states again. Raise SpecChanged if a next state was not saved."""
         wanted: dict[int, str] = {}
         for index in self._sample():
             for instance in self.spec.instances:
@@ -355,8 +353,8 @@ class _Calls(Generic[S]):
         return call.gave == logged.gave
 
     def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
-        """Return the slots that a step writes, each with the hash of the written value. Slots that the call has
-        read and whose value stays the same are left out.
+        """Return the slots that a step writes, each with the hash of the written value. Omit slots that the call has
+        read and whose value stays the same.
         """
         (row,) = logged.rows
         written = []
@@ -383,7 +381,8 @@ def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Check that no two values have the same hash. Otherwise, a saved state could contain either of them.
+    """Check that no two values have the same hash. If two had the same hash, it would be unclear which of them a saved
+    state contains.
 
     Parameters:
         values: the values.
@@ -405,8 +404,8 @@ def _check_type(node: Struct | Parts | Collection, value: object) -> None:
 
 @contextmanager
 def _changed() -> Iterator[None]:
-    """Return a context manager that replaces an error of the spec with `SpecChanged`, because the saved search did not
-    have this error.
+    """Return a context manager that turns an error in the spec into `SpecChanged`. The saved search did not encounter
+    the error, so the spec must have changed.
     """
     try:
         yield

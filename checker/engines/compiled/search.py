@@ -52,7 +52,7 @@ _log = logging.getLogger("leadline")
 
 
 class HandOver(Exception):
-    """Raised when the next level must be expanded by a different engine, because it is large; see `Problem.large`."""
+    """Raised when the next level is so large that a different engine must expand it; see `Problem.large`."""
 
 
 class CompiledSearch(Generic[S]):
@@ -60,7 +60,7 @@ class CompiledSearch(Generic[S]):
 
     Parameters:
         problem: the spec to search, with the limits and the resources.
-        adjustments: the facts about the spec that earlier attempts have found.
+        adjustments: what earlier attempts have found out about the spec.
         saved: the checkpoint from which the search continues, or None for a new search.
         numbers: the saved values in the order of their indices if the Spark engine resumes a search, otherwise None.
 
@@ -97,7 +97,7 @@ class CompiledSearch(Generic[S]):
         self._saved_at = self._reported_at = time.monotonic()
 
     def _new_tables(self, saved: Snapshot | None, numbers: Numbers | None) -> TransitionTables[S]:
-        """Return the transition tables for this attempt, with the values of the saved search if there is one."""
+        """Create the transition tables for this attempt. If a search was saved, the tables contain its values."""
         problem, adjustments = self._problem, self._adjustments
         first = self._initials[: self.limits.max_states] if saved is None else []
         if saved is not None:
@@ -287,7 +287,7 @@ class CompiledSearch(Generic[S]):
             self._reported_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
-        """Expand the states before index `last` that have not been expanded yet."""
+        """Expand all states before index `last` that have not been expanded yet."""
         at, expander, traces = self.at, self.expander, self.limits.traces
         found = expander.find(at.next, last, [traces - len(steps) for steps in at.steps_seen])
         cut_short = self._too_many(expander.store.count + sum(found.new))
@@ -305,7 +305,7 @@ class CompiledSearch(Generic[S]):
             raise self._cut_short()
 
     def _check_states(self) -> None:
-        """Evaluate the predicates on the states on which they have not been evaluated yet."""
+        """Evaluate the predicates on all states that have not been checked yet."""
         at, store = self.at, self.expander.store
         # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
         missing = [self.limits.traces - len(seen) for seen in at.seen]
@@ -328,9 +328,7 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Record which states do not satisfy `Spec.within`, beginning with the state `first`, and subtract them from
-        the counts.
-        """
+        """Record which states violate `Spec.within`, starting at index `first`, and subtract them from the counts."""
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):
@@ -384,7 +382,7 @@ class CompiledSearch(Generic[S]):
         return int(np.searchsorted([*self.at.levels, self.at.level_end], index, side="right"))
 
     def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return the steps that lead to some states of a level from the previous level.
+        """Return the steps that lead from the previous level to the given states of a level.
 
         If the user requested only one trace, or if a limit stops this method, return only the step by which each state
         was found.
@@ -418,7 +416,7 @@ def explore(
         progress: a function that is called regularly with the current statistics.
         settings: the settings of this engine.
         forecast: stops the search if direct calls are faster. None means that the search always continues.
-        spent: the number of seconds before this call that count towards the time limit.
+        spent: the number of seconds that were used before this call. They count towards the time limit.
 
     Returns:
         The same result as `leadline.checker.engines.oracle.explore`, except for the time and memory used.

@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
-    """Return the identity of a search. A saved search can be resumed only if its identity is the same.
+    """Return the identity of a search. A saved search can be resumed only if the identities match.
 
     Some limits, such as the depth, are not part of the identity and may change.
 

@@ -24,16 +24,15 @@ S = TypeVar("S")
 
 @attrs.define
 class Snapshot:
-    """The data that is needed to continue a search, except for its states.
+    """All data needed to continue a search, except the states.
 
     Attributes:
-        adjustments: the facts about the spec that earlier attempts at the search have found.
+        adjustments: what earlier attempts at the search have found out about the spec.
         values: for each slot, its values in the order of their indices.
-        members: the members of collections that have a slot; see `Layout`.
+        members: the collection members that have a slot; see `Layout`.
         slots_read, reads_all: the slots that predicates have read; see `TransitionTables`.
         packing: the packing of the states.
-        packings: the number of times that the states were packed again. It is part of the name of the file that
-            contains the states.
+        packings: the number of times that the states were repacked. This number is part of the states file's name.
         initials: the number of initial states.
         counters: the counters of `kernel.append`.
         outside: for each state, a bit that is 1 if the state violates `Spec.within`.
@@ -64,7 +63,7 @@ class Snapshot:
 
         Parameters:
             spec: the spec.
-            hashes: the saved hashes of the values and members.
+            hashes: the saved hashes of the values and of the collection members.
 
         Raises:
             ValueError, TypeError, AttributeError, IndexError: if the attributes are inconsistent.
@@ -93,7 +92,7 @@ class Snapshot:
             raise ValueError("the parts of the saved search are inconsistent")
 
     def as_json(self) -> dict[str, object]:
-        """Return the snapshot as an object that `json.dumps` accepts, without the values, the members and the log."""
+        """Return the snapshot as an object that `json.dumps` accepts. Omit the values, the members and the log."""
         at = self.progression
         return {
             "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
@@ -111,8 +110,7 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Return the snapshot that `as_json` converted to the given object. The snapshot has no values, no members and
-        no log.
+        """Convert an object that `as_json` has returned back to a snapshot, without values, members or log.
 
         Raises:
             ValueError, TypeError, KeyError: if the object was not returned by `as_json`.

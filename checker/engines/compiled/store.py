@@ -61,7 +61,7 @@ class Store:
         table: a hash table with open addressing. An entry consists of half of a state's hash and the state's index plus
             one. An empty entry is 0.
         counters: the counters of `kernel.append`, such as the number of states.
-        packings: the number of times that the states were packed again.
+        packings: the number of times that the states were repacked.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Store:
         return 8 * self.packing.words + 4 + self._arrival_type.itemsize
 
     def add(self, rows: Iterable[NDArray[np.uint64]]) -> None:
-        """Add packed states, such as the initial states. They must be distinct, and must not be in the store."""
+        """Add packed states, such as the initial states. They must be distinct, and must not be in the store yet."""
         for row in rows:
             index = self.count
             self.states[index], self.parents[index], self.arrivals[index] = row, 0, 0
@@ -162,7 +162,7 @@ class Store:
                 raise NotASearch(f"state {equal} is equal to an earlier state")
 
     def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
-        """Check that the states and their steps are consistent, after they were read from a checkpoint.
+        """Check the consistency of states and steps that have been read from a checkpoint.
 
         Parameters:
             initials: the number of initial states.
@@ -170,7 +170,8 @@ class Store:
             instances: the number of action instances.
 
         Raises:
-            NotASearch: if a state contains a value index outside the range of its slot, or its step is not possible.
+            NotASearch: if a state contains a value index outside the range of its slot, or if the step to a state is
+                not possible.
         """
         packing = self.packing
         for first in range(0, self.count, self._slice):
@@ -188,7 +189,7 @@ class Store:
                 raise NotASearch(f"state {wrong} cannot be reached by the recorded step")
 
     def repack(self, packing: Packing) -> None:
-        """Pack all states again, with a different packing."""
+        """Repack all states with a different packing."""
         states, room = _reserve(self.room, np.uint64, packing.words)
         for first in range(0, self.count, 2**20):
             block = slice(first, min(first + 2**20, self.count))

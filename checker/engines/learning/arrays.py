@@ -32,8 +32,8 @@ class Part(NamedTuple):
         waiting: the indices of the deferred states. The loop processes them after the functions of the spec have been
             called.
         unknown: the unknown paths that the loop finds (an output); see `kernel.TREE`.
-        rows: for each unknown path, a state with this path, given as the index of the value in each slot (an output).
-            If the path belongs to a step predicate, the states before and after a step.
+        rows: for each unknown path, a state with this path, as one value index per slot (an output). For a path of a
+            step predicate, the states before and after a step.
     """
 
     cursor: Numbers
@@ -61,7 +61,7 @@ class Packed(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The stored results of action instances. The attributes are those of `Forest` and `TransitionTables`."""
+    """The stored results of action instances. For the attributes, see `Forest` and `TransitionTables`."""
 
     pool: Nodes
     leaf_start: Nodes
@@ -90,7 +90,7 @@ class AnswerArrays(NamedTuple):
 
 
 class SuccessorArrays(NamedTuple):
-    """The next states of the states in one part of a block, or in all parts of a block; see `Buffers`.
+    """The next states that were generated from one part of a block, or from all its parts; see `Buffers`.
 
     Attributes:
         begins: for each expanded state, the position of its first next state.
@@ -117,7 +117,7 @@ class SuccessorArrays(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The stored states of a search, and the steps by which they were found. The attributes are those of `Store`."""
+    """The stored states of a search, and the steps by which they were found. For the attributes, see `Store`."""
 
     states: Words
     parents: Places
@@ -135,8 +135,7 @@ class CountArrays(NamedTuple):
             state.
         dead: the first deadlocked states (states without a next state), as many as the array can hold.
         seen: for each step predicate, the number of steps that violate the invariant or satisfy the witness.
-        seen_at: for each step predicate, the positions of the first of these steps in the buffer, as many as the array
-            can hold.
+        seen_at: for each step predicate, the buffer positions of the first such steps, as many as the array can hold.
     """
 
     counters: Numbers

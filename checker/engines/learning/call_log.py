@@ -36,9 +36,9 @@ class LoggedCall:
     Attributes:
         tree: the index of the decision tree of the action or predicate that was called.
         precision: the precision with which the reads of the call were recorded.
-        slots: the number of slots of a state at the end of the call.
+        slots: the number of slots per state when the call ended.
         rows: the state on which the function was called, or the states before and after a step. Each state is given as
-            the index of the value in each slot.
+            one value index per slot.
         reads: the slots that the call read. The slots of the state after a step are numbered from `SECOND`.
         gave: the result; see `Call.gave`.
     """
@@ -57,7 +57,7 @@ class LoggedCall:
 
 
 class CallLog:
-    """The calls of one search. Calls that read the same values and returned the same result are logged once.
+    """The calls of one search. Calls that read the same values and returned the same result are logged only once.
 
     Attributes:
         written: the number of integers that have already been written to the log file.
@@ -75,7 +75,7 @@ class CallLog:
         return NUMBER.itemsize * len(self.pending) + _KEY_BYTES * len(self._keys)
 
     def note(self, tree: int, precision: Precision, slots: int, rows: Sequence[Row], call: Call) -> None:
-        """Add a call to an action or a predicate to the log, unless an equal call was added before.
+        """Add a call to an action or a predicate to the log, unless an equal call has already been added.
 
         Parameters:
             tree, precision, slots, rows: see `LoggedCall`.

@@ -1,4 +1,4 @@
-"""Calls a spec's functions on lazy states. A lazy state records which parts of it the called function reads.
+"""Calls a spec's functions on lazy states. A lazy state records which of its parts the called function reads.
 
 The functions are those of the actions, the predicates of the properties, and the spec's distance, a function that
 estimates how far a state is from a violation. Each action instance, each predicate and the distance has a decision
@@ -69,10 +69,10 @@ class Call:
             The slots of the state after a step are numbered from `SECOND`.
         copied: the slots whose values the call copied to a next state without reading them.
         enumerated: the paths of the sets and bags that the call iterated over, so that it has read all their members.
-        constructs: code in loops over collections that the analysis does not support. Because of this code, members
-            count as read even if the call did not need them.
+        constructs: code that the analysis does not support, found in loops over collections. Because of this code,
+            members count as read even if the call did not need them.
         gave: the result. For an action, the changes that each step makes. For a predicate, whether the state or step
-            violates an invariant or satisfies a witness. For the spec's distance, the distance.
+            violates an invariant or satisfies a witness. For `Spec.distance`, the distance.
     """
 
     reads: dict[int, int]
@@ -102,7 +102,7 @@ class Caller(Generic[S]):
         spec: the spec.
         layout: defines the slots of the spec's states.
         given_states: the indices of the trees whose functions are called on real states instead of lazy states.
-        purity: checks on a sample of the states that the functions are pure. All attempts at a search share this
+        purity: checks, on a sample of the states, whether the functions are pure. All attempts at a search share this
             object. If it is None, a new object is created.
         tuning: internal sizes and limits.
         with_distance: whether the spec's distance is called.
@@ -117,7 +117,7 @@ class Caller(Generic[S]):
             false.
         precision: for each tree, the precision with which its calls are recorded.
         lowered_by: for each tree, the code that caused the precision to be lowered, or None if it was not lowered.
-        told_apart: for each tree, the types whose equal values the function may distinguish by identity.
+        told_apart: for each tree, the types for which the function may distinguish equal values by identity.
         purity: the purity checks.
         tuning: internal sizes and limits.
     """
@@ -153,7 +153,7 @@ class Caller(Generic[S]):
         self._keep(spec.initials()[: tuning.made_again])
 
     def _reached(self) -> list[Reach]:
-        """Return, for each decision tree, the code that its function can reach with the types found so far."""
+        """Return, for each decision tree, the code that the tree's function can reach with the types found so far."""
         given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[object]] = {}
         for instance in self.spec.instances:
@@ -167,7 +167,7 @@ class Caller(Generic[S]):
         ]
 
     def _reach_more(self) -> None:
-        """Update the reachable code and the precisions, when states contain new classes or functions."""
+        """Update the reachable code and the precisions after new classes or functions have been found in states."""
         kinds = self.layout.kinds.take()
         for tree, reach in enumerate(self._reach):
             reach.extend(kinds)
@@ -178,11 +178,11 @@ class Caller(Generic[S]):
         self._looks_at_identity = self._may_look_at_identity()
 
     def _may_look_at_identity(self) -> list[bool]:
-        """Return, for each decision tree, whether its function may distinguish equal values by identity."""
+        """Return, for each decision tree, whether the tree's function may distinguish equal values by identity."""
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Store the objects in the given states for reuse, if a function may distinguish objects by identity."""
+        """Keep the objects in the given states for reuse, if a function may distinguish objects by identity."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
@@ -201,11 +201,11 @@ class Caller(Generic[S]):
             The reads and the result of the call.
 
         Raises:
-            SpecError: if the function raised an exception, or is not pure.
+            SpecError: if the function raised an exception or is not pure.
             ShapeChanged: if a component has a different shape than in the initial state.
             NotRecorded: if the reads of the call cannot be recorded precisely enough.
-            NewKind: if the call writes a value of a new type to a slot that earlier calls copied without reading, and
-                the functions of these calls may distinguish values of this type by identity.
+            NewKind: if the call writes a value of a new type to a slot, earlier calls have copied this slot without
+                reading it, and their functions may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
         while True:
@@ -252,11 +252,11 @@ class Caller(Generic[S]):
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
         """Return the recorded reads and the result of a call to an action.
 
-        The result omits slots that were read if the step writes back the value that they already had.
+        If a step writes back the value that a read slot already had, the result omits the slot.
 
         Parameters:
             recorder: the recorder of the call.
-            steps: the slots that each step writes, each with the index of the written value.
+            steps: for each step, the slots that it writes, with the indices of the written values.
             successors: the next states, in the order of `steps`.
         """
         reads = recorder.reads
@@ -279,7 +279,7 @@ class Caller(Generic[S]):
         return [self.layout.changes(state, after, row) for after in successors]
 
     def _successors(self, tree: int, state: S) -> list[S]:
-        """Return the next states of an action instance. Some calls are repeated to check that the action is pure.
+        """Return the next states of an action instance. Repeat some calls to check that the action is pure.
 
         Parameters:
             tree: the index of the action instance's decision tree.
@@ -317,7 +317,7 @@ class Caller(Generic[S]):
         return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Call `_given_by` and return its result. Some calls are repeated to check that the function is pure."""
+        """Call `_given_by` and return its result. Repeat some calls to check that the function is pure."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
             what = "values" if tree == self.distance_tree else "verdicts"
@@ -394,9 +394,7 @@ class Caller(Generic[S]):
         return self.make(tree, rows)
 
     def _state(self, row: Row) -> S:
-        """Return the state that a row represents. The state is cached, because consecutive calls often need the same
-        state.
-        """
+        """Return the state that a row represents. Cache it, because consecutive calls often need the same state."""
         if self._last is None or self._last[0] is not row:
             self._last = row, self.layout.state(row)
             self.purity.check(self._last[1])
@@ -457,7 +455,7 @@ class Caller(Generic[S]):
 
 
 def _failing(failure: BaseException) -> Construct:
-    """Return the innermost line of the spec's code in the traceback of an exception, as a construct."""
+    """Return the innermost line of the spec's code in an exception's traceback, as a construct."""
     trace, own = failure.__traceback__, None
     while trace is not None:
         if origin(trace.tb_frame.f_globals.get("__name__")) is Origin.SPEC:

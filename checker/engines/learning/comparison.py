@@ -46,7 +46,7 @@ class Comparison(Generic[S]):
         Parameters:
             states: the packed states; shape (states, words).
             packing: the packing of the states.
-            first, last: the range of indices from which states are chosen; `last` is excluded.
+            first, last: the range of indices from which states are chosen, excluding `last`.
 
         Raises:
             NotRecorded: if a call returned a result that differs from the result of the path.
@@ -69,7 +69,7 @@ class Comparison(Generic[S]):
         """Compare all known results for a state, and for the steps from it, with the results of calls.
 
         Parameters:
-            row: the state, as the index of the value in each slot.
+            row: the state, as one value index per slot.
 
         Raises:
             NotRecorded: if a call returned a result that differs from the known one.
@@ -124,7 +124,7 @@ class Comparison(Generic[S]):
             tree: the index of the decision tree of the property's predicate.
             rows, states: the state, or the states before and after the step, as rows of value indices and as objects.
             found: the result that the search found: whether the state or step violates an invariant or satisfies a
-                witness. None to compare the result in the tree.
+                witness. If it is None, the result in the tree is compared.
 
         Returns:
             True if there was a result to compare.
@@ -167,7 +167,7 @@ def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int
     """Group the flat indices of an array of shape (states, trees) by state.
 
     Returns:
-        Pairs of the index of a state and the indices of its trees.
+        A (state index, tree indices) pair for each state.
     """
     found: dict[int, list[int]] = {}
     for place in places.tolist():

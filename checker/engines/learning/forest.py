@@ -49,8 +49,8 @@ class Forest:
     Attributes:
         pool: the code of each tree's root, followed by the nodes; see `trees.SLOT`. A node and its first edges are
             adjacent, so that following an edge usually takes one memory access.
-        compared: for each position of an edge in `pool`, whether the path that ends with this edge has been compared
-            with a call; see `comparison`.
+        compared: for each edge position in `pool`, whether the result of the path that ends at this edge has been
+            checked against an actual call; see `comparison`.
     """
 
     def __init__(self, names: list[str]) -> None:
@@ -61,7 +61,7 @@ class Forest:
         self._free: dict[int, list[int]] = {}
 
     def learn(self, tree: int, reads: dict[int, int], leaf: int) -> None:
-        """Add the reads and the result of a call to a tree as a path.
+        """Store the reads and the result of a call as a path in a tree.
 
         Parameters:
             tree: the index of the tree.
@@ -97,12 +97,11 @@ class Forest:
 
         Parameters:
             tree: the index of the tree.
-            row: the state, given as the index of the value in each slot; for a step predicate, the state before the
-                step.
+            row: the state, as one value index per slot; for a step predicate, the state before the step.
             after: the state after the step, for a step predicate.
 
         Returns:
-            The index of the leaf, which equals -1 minus the code of the leaf.
+            The index of the leaf: -1 minus the leaf's code.
         """
         _, code = self._walk(tree, row, after)
         return -code - 1 if code else None
@@ -110,7 +109,7 @@ class Forest:
     def in_its_order(
         self, tree: int, reads: dict[int, int], row: Sequence[int], after: Sequence[int] = ()
     ) -> dict[int, int]:
-        """Return the reads of a call in an order that continues an existing path of a tree.
+        """Return the reads of a call, ordered so that they continue an existing path of a tree.
 
         The result begins with the slots on the known part of the path. If the path does not end at a leaf, the
         remaining reads of the call follow. The path may contain slots that the call did not read. The path is then
@@ -130,7 +129,7 @@ class Forest:
             tree, row, after: see `leaf`.
 
         Returns:
-            The slots on the path, each with the index of its value, and the code at the end of the path.
+            Two values: the slots on the path, each with its value index; and the code at the end of the path.
         """
         pool, code, reads = self.pool.data, self.pool.data[tree], {}
         while code > UNKNOWN:
@@ -152,7 +151,7 @@ class Forest:
                 self._release(node)
 
     def edges(self, node: int) -> list[tuple[int, int]]:
-        """Return the edges of a node as pairs of a value index and the code to which the edge leads."""
+        """Return a (value index, code) pair for each edge of a node. The code is the target of the edge."""
         pool, room = self.pool.data, self.pool.data[node + ROOM]
         first = node + EDGES
         if room >= 0:
@@ -169,7 +168,7 @@ class Forest:
         return SpecError(f"{self.names[tree]} is not deterministic: the same state gave different outcomes")
 
     def _with_edge(self, node: int, slot: int, number: int) -> tuple[int, int]:
-        """Add an edge to a node, leading to the code 0. If the node has no room for the edge, move the node.
+        """Add an edge to a node. The edge leads to the code 0. If the node has no room for the edge, move the node.
 
         A node stores its edges in an array with an entry for each value index if the indices are small, or if at least
         a quarter of this array would be used. Otherwise, it stores them in a hash table.
@@ -251,9 +250,9 @@ def _edge(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def _place(pool: memoryview[int], node: int, number: int) -> int:
-    """Return the position of the edge for a value index in a node with a hash table.
+    """Look up an edge in a node's hash table by its value index, and return the edge's position.
 
-    If the node does not have this edge, return the position at which the edge can be added.
+    If the node does not have this edge, return the position at which it can be added.
     """
     mask = -pool[node + ROOM] - 1
     place = (number * FACTOR >> SHIFT) & mask

@@ -1,8 +1,8 @@
-"""Helper processes, which call a spec's functions in parallel. Threads cannot do this, because Python code does not run
-in parallel threads.
+"""Helper processes, which call a spec's functions in parallel. Threads cannot do this, because Python threads do not
+run Python code in parallel.
 
 A helper is forked from the process of the search. Therefore it has copies of all objects, including objects that cannot
-be pickled, and the processes exchange only the indices of slots and values. A value that is found after the fork has no
+be pickled. The processes exchange only the indices of slots and values. A value that is found after the fork has no
 index in the helper. The helper returns None for a call that writes such a value, finds a new member of a collection, or
 raises an exception. The search process then makes this call itself. Helpers therefore save time, but do not change the
 result of a search.
@@ -187,7 +187,7 @@ class Helpers:
         """Divide calls between this process and the helpers. Start the helpers if they are needed.
 
         Returns:
-            The calls for this process, and pairs of a helper and the calls for it.
+            The calls for this process, and a (helper, calls) pair for each helper in use.
         """
         tuning = self.caller.tuning
         if not self._count or len(jobs) < tuning.shared or self._made < tuning.helped_after:
@@ -267,12 +267,12 @@ def _answer(
     """Make a call in a helper process. Return None if the search process must make the call itself.
 
     The search process must make the call itself if the call raises an exception, finds values or members that had no
-    index at the fork, or needs a lower precision.
+    index when the helper was forked, or needs a lower precision.
 
     Parameters:
         caller: calls the spec's functions.
         precision: for each tree, the precision with which to record calls.
-        known: for each slot, the number of its values at the fork.
+        known: for each slot, the number of its values when the helper was forked.
         tree, rows: the call to make; see `Job`.
     """
     caller.precision = list(precision)

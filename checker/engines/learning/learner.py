@@ -53,7 +53,7 @@ class Learner(Generic[S]):
     Attributes:
         tables: the transition tables.
         comparison: compares learned results with the results of additional calls.
-        verification: compares a random sample of the uses of learned results with the results of calls.
+        verification: checks a random sample of the learned results against actual calls.
     """
 
     def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
@@ -83,7 +83,7 @@ class Learner(Generic[S]):
         return len(asked) - len(jobs)
 
     def make(self, jobs: list[Job]) -> None:
-        """Make calls and store their results in the tables. The exceptions are those of `learn`."""
+        """Make calls and store their results in the tables. For the exceptions, see `learn`."""
         self.learn_from(self._workers.helpers(self.tables.caller).make(jobs))
 
     def learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
@@ -174,13 +174,13 @@ class Learner(Generic[S]):
         return call.gave
 
     def note_values(self) -> None:
-        """Add bits to the packing if it has too few bits for the values and members of collections found so far."""
+        """Add bits to the packing if the values and collection members found so far need more."""
         self._note_members()
         if not self._holder.packing.fits(self.tables.layout.sizes()):
             self._fit()
 
     def _note_members(self) -> None:
-        """Add bits to the packing for members of collections that were found since the last call."""
+        """Add bits to the packing for collection members that were found since the last call."""
         if self.tables.note_members():
             self._holder.packing.add(self.tables.layout.sizes())
             self._index = None
@@ -215,7 +215,7 @@ class Learner(Generic[S]):
 
         Parameters:
             states: the packed states.
-            first, last: the range of indices from which states are chosen; `last` is excluded.
+            first, last: the range of indices from which states are chosen, excluding `last`.
 
         Raises:
             NotRecorded: if a call returned a result that differs from the learned one.

@@ -54,7 +54,9 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @functools.cache
 def _stamp() -> str:
-    """Return a hash of the contents of the files in `SOURCES`, without their locations and modification times."""
+    """Return a hash of the contents of the files in `SOURCES`. It does not depend on their locations or modification
+    times.
+    """
     digest = hashlib.sha256()
     for name in SOURCES:
         digest.update(pkgutil.get_data("leadline.checker", name) or b"")  # also works if the package is in a zip file
@@ -96,7 +98,7 @@ def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> No
 
 @functools.cache
 def _note(reason: str) -> None:
-    """Log a warning with the reason why compiled code was not saved. Log each reason only once."""
+    """Log a warning that explains why compiled code was not saved. Log each reason only once."""
     _log.warning("compiled code was not saved: %s", reason)
 
 

@@ -1,4 +1,4 @@
-"""Packs a state into a few 64-bit words. The state is given as the index of the value in each slot."""
+"""Packs a state into a few 64-bit words. The state is given as one value index per slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WORD = 64
 
 
 class Packing:
-    """The position of each slot in a packed state. A slot has enough bits to hold the index of each of its values.
+    """The position of each slot in a packed state. A slot has enough bits to hold any of its value indices.
 
     Parameters:
         sizes: for each slot, the number of values. A slot with one value needs no bits.
@@ -19,7 +19,7 @@ class Packing:
 
     Attributes:
         sizes: for each slot, the number of values for which it has bits.
-        words: the number of 64-bit words of a packed state.
+        words: the number of 64-bit words per packed state.
         word: for each slot, the index of its word.
         shift: for each slot, the position of its lowest bit in the word.
         mask: for each slot, the mask to apply after the word is shifted to the right by `shift`.
@@ -107,14 +107,14 @@ class Packing:
         return len(sizes) == len(self._places) and all(size - 1 <= mask for size, (_, _, mask) in pairs)
 
     def width(self, slot: int) -> int:
-        """Return the number of bits of a slot."""
+        """Return the number of bits in a slot."""
         return self._places[slot][2].bit_length()
 
     def pack(self, numbers: Sequence[int]) -> NDArray[np.uint64]:
         """Pack a state into words.
 
         Parameters:
-            numbers: the index of the value in each slot.
+            numbers: the value indices of the state, one per slot.
         """
         words = [0] * self.words
         for number, (word, shift, _) in zip(numbers, self._places, strict=False):
@@ -122,7 +122,7 @@ class Packing:
         return np.array(words, np.uint64)
 
     def unpack(self, words: NDArray[np.uint64]) -> list[int]:
-        """Return the index of the value in each slot of a packed state."""
+        """Return the value indices of a packed state, one per slot."""
         plain = words.tolist()
         return [(plain[word] >> shift) & mask for word, shift, mask in self._places]
 
@@ -135,7 +135,7 @@ class Packing:
         return np.array(words, np.uint64)
 
     def change(self, changes: dict[int, int]) -> tuple[list[int], list[int]]:
-        """Return the masks that write new values to some slots of a packed state: ``word & keep | put``.
+        """Return the masks for writing new values to some slots of a packed state: ``word & keep | put``.
 
         Parameters:
             changes: for each slot to be changed, the index of the new value.

@@ -11,10 +11,10 @@ from leadline.checker.observing.nodes import ShapeChanged
 
 
 class Crowded(Exception):
-    """Raised when some slots have so many values that their parts of the state should be split.
+    """Raised when some parts of the state should be split because their slots have so many values.
 
     Attributes:
-        patterns: the patterns of the paths of these parts of the state; see `Layout`.
+        patterns: the path patterns of these parts; see `Layout`.
     """
 
     def __init__(self, patterns: frozenset[str]) -> None:
@@ -30,12 +30,12 @@ CHANGES = (ShapeChanged, Crowded, NotRecorded, NewKind)
 
 @attrs.frozen
 class Adjustments:
-    """Facts about a spec that earlier attempts at a search have found. They determine how the next attempt handles
-    states and calls.
+    """What earlier attempts at a search have found out about a spec. It determines how the next attempt handles states
+    and calls.
 
     Attributes:
         whole: the paths of components that are stored in one slot each, because their shape changes.
-        apart: the patterns of the paths of parts of the state that are split into several slots; see `Layout`.
+        apart: the path patterns of those parts of the state that are split into several slots; see `Layout`.
         given_states: the indices of the decision trees of functions that are called on real states, because their reads
             cannot be recorded.
         read_when_copied: the slots that count as read if a call copies them to a next state.

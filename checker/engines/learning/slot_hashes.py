@@ -1,4 +1,5 @@
-"""A table of the hashes of all values of all slots. The loop of random search uses it to compute the hashes of states.
+"""A table with the hash of every value in every slot. The loop of random search uses it to compute the hashes of
+states.
 
 The hash of a value depends on its content, not on its index. Values get their indices in the order in which they are
 found. This order depends on the iteration order of sets, which must not affect the results of a random search. The hash
@@ -20,7 +21,7 @@ from leadline.checker.observing.layout import Layout
 
 
 class SlotHashes:
-    """The hashes of all values of all slots.
+    """The hash of every value in every slot.
 
     Parameters:
         layout: defines the slots.
@@ -57,10 +58,10 @@ class SlotHashes:
             self._known[slot] = len(domain.values)
 
     def calibrate(self, state: object) -> None:
-        """Set `offset` so that `of` returns the hash of the content of a state.
+        """Set `offset` so that `of` returns the content hash of a state.
 
         Parameters:
-            state: a state whose values all have hashes in the table.
+            state: a state. All its values must have hashes in the table.
         """
         self.offset = 0
         (found,) = self.of(np.array([self.layout.row(state)])).tolist()
@@ -70,7 +71,7 @@ class SlotHashes:
         """Return the hashes of the given states.
 
         Parameters:
-            rows: for each state, the index of the value in each slot.
+            rows: for each state, one value index per slot.
         """
         hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
         return hashes + np.uint64(self.offset)

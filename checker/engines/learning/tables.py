@@ -61,15 +61,15 @@ class Numbers:
 
     Attributes:
         values: for each slot, its values in the order of their indices.
-        members: for each slot of a member of a collection, the collection's path and the member.
+        members: for each slot that belongs to a collection member, the collection's path and the member.
     """
 
     values: Sequence[Sequence[object]]
     members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
-        """Add the saved values and members to a layout that has no values, so that they get the same indices as in the
-        saved search.
+        """Add the saved values and members to an empty layout, so that they get the same indices as in the saved
+        search.
         """
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
@@ -109,12 +109,12 @@ class TransitionTables(Generic[S]):
         reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
         effort: counts the calls to each action instance, each predicate and the distance.
         compared: the number of comparisons with calls; see `comparison`.
-        rows: the states in the parameter `states`, each given as the index of the value in each slot.
+        rows: the states in the parameter `states`, each given as one value index per slot.
         agreed: for each slot, the number of its values that have the same index in all processes of the search. None if
             there is only one process.
         log: the log of the calls from which the search has learned, or None if no log is needed.
-        reads_all: the predicates that were called without recording, which may therefore have read any slot. Each
-            predicate is given as its position among the predicates.
+        reads_all: the predicates that were called without recording. They may have read any slot. Each predicate is
+            given as its position among the predicates.
 
     Raises:
         ShapeChanged, NewKind: if the adjustments do not fit the given states; see `Adjustments`.
@@ -273,7 +273,7 @@ class TransitionTables(Generic[S]):
         return -self._leaves[written] - 1
 
     def note_members(self) -> bool:
-        """Update the tables after new members of collections have been added to the layout.
+        """Update the tables after new collection members have been added to the layout.
 
         A function that iterates over a collection may return a different result if the collection contains a new
         member. Therefore the paths of such a function are deleted.
@@ -335,7 +335,7 @@ class TransitionTables(Generic[S]):
             self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
 
     def _is_agreed(self, rows: tuple[Row, ...], call: Call) -> bool:
-        """Return whether all values in the states and the result of a call have the same indices in all processes."""
+        """Return whether all values in a call's states and result have the same indices in all processes."""
         known = self.agreed
         if known is None:
             return True
@@ -352,8 +352,7 @@ class TransitionTables(Generic[S]):
                 self.reads[predicate] = self._bits(noted)
 
     def note_called(self, tree: int) -> None:
-        """Count a call that was not recorded. If the called function is a predicate, it counts as having read all
-        slots.
+        """Count a call that was not recorded. A called predicate is assumed to have read all slots.
 
         Parameters:
             tree: the index of the called function's decision tree.
@@ -397,7 +396,7 @@ class TransitionTables(Generic[S]):
         return self._packed == len(self.outcomes)
 
     def pack(self, packing: Packing) -> None:
-        """Pack the outcomes that have not yet been packed with the given packing.
+        """Use the given packing to pack all outcomes that have not been packed with it yet.
 
         Parameters:
             packing: the packing, which defines the bits of each slot.
@@ -482,8 +481,7 @@ class TransitionTables(Generic[S]):
 
         Parameters:
             trees: the trees that may contain removed values in edges or outcomes.
-            sizes: for each slot, the number of values that remain. Values with this index or a higher index are
-                removed.
+            sizes: for each slot, the number of values that remain. Values with this index or a higher one are removed.
         """
         for tree in trees:
             self.forest.forget(tree)

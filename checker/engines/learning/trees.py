@@ -8,7 +8,7 @@ the same meaning everywhere:
 - `node`: the position of a node in `pool`.
 - `number`: the index of a slot's value.
 - `states`: packed states; shape (states, words).
-- `values`: a state, given as the index of the value in each slot.
+- `values`: a state, given as one value index per slot.
 - `word`, `shift`, `mask`: the position of each slot's bits in a packed state; see `Packing`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
@@ -50,7 +50,9 @@ for _bit in range(64):
 
 @njit()
 def _hashed(pool, node, number):
-    """Return the position of the edge for a value index in a node with a hash table, or 0 if there is no such edge."""
+    """Return the position of an edge in a node's hash table, looked up by its value index, or 0 if there is no such
+    edge.
+    """
     mask = -np.int64(pool[node + ROOM]) - 1
     place = (number * FACTOR >> SHIFT) & mask
     while True:
@@ -109,7 +111,7 @@ def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
 
 @njit(inline="always")
 def unpack(states, index, values, word, shift, mask):
-    """Write the index of the value in each slot of a packed state to `values`.
+    """Write the value indices of a packed state, one per slot, to `values`.
 
     Parameters:
         index: the index of the state in `states`.

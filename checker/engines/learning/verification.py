@@ -102,7 +102,8 @@ class Verification(Generic[S]):
         return np.array([self.checked, self.drawn, self.made], np.int64)
 
     def actions(self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], steps: int) -> None:
-        """Check a sample of the steps from expanded states and of the results of step properties on them.
+        """Check a sample of the steps from expanded states, and a sample of the results of step properties on these
+        steps.
 
         Parameters:
             states: the packed states; shape (states, words).
@@ -137,7 +138,7 @@ class Verification(Generic[S]):
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
 
     def chosen(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Choose some walkers of a random search at random. Their states are then passed to `rows`.
+        """Choose a random sample of the walkers of a random search. The caller then passes their states to `rows`.
 
         Parameters:
             walkers: the indices of the walkers to choose from.
@@ -155,7 +156,7 @@ class Verification(Generic[S]):
         the next states.
 
         Parameters:
-            rows: for each state, the index of the value in each slot.
+            rows: for each state, one value index per slot.
             packing: a packing with enough bits for these indices.
 
         Raises:

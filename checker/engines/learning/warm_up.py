@@ -1,7 +1,7 @@
 """Compiles the loops before a search begins, so that the time limit of the search does not include the compilation.
 
-Numba compiles a function when it is first called, and stores the result in a file. Therefore the first search on a
-machine, and the first search after an update of leadline, take about ten seconds longer than later searches.
+Numba compiles a function when it is first called, and stores the result in a file. Therefore the first search takes
+about ten seconds longer than later searches, both on a new machine and after leadline is updated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> Non
 
     Parameters:
         search: a function that searches a spec with the engine.
-        loop: the largest loop of the engine. A message is logged if this loop is not in Numba's cache.
+        loop: the engine's largest loop. If Numba has not cached it, a message is logged.
     """
     if not _is_kept(loop):
         _log.warning("compiling the engine, which is needed once on each machine and takes about ten seconds")

@@ -24,10 +24,10 @@ class Watch:
         self.budget, self.workers, self._report = budget, workers, report
 
     def pause(self) -> None:
-        """Check the time limit and report progress. Call this method only where the search can stop.
+        """Check the time limit and report progress. Call this method only at points where the search can stop.
 
         Raises:
-            StopSearch: if the time limit is exceeded, or the spec caught an exception that an interrupt raised.
+            StopSearch: if the time limit is exceeded, or the spec's code suppressed an interrupt.
         """
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
@@ -35,13 +35,14 @@ class Watch:
             self._report()
 
     def need(self, more: int) -> None:
-        """Check that an allocation does not exceed a memory limit. If necessary, end the helper processes.
+        """Check that an allocation would not exceed a memory limit. If it would, end the helper processes to free
+        memory.
 
         Parameters:
             more: the number of bytes to be allocated.
 
         Raises:
-            StopSearch: if the allocation would exceed a memory limit.
+            StopSearch: if the allocation would exceed a limit even without the helper processes.
         """
         stop = self.budget.out_of_memory(more)
         if stop and self.workers.processes:

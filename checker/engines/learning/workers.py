@@ -83,7 +83,7 @@ class Workers:
         return [] if self._helpers is None else self._helpers.processes
 
     def helpers(self, caller: Caller[Any]) -> Helpers:
-        """Return the helper processes for a caller. Helper processes for a different caller are ended first.
+        """Return the helper processes for the given caller. End the helper processes of any other caller first.
 
         Parameters:
             caller: the object that calls the spec's functions in this process. Each helper process uses a copy of it.
@@ -97,8 +97,8 @@ class Workers:
         """End the helper processes, for example because they still use values that have been removed.
 
         Parameters:
-            for_good: whether to prevent new helper processes from being started. This is necessary before resources are
-                created that a fork must not copy.
+            for_good: whether to prevent new helper processes from being started. Set this before creating resources
+                that must not be copied by a fork.
         """
         if self._helpers is not None:
             self._helpers.end()
@@ -106,7 +106,7 @@ class Workers:
             self._helpers, self._most_helpers = None, 0
 
     def close(self) -> None:
-        """End the threads and the processes."""
+        """Stop all threads and processes."""
         self.end_helpers()
         if self._threads is not None:
             self._threads.shutdown()

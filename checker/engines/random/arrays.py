@@ -1,12 +1,11 @@
 """The arrays that the compiled loop of a random search reads and writes, as named tuples.
 
-A walker is a position in the state space, which the loop moves from state to state; see
-`leadline.checker.engines.random.walkers`. A finding for a property is a state or step that violates the property or, if
-the property is a witness, satisfies it. An action instance is identified by its index, which is also the index of its
+A walker is a position in the state space. The loop moves it from state to state; see
+`leadline.checker.engines.random.walkers`. An action instance is identified by its index, which is also the index of its
 decision tree.
 
-A set of predicates or of action instances is represented by bits, 64 in each word. The hash of a state is computed from
-its content; see `SlotHashes`.
+A set of predicates or of action instances is stored as bits, 64 per word. The hash of a state is computed from its
+content; see `SlotHashes`.
 """
 
 from __future__ import annotations
@@ -81,6 +80,8 @@ class Learned(NamedTuple):
 class Walkers(NamedTuple):
     """The walkers of a random search. Each array has an entry or a row for each walker.
 
+    A finding is a state or step that violates a property or, if the property is a witness, satisfies it.
+
     Attributes:
         values: the walker's state, given as the index of the value in each slot.
         after: the state after the step that is being checked, also given as the index of the value in each slot.
@@ -89,22 +90,23 @@ class Walkers(NamedTuple):
         step: the number of steps from an initial state to the walker's state.
         phase: see `ARRIVED`.
         left: the number of steps that the walker has yet to take in this round. Expanding a state counts as one step.
-        calm: the set of predicates that are evaluated on a step only if it changes a slot that they have read.
+        calm: the set of predicates that are evaluated on a step only if the step changes a slot that they have read.
         parked: whether the walker is waiting for the results of calls.
-        fresh: whether the results of calls that are stored for the walker in `Answers` are for its current state.
-        wanted: the number of unknown paths of the walker. The walker waits until they are known.
-        wants: for each unknown path, five numbers: the index of the decision tree; the last known node of the path; the
-            index of the state's value in the slot of this node; the index of the outcome of the step that is being
-            checked, or -1 if the function is called on the walker's state; and the hash of the state on
-            which the function is called, or of the state after the step.
+        fresh: whether the walker's results in `Answers` belong to its current state.
+        wanted: the number of paths in decision trees that the walker needs and that are not yet known. The walker waits
+            for them.
+        wants: for each of these paths, five numbers: the index of the decision tree; the last known node of the path;
+            the index of the state's value in the slot of this node; the index of the outcome of the step that is being
+            checked, or -1 if the function is called on the walker's state; and the hash of the state on which the
+            function is called, or of the state after the step.
         seen: for each predicate, the number of steps from an initial state to the first finding for its property, or -1
             if there is none yet.
-        last_tree: for each predicate, the index of the action instance that leads to this finding if the walker checked
-            the step to this finding without taking it, otherwise -1.
-        last_hash: for each predicate, the hash of the state after the step in `last_tree`.
+        last_tree: for each predicate, the index of the action instance that leads to this finding, if the walker
+            checked the step to it without taking the step. Otherwise -1.
+        last_hash: for each predicate, the hash of the state after this step.
         by: the index of the action instance that led to the walker's state, or -1 for an initial state.
-        trees: the index of the action instance of each step of the walk. Walkers that expand states have no entry.
-        path: the hash of each state of the walk. Walkers that expand states have no entry.
+        trees: for each step of the walk, the index of its action instance. Walkers that expand states have no entry.
+        path: for each state of the walk, its hash. Walkers that expand states have no entry.
     """
 
     values: Numbers
@@ -152,14 +154,13 @@ class Answers(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The counts of some walkers, and the states that they visited, from which a `StateSample` is built.
+    """The counts of some walkers, and the states that they visited. `StateSample` is built from these arrays.
 
     Attributes:
         counters: see `STEPS`.
         hashes: for each sampled state, its mixed hash; see `kernel.mixed`.
         depths: for each sampled state, the number of steps from an initial state.
-        by: for each sampled state, the index of the action instance of the last of these steps, or -1 for an initial
-            state.
+        by: for each sampled state, the index of the last step's action instance, or -1 for an initial state.
         degrees: for each sampled state, the number of steps that begin in it.
         rows: for each sampled state, the index of the value in each slot. If states are not needed, the array has no
             columns.
@@ -190,12 +191,12 @@ class Plan(NamedTuple):
 
     Attributes:
         numbers: see `SEED`.
-        initials: the initial states, each as the index of the value in each slot.
-        initial_hashes: the hashes of the initial states.
+        initials: for each initial state, the index of the value in each slot.
+        initial_hashes: for each initial state, its hash.
         sought: the set of predicates to evaluate.
         of_states: the set of all state predicates.
-        limit: an array with one entry: the largest hash with which a state is added to the sample of distinct states.
-        starts: the states of the frontier where walks may begin, each given as the index of the value in each slot.
+        limit: an array with one entry, the largest hash that a state in the sample of distinct states may have.
+        starts: for each state of the frontier where walks may begin, the index of the value in each slot.
         start_step, start_trees, start_path: the paths to these states; see `steps`, `trees` and `path` of `Starts`.
     """
 
@@ -219,7 +220,7 @@ class Scratch(NamedTuple):
     Attributes:
         left: the set of action instances that may be enabled in the current state. Those that turn out not to be
             enabled are removed.
-        touched: the set of predicates that have read a slot that the current step changes.
+        touched: the set of predicates that have read at least one slot changed by the current step.
         outcomes: for each candidate, the index of its outcome.
         trees: for each candidate, the index of its action instance.
         hashes: for each candidate, the hash of the next state.
@@ -250,7 +251,7 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
     Parameters:
         groups: the number of 64-bit words that represent a set of action instances.
         words: the number of 64-bit words that represent a set of predicates.
-        room: the maximum number of candidates that the memory can hold; see `Scratch`.
+        room: the number of candidates for which to allocate memory; see `Scratch`.
         slots: the number of slots of a state.
     """
     children = max(CHILDREN, room)
@@ -289,7 +290,7 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
 
 
 def widened(rows: NDArray[N], slots: int) -> NDArray[N]:
-    """Return a copy of an array of states with additional columns for new slots, filled with zeros.
+    """Return a copy of the given rows with a column of zeros for each new slot.
 
     Parameters:
         rows: for each state, the index of the value in each slot.
@@ -305,7 +306,7 @@ def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: in
         walking: the number of walkers that take random walks.
         expanding: the number of walkers that expand states.
         slots: the number of slots of a state.
-        checks: the number of predicates, plus one for the absence of deadlocks.
+        checks: the number of predicates, plus one for the deadlock check.
         words: the number of 64-bit words that represent a set of predicates.
         most: the maximum number of steps in a walk.
     """

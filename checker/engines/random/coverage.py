@@ -25,11 +25,11 @@ S = TypeVar("S")
 
 
 class WalkCoverage(Generic[S]):
-    """The coverage of a random search of one spec.
+    """Measures the coverage of a random search.
 
     Parameters:
         spec: the spec.
-        tuning: the settings, which contain the maximum number of values that are counted for each field.
+        tuning: the settings, including the maximum number of values to count for each field.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT) -> None:
@@ -52,11 +52,11 @@ class WalkCoverage(Generic[S]):
                 self._waiting[number] = rows[place].copy()
 
     def look(self, layout: Layout, watch: Watch) -> None:
-        """Evaluate premises and witnesses on the states that were added since the last call to this method, and collect
-        the values of their fields.
+        """Inspect the states that have been added since the last call: evaluate premises and witnesses on them, and
+        collect the values of the states' fields.
 
         Parameters:
-            layout: the layout, which converts the rows of the states to objects.
+            layout: the layout, which converts rows to states.
             watch: the object that checks the time limit.
 
         Raises:

@@ -1,4 +1,4 @@
-"""A sample of the distinct states of a search, from which the number of distinct states is estimated.
+"""Samples the distinct states of a search, to estimate how many there are.
 
 The sample contains the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation
 Under Multiset Operations, SIGMOD 2007). The sample does not depend on the order in which states are found. If all
@@ -17,14 +17,14 @@ class StateSample:
     """A sample of the distinct states of a search. It contains the states with the smallest hashes.
 
     Parameters:
-        tuning: the settings, which contain the size of the sample.
+        tuning: the settings, including the size of the sample.
 
     Attributes:
         most: the maximum number of states in the sample. If the search has found more distinct states, the arrays
             contain one additional state.
         hashes: the hashes of the states, in ascending order.
-        depths: for each state, the length of the shortest path on which it was reached, in steps.
-        by: for each state, the index of the action instance of the last step of this path, or -1 for an initial state.
+        depths: for each state, the number of steps in the shortest path on which it was reached.
+        by: for each state, the index of the action instance at the end of this path, or -1 for an initial state.
         degrees: for each state, the number of steps that begin in it.
         limit: the largest hash that a state of the sample can have.
     """
@@ -56,8 +56,7 @@ class StateSample:
             self.limit = int(self.hashes[-1])
 
     def led_to(self, instances: int) -> NDArray[np.int64]:
-        """Return, for each action instance, the number of sampled states whose path ends with this action instance; see
-        `by`.
+        """Return, for each action instance, the number of sampled states to which it led; see `by`.
 
         Parameters:
             instances: the number of action instances of the spec.
@@ -78,8 +77,8 @@ class StateSample:
 
     @property
     def distinct(self) -> int:
-        """The number of distinct states that were added, or an estimate of it if the sample does not contain all of
-        them.
+        """The number of distinct states that were added. If they do not all fit into the sample, the number is an
+        estimate.
         """
         return self.scaled(len(self.hashes) - (not self.is_exact))
 

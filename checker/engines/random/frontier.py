@@ -64,7 +64,7 @@ class Arrivals(NamedTuple):
         rows: for each state, the index of the value in each slot.
         hashes: for each state, the hash of its content.
         parents: for each state, the node of its predecessor (see `Frontier`), or -1 for an initial state.
-        trees: for each state, the index of the action instance of the step, or -1 for an initial state.
+        trees: for each state, the index of the action instance that led to it, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -93,7 +93,7 @@ class Starts(NamedTuple):
     Attributes:
         rows: for each state, the index of the value in each slot.
         steps: for each state, the number of steps to it from an initial state.
-        trees: for each state, the indices of the action instances of these steps.
+        trees: for each state and each of these steps, the index of the step's action instance.
         path: for each state, the hashes of all states on the path to it, from the initial state to the state itself.
     """
 
@@ -104,14 +104,14 @@ class Starts(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """States that were removed from the frontier to be expanded now.
+    """States that have been removed from the frontier and are to be expanded next.
 
     Attributes:
         rows: for each state, the index of the value in each slot.
         nodes: for each state, its node; see `Frontier`.
         hashes: for each state, the hash of its content.
         steps: for each state, the number of steps to it from an initial state.
-        trees: for each state, the index of the action instance of the last step, or -1 for an initial state.
+        trees: for each state, the index of the action instance that led to it, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -130,7 +130,7 @@ class Frontier:
     Parameters:
         seed: the seed for the random order.
         slots: the number of slots of a state.
-        tuning: the settings, which contain the sizes of the frontier and of the table of found states.
+        tuning: the settings, including the sizes of the frontier and of the table of found states.
 
     Attributes:
         given_up: the number of states that were removed without being expanded, because the frontier was full.
@@ -153,7 +153,7 @@ class Frontier:
 
     @property
     def rows(self) -> NDArray[np.int32]:
-        """The states to be expanded, each as a row with the index of the value in each slot."""
+        """For each state to be expanded, the index of the value in each slot."""
         return self._rows[: self._count]
 
     @rows.setter
@@ -209,7 +209,7 @@ class Frontier:
     def next_places(self, most: int) -> NDArray[np.int64]:
         """Return the indices of the states to be expanded next.
 
-        If the distances of the states differ, half of the returned states are those with the smallest distances.
+        If the states have different distances, half of the indices are those of the states with the smallest distances.
 
         Parameters:
             most: the maximum number of states to return.
@@ -234,7 +234,7 @@ class Frontier:
         return taken
 
     def _remove(self, places: NDArray[np.int64]) -> None:
-        """Remove the states at the indices `places`, and move states from the end of the arrays to the free entries."""
+        """Remove the states at the given indices, and fill the gaps with states from the end of the arrays."""
         count = self._count - len(places)
         last = np.setdiff1d(np.arange(count, self._count), places)
         for array in (self._rows, self._nodes, self._turns, self._distances):
@@ -245,7 +245,7 @@ class Frontier:
         """Return the path from an initial state to a node.
 
         Returns:
-            The indices of the action instances of the steps, and the hashes of all states on the path.
+            The index of each step's action instance, and the hash of each state on the path.
         """
         trees, hashes = [], [int(self._hashes[node])]
         while self._parents[node] >= 0:
@@ -275,7 +275,7 @@ class Frontier:
         return Starts(rows, self._steps[nodes], trees, path)
 
     def widen(self, slots: int) -> None:
-        """Add columns for new slots to the rows. The new entries are 0.
+        """Add a column of zeros to the rows for each new slot.
 
         Parameters:
             slots: the number of slots of a state, including the new ones.

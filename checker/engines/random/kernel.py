@@ -1,8 +1,8 @@
 """The compiled loop of a random search. It uses the results in the decision trees to move walkers and expand states.
 
 A walker is a position in the state space. Its state is not packed, because it changes with each step. The choice of the
-next step must not depend on the indices of values or on the thread that moves the walker. Therefore steps are ordered
-by the index of the action instance and then by the hash of the content of the next state.
+next step must not depend on the indices of values or on the thread that moves the walker. Therefore steps are sorted by
+the index of the action instance, and then by the content hash of the next state.
 
 For the parameters `plan`, `learned`, `answers`, `walkers`, `sample` and `scratch` of these functions, see
 `leadline.checker.engines.random.arrays`. The parameter `walker` is the index of a walker, and `own` is
@@ -65,7 +65,7 @@ def _random(seed, walk, step, use):
         seed: the seed of the search.
         walk: the index of the walk.
         step: the index of the step in the walk.
-        use: distinguishes several random numbers for the same step.
+        use: a number that distinguishes the random numbers for the same step.
     """
     of_walk = mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
     return mixed(of_walk + np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(use))
@@ -84,7 +84,7 @@ def _below(random, bound):
 
 @njit(inline="always")
 def _lowest(bits):
-    """Return the index of the lowest set bit of a word that is not 0."""
+    """Return the index of the lowest set bit of a nonzero word."""
     return LOWEST_BIT[((bits & (~bits + ONE)) * DE_BRUIJN) >> np.uint64(58)]
 
 
@@ -129,7 +129,7 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
 
     Parameters:
         answers_begin, trees, contents: see `begins`, `trees` and `contents` of `Answers`.
-        tree: the index of the tree of the called function.
+        tree: the index of the called function's decision tree.
         content: the hash of the state on which the function was called. For a call on a step, this is the hash of the
             state after the step.
     """
@@ -147,13 +147,14 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
 
 @njit()
 def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
-    """Add an unknown path to `wants`, unless there are already `WANTS` paths. The walker waits until they are known.
+    """Add an unknown path in a decision tree to `wants`, unless `wants` already contains `WANTS` paths. The walker
+    waits until all paths in `wants` are known.
 
     Parameters:
         pool: see `Forest`.
         tree: the index of the tree.
         content: see `_answered`.
-        outcome: the index of the outcome of the step, or -1 if there is no step.
+        outcome: the index of the step's outcome, or -1 if there is no step.
         before, after: the states before and after the step; for a single state, the same state twice.
         wants, wanted: see `Walkers`.
     """
@@ -176,7 +177,7 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
 def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
     """Return the result of a predicate on a state or step, or 0 if the result is unknown.
 
-    If the result is unknown, its path is added to `Walkers.wants`.
+    If the result is unknown, the path to it in the decision tree is added to `Walkers.wants`.
 
     Parameters:
         tree, content, outcome, before, after: see `_want`.
@@ -199,7 +200,7 @@ def _shown(learned, answers, walkers, walker, tree, content, outcome, before, af
 
 @njit()
 def _begin(plan, walkers, walker, own):
-    """Begin the walk with the index `Walkers.walk` at a randomly chosen initial state or state of the frontier."""
+    """Begin walk number `Walkers.walk` at a random initial state or at a random state of the frontier."""
     numbers = plan.numbers
     if walkers.walk[walker] >= numbers[WALKS]:
         walkers.phase[walker] = FINISHED
@@ -231,8 +232,8 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Store the state or step that violates a property or satisfies a witness. For each property, only the first one in
-    each walk is stored.
+    """Store a state or step that violates a property or satisfies a witness. Only the first one in each walk is stored
+    for each property.
 
     If several of them are found after the same number of steps and for the same action instance, the one with the
     smallest hash is stored.
@@ -240,7 +241,7 @@ def _see(walkers, walker, predicate, step, tree, content):
     Parameters:
         predicate: the position of the property in the arrays of `Walkers`.
         step: the number of steps from an initial state to this state, or to the state after this step.
-        tree: the action instance of the last step if the walk only checks this step without taking it, and otherwise
+        tree: the index of the last step's action instance, if the walk checks this step without taking it. Otherwise
             -1.
         content: the hash of the state after this step. It is ignored if `tree` is -1.
     """
@@ -253,17 +254,16 @@ def _see(walkers, walker, predicate, step, tree, content):
 
 @njit(inline="always")
 def _look(plan, learned, answers, walkers, walker, values, after, touched, outcome, tree_taken, content):
-    """Evaluate predicates on a step and on the next state, or all state predicates on a single state.
+    """Evaluate predicates on a step and on the state after it, or evaluate all state predicates on a single state.
 
-    Violations and satisfied witnesses are stored with `_see`. A predicate in `Walkers.calm` is skipped unless it has
-    read a slot that the step changes.
+    Violations and satisfied witnesses are stored with `_see`. A predicate in `Walkers.calm` is skipped if the step
+    changes no slot that the predicate has read.
 
     Parameters:
         values, after: the states before and after the step. They are the same if there is no step or if the step does
         not change the state.
-        touched: the set of predicates that have read a slot that the step changes.
-        outcome: the index of the outcome of the step, or -1 if there is no step or if the step does not change the
-            state.
+        touched: the set of predicates that have read at least one slot changed by the step.
+        outcome: the index of the step's outcome, or -1 if there is no step or if the step does not change the state.
         tree_taken: the action instance of the step, or -1 if there is no step.
         content: the hash of the state after the step, or of the single state.
 

@@ -100,7 +100,7 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: i
     errors: list[Exception] = []
 
     def is_violated(groups: bytes) -> bool:
-        """Return whether the property is violated if all groups whose byte is 0 are left out."""
+        """Return whether the property is still violated if all groups whose byte is 0 are left out."""
         nonlocal shortest, tried
         if groups in known or tried > most_tried or errors:
             return known.get(
@@ -128,11 +128,10 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: i
 
 
 def _choices(trace: Trace[S]) -> list[Choice]:
-    """Return the action instance of each step of a trace and the index of its next state; see `Choice`.
+    """Return a `Choice` for each step of a trace: the action instance, and the index of the next state.
 
     Raises:
-        SpecError: if an action instance does not lead to the recorded state when it is called again, which means that
-            its action is not pure.
+        SpecError: if an action is not pure, so that an action instance no longer leads to the recorded state.
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
@@ -144,7 +143,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
 
 
 def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
-    """Take the given steps from the first state of a counterexample until its property is violated.
+    """Begin at the first state of a counterexample, and take the given steps until the property is violated.
 
     Parameters:
         trace: the counterexample.
@@ -169,9 +168,10 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
 
 
 def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """Leave out one or two steps of a counterexample at a time, and return the shortest counterexample through the
-    visited states. The shortest counterexample through these states is then shortened in the same way. This is repeated
-    until the counterexample no longer becomes shorter.
+    """Shorten a counterexample by leaving out one or two steps at a time.
+
+    All states that these attempts visit are collected, and the shortest counterexample through them is shortened in the
+    same way. This is repeated until the counterexample no longer becomes shorter.
 
     Parameters:
         trace: a counterexample.
@@ -197,7 +197,7 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tr
 
 
 def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
-    """Return the shortest traces through visited states that violate an invariant or satisfy a witness.
+    """Evaluate properties on visited states, and build shortest traces to violations and to satisfied witnesses.
 
     Parameters:
         visited: the visited states. The traces may end one step beyond these states.

@@ -51,8 +51,8 @@ def fuzz(
             shortening together (see `leadline.checker.engines.random.shorten`). If ``keep_going`` is set, the search
             continues even if every property is violated. If ``coverage`` is set, the search uses only one thread.
             ``depth``, ``max_states`` and ``traces`` are not supported.
-        progress: a function that is called regularly with the current statistics. During the shortening,
-            `Statistics.activity` describes the current work.
+        progress: a function that is called regularly with the current statistics. While counterexamples are being
+            shortened, `Statistics.activity` describes the current work.
         settings: the settings of random search, such as the number of behaviours and the seed.
 
     Returns:
@@ -92,7 +92,7 @@ def _check_limits(limits: Limits) -> None:
 
 
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
-    """Run the search, and return its result with counterexamples that have not been shortened."""
+    """Run the search, and return its result. The counterexamples have not been shortened yet."""
     compiled_ahead(_walk_once, kernel.walk)
     refuse_liveness(spec, "a random search", "`leadline explore`")
     workers = Workers(settings.workers or usable_cores())

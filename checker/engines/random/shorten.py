@@ -71,10 +71,10 @@ def shortened(
     workers: int | None = None,
     tuning: Tuning = DEFAULT,
 ) -> Result:
-    """Return the result of a random search with shortened traces.
+    """Shorten the traces that a random search found, and return its result with the shorter traces.
 
-    The traces of witnesses are shortened only by leaving out steps. Calls to the spec's functions during the shortening
-    are not included in the coverage.
+    The traces of witnesses are shortened only by leaving out steps. Calls to the spec's functions while traces are
+    being shortened do not count towards the coverage.
 
     Parameters:
         result: the result of the random search.
@@ -82,7 +82,7 @@ def shortened(
             leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to the search and
             to the shortening separately.
         progress: a function that is called regularly. `Statistics.activity` names the trace that is being shortened.
-        workers: the number of threads of the exhaustive searches. None uses one for each core.
+        workers: the number of threads for the exhaustive searches, or None for one thread per core.
         tuning: internal sizes and times. The exhaustive searches use `IN_ORDER` instead.
 
     Raises:
@@ -153,18 +153,18 @@ class _Shortening:
 
     @property
     def _left(self) -> float | None:
-        """The time in seconds that remains for the shortening, or None if there is no time limit."""
+        """The remaining time for shortening in seconds, or None if there is no time limit."""
         return None if self._seconds is None else self._seconds - (time.monotonic() - self._began)
 
     @property
     def _longer(self) -> list[Property]:
-        """The properties whose counterexample may not be the shortest."""
+        """The properties for which there may be a shorter counterexample than the one found so far."""
         return [item for item in self._violated if item not in self._shortest and len(self.traces[item]) > self._depth]
 
     def _leave_out(
         self, items: Iterable[Property], shorter: Callable[[Trace[object], Keep[object]], Trace[object]]
     ) -> None:
-        """Shorten the traces of some properties by leaving out steps, within the time and memory limits.
+        """Shorten the traces of the given properties by leaving out steps. Observe the limits on time and memory.
 
         Parameters:
             items: the properties.
@@ -246,7 +246,7 @@ class _Shortening:
 
         Parameters:
             item: the property that the counterexample violates.
-            most: the maximum total number of states of these searches.
+            most: the total number of states that these searches may visit.
 
         Raises:
             StopSearch: if a limit was exceeded, or the user interrupted the search.
@@ -262,7 +262,7 @@ class _Shortening:
             self._leave_out([item], self._shortest_nearby)
 
     def _note(self, stop: Stop | None) -> str:
-        """Return the remark that says whether there may be shorter counterexamples.
+        """Return a remark that says whether there may be shorter counterexamples.
 
         Parameters:
             stop: the reason why the shortening ended early, or None if it was completed.
@@ -303,13 +303,13 @@ def _check_finished(result: Result) -> None:
 def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> None:
     """Shorten a counterexample by exhaustive searches from the states along it.
 
-    The searches begin at the states of the counterexample, from the last to the first. Each search looks for a
-    violation that is nearer to its first state than the end of the counterexample. This shortens counterexamples in
-    state spaces that are too large to be searched from the initial states.
+    The searches go through the states of the counterexample, from the last to the first. Each search begins at one of
+    these states, and looks for a violation that is nearer to it than the end of the counterexample. This shortens
+    counterexamples in state spaces that are too large to be searched from the initial states.
 
     Parameters:
         trace: a counterexample.
-        most: the maximum total number of states of these searches.
+        most: the total number of states that these searches may visit.
         search: a function that runs an exhaustive search.
         keep: a function that is called with each shorter counterexample.
 

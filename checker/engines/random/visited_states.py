@@ -1,4 +1,5 @@
-"""Stores the states that a Hypothesis state machine or the shortening of a trace visits, and the steps from each state.
+"""Stores the states that are visited by a Hypothesis state machine, or while a trace is being shortened, and the steps
+from each of these states.
 
 An action may yield several next states in the iteration order of a set, which differs between processes. This module
 sorts next states by their contents, so that the same choices lead to the same states in every process.

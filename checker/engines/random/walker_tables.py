@@ -1,4 +1,4 @@
-"""The recorded results of calls, as arrays for the loop of a random search, and the calls that the loop needs.
+"""Provides the recorded results of calls as arrays for the loop of a random search, and makes the calls that it needs.
 
 A walker is a position in the state space; see `leadline.checker.engines.random.walkers`. The compiled loop moves
 walkers. If it needs a result that has not been recorded, the walker stops until the call has been made.
@@ -42,17 +42,17 @@ class WalkerTables(Generic[S]):
     Parameters:
         spec: the spec.
         initials: the initial states of the spec.
-        adjustments: the adjustments for this attempt at the search.
+        adjustments: facts about the spec that were found in earlier attempts at the search.
         watch: the object that checks the limits, and holds the threads and processes of the search.
-        purity: the object that checks, on some of the states, that the functions of the spec are pure.
+        purity: the object that checks that the spec's functions are pure. It calls them again on some of the states.
         tuning: internal sizes and limits.
 
     Attributes:
         learner: the object that calls the spec's functions.
         tables: the results recorded so far.
         layout: the layout, which defines the slots of the spec's states.
-        packing: a packing that has room for more values of each slot than the search has found.
-        initial_rows: the initial states, each as the index of the value in each slot.
+        packing: a packing with room for more values per slot than the search has found so far.
+        initial_rows: for each initial state, the index of the value in each slot.
         checks: the properties that have a predicate, in the order of their decision trees.
         words: the number of 64-bit words that represent a set of predicates. The set has one bit for each predicate.
         of_states: the set of state predicates.
@@ -99,7 +99,7 @@ class WalkerTables(Generic[S]):
         return bits
 
     def _roomy(self) -> Packing:
-        """Return a packing that has room for twice the current number of values of each slot."""
+        """Return a packing with room for twice as many values per slot as have been found so far."""
         return Packing([2 * size for size in self.layout.sizes()], spare=64)
 
     def repack(self) -> None:
@@ -144,7 +144,7 @@ class WalkerTables(Generic[S]):
         self._begins[self._outcomes_known] = last
 
     def _answered(self) -> Iterable[Changes]:
-        """Yield the changes that each step in the answers of action instances makes, in the order of the walkers."""
+        """Yield the changes made by each step in the stored answers, in the order of the walkers."""
         for _, answers in sorted(self._answers.items()):
             for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
@@ -235,7 +235,7 @@ class WalkerTables(Generic[S]):
 
         Parameters:
             before: the state of the walker.
-            tree: the index of the decision tree of the action instance or predicate to call.
+            tree: identifies the action instance or predicate to call, by the index of its decision tree.
             outcome: the index of the outcome of a step from this state, or -1 if there is no step.
 
         Returns:
@@ -273,7 +273,7 @@ class WalkerTables(Generic[S]):
         """Compare the recorded results for the given states with the results of new calls.
 
         Parameters:
-            rows: the states, each as the index of the value in each slot.
+            rows: for each state, the index of the value in each slot.
 
         Raises:
             NotRecorded: if a call returned a result that differs from the recorded result.
@@ -286,7 +286,7 @@ class WalkerTables(Generic[S]):
         """Check a random sample of the recorded results for the given states; see `Verification.rows`.
 
         Parameters:
-            rows: the states, each as the index of the value in each slot.
+            rows: for each state, the index of the value in each slot.
 
         Raises:
             NotRecorded: if a call returned a result that differs from the recorded result.
@@ -303,7 +303,7 @@ class WalkerTables(Generic[S]):
 
     @property
     def verified(self) -> Verified:
-        """The counts of the recorded results that were compared with calls to the spec's functions."""
+        """How many recorded results have been compared with new calls to the spec's functions."""
         verification = self.learner.verification
         return Verified(verification.checked, verification.drawn, None)
 
@@ -312,7 +312,7 @@ class WalkerTables(Generic[S]):
         distance is not recorded.
 
         Parameters:
-            rows: the states, each as the index of the value in each slot.
+            rows: for each state, the index of the value in each slot.
 
         Raises:
             StopSearch: if the time limit is exceeded, or the tables are full.

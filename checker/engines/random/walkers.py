@@ -1,14 +1,14 @@
 """Random search with recorded results: it takes random walks and expands states in random order.
 
-A walker is a position in the state space, which the search moves from state to state. Most walkers expand states: each
-is placed on a state of the frontier and checks all next states of this state. Next states that were not found before
-are added to the frontier. The other walkers take random walks from an initial state or from a state of the frontier,
-and check all next states of each state that they visit.
+A walker is a position in the state space. The search moves it from state to state. Most walkers expand states: each is
+placed on a state of the frontier and checks all next states of this state. Next states that were not found before are
+added to the frontier. The other walkers take random walks from an initial state or from a state of the frontier, and
+check all next states of each state that they visit.
 
 The search proceeds in rounds. In each round, the threads move the walkers independently of each other. At the end of
 the round, the search collects the counts of all walkers, the violations that they found, and the states and steps that
-satisfy a witness. Therefore the moves of a walker depend on the seed and on the results of earlier rounds, but not on
-the number of threads.
+satisfy a witness. Therefore a walker's moves depend on the seed and on the results of earlier rounds, but not on the
+number of threads.
 
 On each visited state and each step, the search evaluates every invariant that is not yet violated and every witness
 that is not yet satisfied. It confirms each counterexample by calling the spec's functions. The frontier determines only
@@ -95,7 +95,7 @@ class Walks(Generic[S]):
         steps: the maximum number of steps in a walk.
         seed: the seed. Searches with the same seed take the same walks.
         watch: the object that checks the limits, and holds the threads and processes of the search.
-        purity: the object that checks, on some of the states, that the functions of the spec are pure.
+        purity: the object that checks that the spec's functions are pure. It calls them again on some of the states.
         uniform: whether all walkers take random walks from initial states and check only the steps that they take. If
             so, no states are expanded.
         coverage: whether to collect the coverage.
@@ -205,7 +205,7 @@ class Walks(Generic[S]):
         )
 
     def _widen(self) -> None:
-        """Add columns for new slots to all rows of states. The new entries are 0.
+        """Add a column of zeros to all rows of states for each new slot.
 
         Raises:
             Crowded: if some slots have too many values and should be split.
@@ -444,8 +444,8 @@ class Walks(Generic[S]):
             self._coverage.look(self._tables.layout, self.watch)
 
     def collect(self) -> None:
-        """Collect the violations, the satisfied witnesses and the counts of all walkers since the last call to this
-        method.
+        """Collect the violations and satisfied witnesses that the walkers have found since the last call, and the
+        walkers' counts.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
@@ -487,13 +487,12 @@ class Walks(Generic[S]):
         """Call the spec's functions to reconstruct a trace that violates an invariant or satisfies a witness.
 
         Parameters:
-            walker: the index of the walker that found the violation, or the state or step that satisfies the witness.
+            walker: the index of the walker that found the violation or satisfied the witness.
             column: the column of the property in the arrays of `Walkers`.
             item: the property.
 
         Raises:
-            SpecError: if an action instance leads to a different state when it is called again, which means that its
-                action is not pure.
+            SpecError: if an action is not pure, so that an action instance no longer leads to the recorded state.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])

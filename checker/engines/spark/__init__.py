@@ -5,8 +5,8 @@ each `expand` task generates the next states of a part of the level. Then, each 
 shard. Tasks exchange data only through files in a shared directory. Therefore Spark can repeat a task that fails. The
 driver expands small levels itself.
 
-The states of a level are ordered by the part of the previous level from which they were first reached, and within a
-part by the order in which they were found. This order is the same as in the oracle, for any number of shards.
+Within a level, states are sorted by the part of the previous level that first led to them, and then by the order in
+which they were found. This order is the same as in the oracle, for any number of shards.
 
 Read the modules in this order: `storage` writes columns to files; `levels` locates the states of a level; `sharding`
 assigns states to shards; `visited` stores the states of a shard; `numbering` defines the indices of values for all

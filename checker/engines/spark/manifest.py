@@ -104,7 +104,7 @@ class SearchPosition:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> SearchPosition:
-        """Return the position that `as_json` converted to the given object.
+        """Convert a JSON object from `as_json` back to a position.
 
         Raises:
             ValueError, TypeError, KeyError: if the JSON object does not have the expected structure.
@@ -135,7 +135,7 @@ class Saved:
     """A saved search that can be resumed with the current spec.
 
     Attributes:
-        reached: the position of the search.
+        reached: the position that the search had reached.
         numbers: the values of each slot, in the order of their indices.
     """
 
@@ -156,7 +156,7 @@ class Manifest:
         self._unused: Unused = frozenset()
 
     def begin(self, spec: Spec[S], limits: Limits) -> None:
-        """Write the identity of a new search.
+        """Write the file that identifies a new search.
 
         Raises:
             LeadlineError: if the directory already contains a search, or cannot be written.
@@ -208,8 +208,8 @@ class Manifest:
         return Saved(reached, Numbers(resumption.values, resumption.members))
 
     def _calls(self, logs: Sequence[Block]) -> Iterator[LoggedCall]:
-        """Yield the recorded calls from which the transition tables were built. A call that several workers made is
-        yielded once.
+        """Yield the recorded calls from which the transition tables were built. Yield a call only once, even if several
+        workers made it.
         """
         met: set[int] = set()
         for block in logs:
@@ -233,7 +233,7 @@ class Manifest:
         self._storage.write_sealed(_SEARCH, json.dumps(found, default=int).encode())
 
     def start_over(self) -> None:
-        """Remove the saved position and levels, which are invalid after a change of the adjustments."""
+        """Remove the saved position and levels. They have become invalid, because the adjustments have changed."""
         self._hashes, self._unused = Hashes([], []), frozenset()
         for name in (_SEARCH, LEVELS, FOUND, CALLS):
             self._storage.remove(name)

@@ -15,7 +15,7 @@ class NewValues(Exception):
     """Raised when a worker has found values to which the driver has not assigned indices.
 
     Attributes:
-        values: the values, as pairs of a slot and a value.
+        values: a (slot, value) pair for each of these values.
     """
 
     def __init__(self, values: list[tuple[int, object]]) -> None:
@@ -42,8 +42,8 @@ def sizes_for(sizes: list[int], packing: Packing) -> list[int]:
 
     Parameters:
         sizes: the number of values of each slot.
-        packing: the current packing. If the values fit, its sizes are returned. Otherwise, the returned sizes have room
-            for twice as many values, unless the states would then need more words.
+        packing: the current packing. If the values fit into it, its own sizes are returned. Otherwise, the sizes are
+            doubled to leave room for more values, unless the states would then need more words.
     """
     if packing.fits(sizes):
         return packing.sizes

@@ -263,7 +263,7 @@ class SparkSearch(Generic[S]):
             self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
-        """Return whether the driver itself expands a level, and the range of states for each task."""
+        """Return whether the driver expands a level itself, and the range of states that each task expands."""
         if level.count < self._tuning.small:
             return True, [(0, level.count)]
         return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
@@ -297,7 +297,7 @@ class SparkSearch(Generic[S]):
         return [done[number] for number in range(len(parts))]
 
     def _number(self, news: list[tuple[int, object]]) -> None:
-        """Assign indices to the values that workers have found, and publish the indices."""
+        """Assign indices to the values that workers have found, and publish the indices for all workers."""
         forget_news(self._expander)
         domains = self._tables.layout.domains
         for slot, value in news:
@@ -419,8 +419,8 @@ class SparkSearch(Generic[S]):
         return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
-        """Return the index of a state's predecessor, the action instance that leads from the predecessor to the state,
-        and the index of the value in each slot of the state.
+        """Return the index of a state's predecessor, the action instance of the step from it, and, for each slot, the
+        index of the state's value.
         """
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1
@@ -433,7 +433,7 @@ class SparkSearch(Generic[S]):
     def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
         """Return the steps from the previous level to the given states of a level.
 
-        If only one trace is requested, return only the step by which each state was first found.
+        If only one trace is requested, return for each of these states only the step that first reached it.
         """
         before = places[0][0] - 1
         if self.limits.traces == 1:

@@ -45,17 +45,15 @@ _log = logging.getLogger("leadline")
 
 
 class JavaEnded(LeadlineError):
-    """Raised when the Java process of Spark ended during the search, for example because the system ran out of
-    memory.
-    """
+    """Raised when Spark's Java process has ended during the search, for example because memory ran out."""
 
 
 class Session:
     """A running Spark application. Use it in a ``with`` statement, so that Spark stops at the end of the block.
 
     All calls to Java are made in a separate thread. In the main thread, a KeyboardInterrupt could interrupt a call that
-    is reading a response from Java. Spark's interrupt handler, which is installed only in the main thread, would then
-    call Java while that response is incomplete.
+    is reading a response from Java. Spark's interrupt handler would then call Java before the response is complete.
+    Spark installs this handler only if it is started in the main thread.
 
     Parameters:
         master: the URL of the master. None means the master given to `spark-submit`, or this machine if there is none.
@@ -220,7 +218,7 @@ class Session:
 
 
 def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
-    """Check that Java, Spark and the Python executable of local workers exist, and set ``JAVA_HOME`` if necessary.
+    """Set ``JAVA_HOME`` if necessary, and check that Java, Spark and the Python executable for local workers exist.
 
     Parameters:
         master: the URL of the master; see `Session`.

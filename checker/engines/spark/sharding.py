@@ -38,8 +38,8 @@ def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDAr
 
 
 def by_shard(columns: dict[str, NDArray[Any]], packing: Packing, shards: int) -> list[dict[str, NDArray[Any]]]:
-    """Divide the rows of some columns among the shards. The column ``state`` determines the shard of a row. The rows of
-    a shard keep their order.
+    """Divide the rows of the given columns among the shards, according to the column ``state``. Within a shard, the
+    rows keep their order.
     """
     owners = shards_of(columns["state"], packing, shards)
     order = np.argsort(owners, kind="stable")

@@ -1,8 +1,8 @@
 """Sends a spec and its transition tables to workers.
 
 This module does not send the leadline package, which is installed on the workers or sent by `Session`. The other
-modules of a spec, such as the user's file and the modules that it imports, are sent as source text and imported under
-the same names, so that pickled values have the same classes in all processes.
+modules of a spec, such as the user's file and the modules that it imports, are sent as source text. The workers import
+them under the same names, so that pickled values have the same classes in all processes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Crate:
 
 
 def cloudpickled(value: object) -> bytes:
-    """Pickle a value, which may include classes and functions that are defined inside a function.
+    """Pickle a value. It may include classes and functions that are defined inside a function.
 
     Raises:
         LeadlineError: if the value cannot be pickled.
@@ -67,7 +67,7 @@ def unpacked(crate: Crate) -> TransitionTables[Any]:
 
 
 class _Shipped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """An importer of modules whose source text was sent to a worker."""
+    """Imports modules from source text that was sent to a worker."""
 
     def __init__(self, sources: Mapping[str, tuple[str, str]]) -> None:
         self._sources = sources

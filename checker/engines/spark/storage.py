@@ -54,7 +54,7 @@ class Storage:
 
     Attributes:
         place: the absolute path or the URI.
-        files, root: the file system of pyarrow, and the path of the directory in it.
+        files, root: the pyarrow file system, and the path of the directory in this file system.
         is_local: whether the directory is on a local file system.
 
     Raises:
@@ -100,7 +100,7 @@ class Storage:
         self.write_bytes(name, sealed(data))
 
     def read_sealed(self, name: str) -> bytes:
-        """Return the content that `write_sealed` wrote to a file. Raise Damaged if the file is missing or changed."""
+        """Return what `write_sealed` wrote to a file. Raise Damaged if the file is missing or was changed."""
         return unsealed(self.read_bytes(name), self.path(name))
 
     def exists(self, name: str) -> bool:
@@ -127,14 +127,14 @@ class Storage:
             raise LeadlineError(f"cannot remove {self.path(name)}: {_line(error)}") from error
 
     def write(self, folder: str, blocks: Iterable[Columns], sizes: Sequence[int]) -> list[Block]:
-        """Write blocks to a new file. The file has a random name, so several attempts at the same task do not overwrite
-        each other's files.
+        """Write blocks to a new file. The file has a random name, so that several attempts at the same task do not
+        overwrite each other's files.
 
         Parameters:
             folder: the path of the folder for the file, relative to the work directory.
             blocks: the columns of each block. There must be at least one block, and all blocks must have the same
                 columns. The column of packed states has the shape (rows, words).
-            sizes: the number of values of each slot in the packing of the states; see `Packing.sizes`.
+            sizes: for each slot, the number of values that the packing has room for; see `Packing.sizes`.
 
         Returns:
             The location of each block.
@@ -164,7 +164,7 @@ class Storage:
         """Read a block.
 
         Returns:
-            The columns, and the sizes of the packing of the states.
+            The columns, and the sizes of the packing with which the states were written.
 
         Raises:
             Damaged: if the file is missing, or the block has changed since it was written.
@@ -214,8 +214,8 @@ def _column(array: NDArray[Any]) -> Any:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """Return a writable copy of a column. The memory of Arrow is read-only, and Numba would compile each loop again for
-    a read-only array.
+    """Return a writable copy of a column. Arrow's memory is read-only, and Numba would have to compile each loop again
+    for read-only arrays.
     """
     if isinstance(column, pa.FixedSizeListArray):
         return np.array(column.flatten().to_numpy()).reshape(len(column), column.type.list_size)

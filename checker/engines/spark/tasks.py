@@ -33,7 +33,7 @@ LEVELS = "levels"
 
 
 def level_file(level: int) -> str:
-    """Return the name of the file that contains the locations of the states of a level."""
+    """Return the name of the file that records where the states of a level are stored."""
     return f"{LEVELS}/{level:04}.json"
 
 
@@ -43,10 +43,10 @@ class ExpandTask:
 
     Attributes:
         run: the data shared by all tasks of the run.
-        revision: the revision of the numbering of values that the result must use.
+        revision: the revision number of the value numbering. The result must use this numbering.
         parts: the states to expand.
         level: the level to which the next states belong.
-        samples, steps_wanted: the parameters of `Worker.expand` with these names.
+        samples, steps_wanted: see `Worker.expand`.
     """
 
     run: Run
@@ -115,7 +115,7 @@ class KeepDone:
         outside: the number of new states that do not satisfy `Spec.within`.
         seen: for each predicate on states, the new states that violate its property or satisfy its witness. Each state
             is given by the part of the previous level from which it was first reached, and by its position; see `Part`.
-        bytes: the size of the set of visited states in bytes.
+        bytes: the size of the shard's set of visited states, in bytes.
         calls, compared, verified: see `ExpandDone`.
         restored: the number of states read from files to rebuild a lost set of visited states.
     """
@@ -139,7 +139,7 @@ class BackTask:
     Attributes:
         run, revision: see `ExpandTask`.
         parts: the states where the steps begin.
-        targets: the states to which the steps lead, each given as the index of the value in each slot.
+        targets: for each state to which the steps lead, the index of the value in each slot.
     """
 
     run: Run
@@ -153,9 +153,8 @@ class BackDone:
     """The result of a `BackTask`.
 
     Attributes:
-        steps: the steps. Each step is a tuple of four items: the index of the state where it begins, among the states
-            in the task; the index of the value in each slot of this state; the action instance; and the index of the
-            target.
+        steps: the steps. Each step is a tuple of four items: the index (within the task) of the state where it begins;
+            the index of the value in each slot of this state; the action instance; and the index of the target.
     """
 
     steps: list[tuple[int, list[int], int, int]]
@@ -166,16 +165,16 @@ class Failure:
     """The result of a task that failed and would fail again if it were repeated.
 
     Attributes:
-        error: the exception, which the driver raises.
+        error: the exception for the driver to raise.
     """
 
     error: Exception
 
 
 def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
-    """Decorate a task so that it returns a `Failure` for an error that would occur again if the task were repeated.
+    """Decorate a task so that it returns a `Failure` instead of raising an error, if the error would recur.
 
-    Other exceptions are raised, and Spark repeats a task that raises an exception.
+    If the task raises any other exception, Spark repeats the task.
     """
 
     @functools.wraps(task)
@@ -201,7 +200,7 @@ def worker_of(run: Run) -> Worker[Any]:
 
 @answering
 def prepare(run: Run) -> None:
-    """Load the spec and the transition tables on a worker, before its first task."""
+    """Load the spec and the transition tables on a worker before it runs its first task."""
     worker_of(run)
 
 

@@ -1,4 +1,4 @@
-"""The set of the visited states of one shard, in memory-mapped files on the local disk of a machine.
+"""Stores the visited states of one shard in memory-mapped files on a local disk.
 
 All workers on the machine map the same files into memory. If the set is larger than the memory, the operating system
 keeps only recently used pages in memory. The set is a cache: if the files are missing or invalid, the set is rebuilt
@@ -37,7 +37,7 @@ not exist.
 
 
 class ShardStates:
-    """The set of the states of one shard that were visited up to a given level. Use `opened` to open it.
+    """The states of one shard that have been visited up to some level. Use `opened` to open this set.
 
     Parameters:
         folder: the folder of the shard on this machine.
@@ -66,7 +66,7 @@ class ShardStates:
             states: the packed states.
 
         Returns:
-            The indices in `states` of the states that were not in the set, in ascending order.
+            The indices of the states that were not yet in the set, in ascending order.
 
         Raises:
             LeadlineError: if the number of states exceeds `MOST_STATES`, or a file cannot be written.
@@ -115,13 +115,13 @@ class ShardStates:
 def opened(
     folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[ShardStates], None]
 ) -> Iterator[ShardStates]:
-    """Return a context manager that opens the set of a shard's visited states. Its ``with`` block adds the states of a
-    level.
+    """Open the set of a shard's visited states for a ``with`` block, which must add the states of one level.
 
     Parameters:
         folder: the folder of the shard on this machine.
-        level: the level whose states are added. The set contains the states of all previous levels.
-        sizes, words: the attributes of the packing with these names.
+        level: the level whose states the ``with`` block adds. The set already contains the states of all previous
+            levels.
+        sizes, words: see `Packing`.
         fill: a function that adds the states of all previous levels to an empty set.
 
     Raises:
@@ -149,7 +149,7 @@ def opened(
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Return a context manager that converts an OSError to a LeadlineError that names the folder."""
+    """Return a context manager that converts each OSError to a LeadlineError, whose message names the folder."""
     try:
         yield
     except OSError as error:
@@ -167,7 +167,7 @@ def _read(mark: Path) -> dict[str, Any]:
 def scratch(run: str) -> Path:
     """Return the folder for the files of a run on this machine.
 
-    The folder is in the local folder of Spark, which Spark removes, or in a temporary folder if Spark has none.
+    The folder is inside Spark's local folder, which Spark removes. If Spark has none, it is inside a temporary folder.
 
     Parameters:
         run: the identifier of the run.

@@ -111,14 +111,14 @@ class Worker(Generic[S]):
 
     @property
     def verification(self) -> Verification[S]:
-        """Compares results in the transition tables with calls to the spec's functions."""
+        """The object that compares results in the transition tables with calls to the spec's functions."""
         return self.expander.learner.verification
 
     def agree(self, revision: int) -> Packing:
-        """Use the numbering of values that the driver has published, and load it if this process has not loaded it yet.
+        """Switch to the given revision of the value numbering, which the driver has published.
 
         Parameters:
-            revision: the revision of the numbering.
+            revision: the revision of the value numbering.
 
         Returns:
             The packing of states for this numbering.
@@ -135,7 +135,7 @@ class Worker(Generic[S]):
         return self.expander.store.packing
 
     def publish_calls(self) -> list[Block]:
-        """Write to a file all calls that were recorded since this method was last called.
+        """Write to a file all calls that were recorded since this method last ran.
 
         Returns:
             The locations of all calls that this process has recorded in this run. All locations are returned every
@@ -158,10 +158,9 @@ class Worker(Generic[S]):
         """Expand some states of a level. Return their next states and the counts of the steps.
 
         Parameters:
-            level: the columns of the states. ``state`` contains the packed states. If the spec has a constraint,
-                ``outside`` is 1 for states that do not satisfy it.
-            samples: the number of states for which the results in the transition tables are compared with calls to the
-                spec's functions.
+            level: the columns of the states. ``state`` contains the packed states. If the spec has a constraint, the
+                column ``outside`` is 1 for states that do not satisfy the constraint.
+            samples: the number of states whose results in the transition tables are checked against new calls.
             steps_wanted: for each predicate on steps, the maximum number of steps to collect that violate its property
                 or satisfy its witness.
 
@@ -230,15 +229,14 @@ class Worker(Generic[S]):
             targets: the packed states of the next level.
 
         Returns:
-            The steps. Each step is given as the index of the state where it begins, the action instance, and the index
-            of the target.
+            For each step, the index of the state where it begins, its action instance, and the index of its target.
         """
         self.expand(level, 0, [0] * len(self.tables.step_checks))  # learns the paths that the steps need
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
 def published(storage: Storage, tables: TransitionTables[S]) -> list[Block]:
-    """Write to a file all calls that were recorded since this function was last called.
+    """Write to a file all calls that were recorded since this function last ran.
 
     Returns:
         A list with the location of the calls, or an empty list if no call was recorded.

@@ -1,6 +1,7 @@
 """Checks whether the specs of releases allow the behaviour in recordings of real brokers.
 
-- `following` prepares a spec: it removes the bounds, and determines the steps that leave no frame in a recording.
+- `following` prepares a spec: it removes the bounds, and finds the hidden steps, which leave no network frame in a
+  recording.
 - `observations` converts each kind of frame and event to an observation of the model.
 - `words` describes states in words, for explanations.
 

@@ -1,9 +1,8 @@
-"""A release without bounds, against which recordings are checked: the initial state, and the hidden steps, which leave
-no frame in a recording.
+"""A release without bounds, against which recordings are checked. It has an initial state, and hidden steps, which
+leave no frame in a recording.
 
-Searches need bounds and history, but recordings have neither. Perturbations have no limit here, except those that a
-recording shows: it contains the frames of a late fetch request, and those of an operator's request for an unclean
-election.
+Searches need bounds and history, but recordings have neither. Perturbations have no limit here, except late fetch
+requests and unclean elections that an operator requests, because a recording contains the frames of these requests.
 """
 
 from __future__ import annotations
@@ -69,7 +68,9 @@ class FollowedRelease:
         return {action.name: action for action in actions_of(self.protocol)}
 
     def take(self, name: str, state: Partition, *values: object) -> list[Partition]:
-        """Return the next states of an action instance. The list is empty if the release does not have the action."""
+        """Take an action, and return the possible next states. Return an empty list if the release does not have the
+        action.
+        """
         action = self.actions.get(name)
         return [] if action is None else list(action.function(state, *values))
 
@@ -134,6 +135,6 @@ def followed_release(column: Column, brokers: int, **configuration: Any) -> Foll
 
 
 def forget(state: Partition) -> Partition:
-    """Return a state without history and without the counter that numbers records: recordings contain record values."""
+    """Remove the history and the counter of records from a state. Recordings contain the values of records instead."""
     state = without_history(state)
     return attrs.evolve(state, next_value=0) if state.next_value else state

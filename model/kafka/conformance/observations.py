@@ -107,7 +107,7 @@ class SeenRecords:
 
 @attrs.frozen
 class SeenDiverging:
-    """A fetch response that says that the logs differ (KIP-595). Only some releases use its high watermark
+    """A fetch response that says that the logs differ (KIP-595). Only some releases use the high watermark in it
     (KAFKA-14704).
     """
 
@@ -192,7 +192,7 @@ class Observations:
     # --- fetch requests -------------------------------------------------------------------------------------------
 
     def fetch_sent(self, window: Window, seen: SeenFetch) -> Observation[Partition]:
-        """A follower has sent a fetch request: at some time in the window, this is its request in flight."""
+        """A follower has sent a fetch request. At some time in the window, this request is in flight."""
 
         def apply(state: Partition) -> list[Partition]:
             return [state] if self._is_request(state, state.replicas[seen.follower].in_flight, seen) else []
@@ -246,7 +246,7 @@ class Observations:
         return self._made(window, label, apply, lambda state: "", "handle_fetch", optional=True)
 
     def fetch_refused(self, window: Window, seen: SeenFetch, error: int) -> Observation[Partition]:
-        """A broker answers a fetch request with an error that depends on its leader epoch."""
+        """A broker answers a fetch request with an error that depends on the broker's leader epoch."""
 
         def possible(state: Partition) -> bool:
             replica = state.replicas[seen.leader]
@@ -316,9 +316,9 @@ class Observations:
     def _in_flight(self, state: Partition, seen: SeenFetch) -> Partition | None:
         """Return the state with the observed request in flight, or None if the follower has another request in flight.
 
-        A broker that has led keeps epochs in which it wrote nothing in its leader epoch cache, which the model derives
-        from the records (KAFKA-10706). If the request contains such an epoch, the result contains the request as it was
-        sent.
+        The leader epoch cache of a former leader keeps epochs in which the broker wrote nothing (KAFKA-10706). The
+        model derives the cache from the records, so it lacks these epochs. If the observed request contains such an
+        epoch, the returned state contains the request as it was observed.
         """
         message = state.replicas[seen.follower].in_flight
         if not isinstance(message, FetchRequest) or not self._is_request(state, message, seen):
@@ -332,7 +332,7 @@ class Observations:
 
     def _moved_on(self, state: Partition, seen: SeenFetch) -> bool:
         """Return whether a follower may have sent another request in the meantime, because it has learned of another
-        epoch or has died.
+        epoch or is down.
         """
         replica = state.replicas[seen.follower]
         if not replica.up or replica.leader != seen.leader or seen.epoch not in (UNKNOWN, replica.epoch):
@@ -363,8 +363,8 @@ class Observations:
         yield from self._idle(state, seen, answer)
 
     def _with_records(self, state: Partition, after: Partition, seen: SeenFetch, answer: Answer) -> Partition:
-        """Return the state in which the response contains as many records as were observed. The model sends only one at
-        a time.
+        """Return the state in which the response contains as many records as were observed. The model sends only one
+        record at a time.
         """
         message = after.replicas[seen.follower].in_flight
         if not isinstance(answer, SeenRecords) or len(answer.records) < 2 or not isinstance(message, FetchResponse):
@@ -426,8 +426,8 @@ class Observations:
         return self._made(window, label, apply, why, "handle_epoch_request")
 
     def epoch_response_handled(self, window: Window, follower: int, next_offset: int | None) -> Observation[Partition]:
-        """A follower truncates its log as an answer says, and then fetches. `next_offset` is the offset from which it
-        fetches, or None if its next request was not observed.
+        """A follower truncates its log where the answer tells it to, and then fetches. `next_offset` is the offset from
+        which it fetches, or None if its next request was not observed.
         """
 
         def apply(state: Partition) -> Iterator[Partition]:
@@ -531,7 +531,7 @@ class Observations:
                         yield name, after
 
     def fenced(self, window: Window, broker: int, *, fenced: bool) -> Observation[Partition]:
-        """The controller fences or unfences a broker, without a change of the leader or ISR."""
+        """The controller fences or unfences a broker, without changing the leader or ISR."""
         name = "session_expires" if fenced else "session_resumes"
 
         def apply(state: Partition) -> list[Partition]:
@@ -608,7 +608,7 @@ class Observations:
         return self._made(window, label, apply, why, "handle_alter_partition")
 
     def isr_written(self, window: Window, leader: int, isr: frozenset[int]) -> Observation[Partition]:
-        """A leader has written the ISR to ZooKeeper (up to 2.6). Several brokers may leave it at once."""
+        """A leader has written the ISR to ZooKeeper (up to 2.6). Several brokers may leave the ISR at once."""
 
         def apply(state: Partition) -> Iterator[Partition]:
             if state.quorum.isr == isr:
@@ -683,7 +683,7 @@ class Observations:
             window: the period in which the broker was killed.
             broker: the broker that was killed.
             cut_to: the offset from which the log was lost, or None if the whole log was kept.
-            checkpoint: the high watermark that was written to its disk, or None if it is not known.
+            checkpoint: the high watermark that the broker had written to disk, or None if it is not known.
         """
 
         def apply(state: Partition) -> Iterator[Partition]:
@@ -732,7 +732,9 @@ class Observations:
 
 
 def _from_an_empty_epoch(state: Partition, message: FetchRequest, seen: SeenFetch) -> bool:
-    """Return whether the last epoch in a request can be one in which its sender led but wrote nothing (KAFKA-10706)."""
+    """Return whether the last epoch in a request may be an epoch in which the sender led but wrote nothing
+    (KAFKA-10706).
+    """
     last, named = -1 if message.last_epoch is None else message.last_epoch, seen.last_epoch
     if named is None or not last < named <= message.epoch or named >= len(state.requests):
         return False
