@@ -261,7 +261,7 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
-        A finding for each set of brokers to which complaints refer, and whether the property is undecided. The property
+        A finding for each set of brokers named in complaints, and whether the property is undecided. The property
         is undecided if a missing record may have arrived after the copy was made.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}

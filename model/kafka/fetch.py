@@ -127,7 +127,7 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
 
 @action("broker {broker} truncates its log by a fetch response from an earlier leader epoch", broker=brokers)
 def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
-    """In 2.8.0, a fetcher may truncate the log after its broker has become leader or follows a new leader
+    """In 2.8.0, a fetcher may truncate the log when its broker already leads or follows a new leader
     (KAFKA-13207).
 
     If the broker follows a new leader, its next fetch request was created before the truncation, and therefore contains

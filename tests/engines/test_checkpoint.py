@@ -132,7 +132,7 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "limits", "message"),
     [
-        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: this search cannot resume it"),
+        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: it cannot be resumed by this search"),
         (
             SPEC.with_bounds({"max_epoch": 2}),
             Limits(),
@@ -558,7 +558,7 @@ def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
     del written["checksum"]
     (folder / "spec.json").write_text(json.dumps({**written, "format": 2}))
     with pytest.raises(
-        LeadlineError, match="is a checkpoint of a different version of leadline: this search cannot resume it"
+        LeadlineError, match="is a checkpoint of a different version of leadline: it cannot be resumed by this search"
     ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 

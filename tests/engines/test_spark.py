@@ -331,7 +331,7 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
         (
             CATALOG["atomic/kip-101"],
             Limits(),
-            "contains a search of atomic/kip-279: this search cannot resume it",
+            "contains a search of atomic/kip-279: it cannot be resumed by this search",
         ),
         (
             SPEC.with_bounds({"max_epoch": 2}),

@@ -54,7 +54,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
         if isinstance(found, dict) and type(found.get("format")) is int and found["format"] != FORMAT:
-            raise LeadlineError(f"{what} {_other('format', found)}: this search cannot resume it")
+            raise LeadlineError(f"{what} {_other('format', found)}: it cannot be resumed by this search")
 
 
 def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
@@ -70,7 +70,7 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
     """
     for name, value in wanted.items():
         if found.get(name) != value:
-            raise LeadlineError(f"{what} {_other(name, found)}: this search cannot resume it")
+            raise LeadlineError(f"{what} {_other(name, found)}: it cannot be resumed by this search")
 
 
 def _other(name: str, found: dict[str, object]) -> str:

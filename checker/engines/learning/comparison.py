@@ -1,4 +1,4 @@
-"""Compares the results in decision trees with the results of calls on real states.
+"""Compares the results in decision trees with the results of actual calls.
 
 A result that is learned from one state is used for all states that have the same values in the slots that the call
 read. This is correct if all reads have been recorded; see `leadline.checker.observing.recording`. As a safeguard, the
@@ -37,7 +37,7 @@ class Comparison(Generic[S]):
         self._looked_at = tables.caller.tuning.compared_paths
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
-        """Compare the learned results for the given states with the results of calls. Each path of a decision tree is
+        """Compare the learned results for the given states with those of actual calls. Each path of a decision tree is
         compared once.
 
         Call this method before the states are expanded, when all known results for these states were learned from other
@@ -66,7 +66,7 @@ class Comparison(Generic[S]):
                 self._compare(tree, row, state)
 
     def state(self, row: Row) -> None:
-        """Compare all known results for a state, and for the steps from it, with the results of calls.
+        """Compare all known results for a state, and for the steps from it, with those of actual calls.
 
         Parameters:
             row: the state, as one value index per slot.

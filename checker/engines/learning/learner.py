@@ -211,7 +211,7 @@ class Learner(Generic[S]):
         self._index = None
 
     def compare(self, states: NDArray[np.uint64], first: int, last: int) -> None:
-        """Compare learned results for the given states with the results of calls.
+        """Compare learned results for the given states with the results of actual calls.
 
         Parameters:
             states: the packed states.

@@ -71,10 +71,10 @@ class Verification(Generic[S]):
     result of a call on a real state. An application is the use of a learned result for one state.
 
     Parameters:
-        comparison: the object that compares learned results with the results of calls.
+        comparison: the object that compares learned results with the results of actual calls.
 
     Attributes:
-        comparison: the object that compares learned results with the results of calls.
+        comparison: the object that compares learned results with the results of actual calls.
         checked: the number of applications checked so far. All of them were correct, because a wrong result raises an
             exception.
         drawn: the number of checked applications that were drawn at random from all applications.

@@ -135,6 +135,6 @@ def followed_release(column: Column, brokers: int, **configuration: Any) -> Foll
 
 
 def forget(state: Partition) -> Partition:
-    """Remove the history and the counter of records from a state. Recordings contain the values of records instead."""
+    """Remove the history and the record counter from a state. Recordings contain neither of them."""
     state = without_history(state)
     return attrs.evolve(state, next_value=0) if state.next_value else state
