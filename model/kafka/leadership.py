@@ -8,7 +8,7 @@ import attrs
 
 from leadline.checker.action import action
 from leadline.model.kafka.bounds import Bounds
-from leadline.model.kafka.broker import BEHIND, CURRENT, KNOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Replica
+from leadline.model.kafka.broker import BEHIND, CURRENT, KNOWN, SHUTTING_DOWN, UNKNOWN_OFFSET, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import waiting, with_leader
 from leadline.model.kafka.messages import Diverging, EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
@@ -81,6 +81,9 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
     Up to 2.0, a broker that already follows that leader continues to fetch without truncating (KAFKA-7164).
 
+    A broker that is shutting down starts no fetcher (`ReplicaManager.makeFollowers`, and `applyLocalFollowersDelta` in
+    KRaft).
+
     The broker may still handle a response to its previous request if the leader and the fetch offset are the same,
     because only the fetch offset links a response to its request. In 2.8.0, the broker also truncates after a diverging
     response from a previous leader (KAFKA-13207).
@@ -107,8 +110,11 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
     if protocol.forgets_last_epoch and replica.log.end_offset > 0:
         following = attrs.evolve(following, last_epoch=UNTIL_EMPTY)
     following = truncated(following, protocol.truncates_first_to(following))
-    asking = attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))
     heard = _heard(state, broker, epoch)
+    if state.registrations[broker].status == SHUTTING_DOWN:
+        yield heard.with_replica(broker, following)
+        return
+    asking = attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))
     yield heard.with_replica(broker, asking)
     if not heard.may("late_responses"):
         return

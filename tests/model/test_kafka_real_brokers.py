@@ -101,6 +101,13 @@ def test_a_high_watermark_on_disk_can_be_above_the_one_in_memory(name: str, newe
     assert any(replica.newest_checkpoint for state in states for replica in state.replicas) == newer
 
 
+@pytest.mark.parametrize("name", ["kafka/0.10.2", "kafka/3.0", "kafka/3.2-kraft", "kafka/4.1"])
+def test_a_broker_that_is_shutting_down_starts_no_fetcher(name: str) -> None:
+    steps = ["begin_shutdown(broker=0)", "become_leader(broker=1, epoch=1)", "become_follower(broker=0, epoch=1)"]
+    broker = played(name, steps, max_epoch=1, shutdowns=1).state.replicas[0]
+    assert (broker.leader, broker.in_flight) == (1, None)
+
+
 UNNOTICED = [
     *("produce(leader=0)", "handle_fetch(leader=0, follower=1)", "handle_fetch_response(follower=1)"),
     *("crash(broker=0)", "controller_notices_failure(broker=0)", "become_leader(broker=1, epoch=1)"),
