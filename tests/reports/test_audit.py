@@ -283,19 +283,45 @@ def test_the_election_of_a_fenced_broker(tmp_path: Path, changes: list[bool]) ->
         assert checks(result) == set()
 
 
-def test_directories_without_any_cluster_id_are_one_cluster_though_no_batch_is_alike(tmp_path: Path) -> None:
-    """As of 0.10.0: KIP-101's divergence with a single record."""
+@pytest.mark.parametrize("cluster", ["", "the-cluster"])
+def test_directories_without_a_cluster_id_are_of_the_same_cluster_though_no_batch_is_alike(
+    tmp_path: Path, cluster: str
+) -> None:
+    """As before 2.4, or while brokers are upgraded to it: KIP-101's divergence with a single record."""
     disks = []
     for broker in (1, 2):
-        disk = Disk(tmp_path / f"broker-{broker}", broker, cluster="")
+        disk = Disk(tmp_path / f"broker-{broker}", broker, cluster=cluster if broker == 1 else "")
         disk.logs["topic", 0] = Log([(0, [batch(0, 1, -1, keys=[broker])])], None, 1, 1, epochs=[])
         disks.append(str(disk.write()))
     result = audit(disks, workers=1)
     assert checks(result) == {"logs_prefix_consistent"}, "records without an epoch can differ beyond a high watermark"
     assert result.brokers == 2
+    which = f"{disks[1]} does not have" if cluster else "no directory has"
     assert [note.sentence for note in notes(result)] == [
-        "no directory has a cluster id, as before 0.10.1: they are taken for one cluster"
+        f"{which} a cluster id, as before 2.4: all directories are taken for one cluster"
     ]
+
+
+def test_a_directory_without_a_cluster_id_is_of_the_cluster_with_which_it_has_a_batch_in_common(tmp_path: Path) -> None:
+    disks = []
+    for broker, cluster, key in ((1, "one", 1), (2, "other", 2), (3, "", 2)):
+        disk = Disk(tmp_path / f"broker-{broker}", broker, cluster=cluster)
+        disk.logs["topic", 0] = Log([(0, [batch(0, 1, -1, keys=[key])])], None, 1, 1, epochs=[])
+        disks.append(str(disk.write()))
+    result = audit(disks, workers=1)
+    assert checks(result) == set()
+    assert [note.brokers for note in notes(result) if "another cluster" in note.sentence] == [(1,)]
+
+
+def test_ids_of_different_topics_do_not_part_a_cluster(tmp_path: Path) -> None:
+    """The topic that both have is without an id, as if its directories were written by brokers before 2.8."""
+    disks = []
+    for broker in (1, 2):
+        disk = Disk(tmp_path / f"broker-{broker}", broker)
+        disk.logs["topic", 0] = Log([(0, [batch(0, 1, broker, keys=[broker])])], None, 1, 1)
+        disk.logs[f"other-{broker}", 0] = Log([(0, [])], UUID(int=broker << 100), 0, 0)
+        disks.append(str(disk.write()))
+    assert checks(audit(disks, workers=1)) == {"logs_prefix_consistent"}
 
 
 def test_a_topic_id_that_only_one_directory_has_does_not_part_a_cluster(tmp_path: Path) -> None:
