@@ -122,10 +122,7 @@ class Cluster:
         broker.
         """
         registered = self.metadata.registrations if self.metadata is not None else {}
-        return sum(
-            node.is_broker or node.metadata is None or node.id in registered or self.metadata is None
-            for node in self.nodes.values()
-        )
+        return sum(node.is_broker or node.metadata is None or node.id in registered for node in self.nodes.values())
 
     def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
         """Yield the location of each electable replica that has no directory although all data directories of its

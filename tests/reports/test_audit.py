@@ -17,6 +17,7 @@ from leadline.invariants.audit.result import AuditResult
 from leadline.model.kafka.releases import KRAFT, RELEASES
 from leadline.reports.audit import counterexamples
 from leadline.reports.audit.counterexamples import with_counterexamples
+from leadline.reports.audit.terminal import verdict_sentence
 from tests.disks.clusters import TOPIC_ID, SmallCluster, checks, notes, short_archive, small_cluster, standard_batches
 from tests.disks.data_directories import (
     Batch,
@@ -817,11 +818,24 @@ def test_controllers_leave_no_sign_of_a_clean_stop_and_are_not_brokers(tmp_path:
     assert (result.verdict, result.brokers) == (Verdict.HOLDS, 3)
 
 
+def test_a_controller_is_not_a_broker_though_its_metadata_log_cannot_be_read(tmp_path: Path) -> None:
+    cluster = small_cluster(tmp_path, [1, 2], with_metadata=False)
+    controller = Disk(tmp_path / "controller", 100, clean=False)
+    log = cluster.metadata.log()
+    log.segments[0][1][0] = attrs.evolve(log.batches[0], data=log.batches[0].data[:-1] + b"?")
+    controller.logs["__cluster_metadata", 0] = log
+    cluster.disks[100] = controller
+    result = cluster.audited()
+    assert (checks(result), result.brokers) == ({"batch_crc"}, 2)
+
+
 def test_metadata_logs_that_diverge_are_a_finding(tmp_path: Path) -> None:
     cluster = small_cluster(tmp_path)
     log = cluster.log(3, "__cluster_metadata")
     log.segments[0][1][2] = batch(2, 1, 1, values=[b"\x01\x14\x00\x00"])
-    assert "log_matching" in checks(cluster.audited())
+    result = cluster.audited()
+    assert checks(result) == {"log_matching"}
+    assert verdict_sentence(result) == "log_matching, in the metadata log"
 
 
 def test_there_must_be_something_to_audit(tmp_path: Path) -> None:
