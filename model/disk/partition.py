@@ -258,11 +258,11 @@ class DiskPartition:
     def quorum(self) -> Quorum:
         """The leader and leader epoch according to the metadata log.
 
-        The ISR consists of the brokers that can be elected, including the ELR.
+        The ISR consists of the brokers that can be elected, including the ELR. The ELR is also stored separately.
         """
         if self.state is None:
             return Quorum(None, NO_EPOCH, frozenset())
-        return Quorum(self.state.leader, self.state.leader_epoch, self.state.electable)
+        return Quorum(self.state.leader, self.state.leader_epoch, self.state.electable, self.state.elr)
 
     @property
     def exposed(self) -> tuple[DiskPromise, ...]:
@@ -334,10 +334,12 @@ class DiskPartition:
         """Return whether a follower's log may differ from its leader's log because the follower has not truncated yet.
 
         The result is always False unless `cautious` is set. A batch of the leader's epoch proves that the follower has
-        truncated. Properties of records below a high watermark do not need `cautious`, because these records are never
-        truncated.
+        truncated. If the partition has no leader, there is no log to which a follower can truncate its own. Properties
+        of records below a high watermark do not need `cautious`, because these records are never truncated.
         """
         if not self.cautious:
             return False
         replica = self.replicas[broker]
+        if self.state is not None and self.state.leader is None and replica.epoch == self.state.leader_epoch:
+            return True
         return not bool((replica.log.batches["epoch"] == replica.epoch).any())

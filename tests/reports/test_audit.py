@@ -98,6 +98,36 @@ def test_an_eligible_leader_replica_is_not_called_an_isr_member_and_no_broker_a_
     assert badges == [("no leader", "epoch 1", each) for each in ("eligible", "in the ISR", "eligible")]
 
 
+def test_who_lacks_a_record_is_said_to_be_in_the_set_that_it_is_in(tmp_path: Path) -> None:
+    cluster = small_cluster(tmp_path, isr=[1, 2], elr=[3])
+    for broker in (2, 3):
+        last_batch(cluster.log(broker))
+        cluster.log(broker).high_watermark = cluster.log(broker).recovery_point = 6
+    said = {each.brokers[1]: each.sentence for each in cluster.audited().errors if each.check == "strong_isr"}
+    assert "; broker 2 of the quorum's ISR has no record there" in said[2]
+    assert "; broker 3 of the quorum's ELR has no record there" in said[3]
+
+
+def test_a_leader_in_the_elr_is_not_in_the_isr(tmp_path: Path) -> None:
+    result = small_cluster(tmp_path, isr=[2], elr=[1]).audited()
+    (finding,) = result.errors
+    assert (finding.check, finding.sentence) == (
+        "leader_in_isr",
+        "the quorum's leader is broker 1, the quorum's ISR holds broker 2",
+    )
+
+
+def test_where_there_is_no_leader_nobody_is_said_to_lead_or_to_follow(tmp_path: Path) -> None:
+    cluster = small_cluster(tmp_path, isr=[2, 3], leader=None)
+    for broker in (2, 3):
+        last_batch(cluster.log(broker))
+        cluster.log(broker).high_watermark = cluster.log(broker).recovery_point = 6
+    (finding,) = cluster.audited().errors
+    assert finding.check == "committed_never_lost"
+    assert finding.sentence.endswith("; broker 2, which can be elected since there is no leader, has no record there")
+    assert "the partition has no leader in leader epoch 1" in finding.situation
+
+
 def test_where_nobody_leads_the_isr_is_asked_for_what_its_highest_watermark_promises(tmp_path: Path) -> None:
     cluster = small_cluster(tmp_path, leader=None)
     assert cluster.audited().verdict is Verdict.HOLDS
