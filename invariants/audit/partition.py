@@ -286,6 +286,8 @@ def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Co
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)
     beyond = complaint.offset is not None and any(complaint.offset >= replica.log.end_offset for replica in replicas)
+    if check.name == promises.committed_never_lost.name and complaint.offset in partition.never_to_come:
+        return False
     return check.name in _NEED_ONE_MOMENT and beyond
 
 

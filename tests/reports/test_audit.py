@@ -264,6 +264,76 @@ def test_an_unclean_election_is_always_told_and_what_the_only_isr_member_had_is_
         ]
 
 
+def unclean_cluster(folder: Path, change: bytes, *, high_watermark: int = 6, **state: Any) -> SmallCluster:
+    """A cluster of whose brokers only the first has the last batch, after a change of the partition."""
+    cluster = small_cluster(folder, high_watermark=high_watermark, **state)
+    cluster.metadata.add(change)
+    for disk in cluster.disks.values():
+        disk.logs["__cluster_metadata", 0] = cluster.metadata.log()
+    for broker in (2, 3):
+        last_batch(cluster.log(broker))
+        cluster.log(broker).recovery_point = 6
+    return cluster
+
+
+def test_an_unclean_election_after_which_only_an_elr_member_was_left(tmp_path: Path) -> None:
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], elr=[], recovering=True)
+    result = unclean_cluster(tmp_path, change, isr=[], elr=[1], leader=None).audited()
+    (finding,) = result.errors
+    assert "broker 1, the only member of the ELR before the unclean election of leader epoch 2" in finding.sentence
+    (told,) = [sentence for sentence in finding.situation if "uncleanly" in sentence]
+    assert told.endswith("): the ELR was broker 1")
+
+
+@pytest.mark.parametrize(
+    ("elr", "leader", "told"),
+    [
+        ([], 3, "the ISR and the ELR were empty"),
+        ([1], 1, "the ELR was broker 1, which had stopped uncleanly"),  # the last known leader
+    ],
+)
+def test_unclean_elections_where_nobody_was_left_are_told(
+    tmp_path: Path, elr: list[int], leader: int, told: str
+) -> None:
+    change = partition_change_record(TOPIC_ID, 0, leader=leader, isr=[leader], elr=[], recovering=True)
+    result = unclean_cluster(tmp_path, change, isr=[], elr=elr, leader=None).audited()
+    assert [(note.check, note.sentence.partition("): ")[2]) for note in notes(result)] == [("unclean_elections", told)]
+
+
+def test_a_leader_that_a_reassignment_brings_is_not_elected_uncleanly(tmp_path: Path) -> None:
+    """One record adds the brokers to the ISR, completes the reassignment and changes the leader."""
+    change = partition_change_record(TOPIC_ID, 0, replicas=[2, 3], isr=[2], leader=2)
+    result = unclean_cluster(tmp_path, change, isr=[1]).audited()
+    assert (result.verdict, result.findings) == (Verdict.HOLDS, ())
+
+
+@pytest.mark.parametrize("began", [True, False])
+def test_what_a_leader_lacked_when_it_was_elected_is_lost_even_if_brokers_crashed(tmp_path: Path, began: bool) -> None:
+    """Its leader epoch checkpoint says where its epoch began. Otherwise its log can have lost its end."""
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], recovering=True)
+    cluster = unclean_cluster(tmp_path, change, isr=[1])
+    for broker in (1, 3):
+        cluster.disks[broker].clean = False
+    cluster.log(3).epochs = [(0, 0), (1, 5), *([(2, 6)] if began else [])]
+    result = cluster.audited()
+    assert result.verdict is (Verdict.VIOLATED if began else Verdict.INCOMPLETE)
+    assert checks(result) == ({"committed_never_lost"} if began else set())
+
+
+def test_elections_are_told_though_the_topic_was_removed(tmp_path: Path) -> None:
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], recovering=True)
+    cluster = unclean_cluster(tmp_path, change, isr=[1])
+    cluster.metadata.add(broker_change_record(2, fenced=True), partition_change_record(TOPIC_ID, 0, leader=2, isr=[3]))
+    cluster.metadata.add(remove_topic_record(TOPIC_ID))
+    for disk in cluster.disks.values():
+        disk.logs = {("__cluster_metadata", 0): cluster.metadata.log()}
+    result = cluster.audited()
+    assert checks(result) == {"leaders_elected_unfenced"}
+    removed = "; the topic was removed later (offset 9 of the metadata log)"
+    assert [finding.sentence.endswith(removed) for finding in result.findings] == [True, True]
+    assert [note.sentence.startswith("the controllers elected broker 3 uncleanly") for note in notes(result)] == [True]
+
+
 @pytest.mark.parametrize(
     ("resource", "minimum", "level", "verdict"),
     [
