@@ -86,11 +86,13 @@ class FencedElection:
     Attributes:
         offset: the offset of the election in the metadata log.
         leader, leader_epoch: the broker that was elected, and its leader epoch.
+        electable: whether the broker could be elected without losing data.
     """
 
     offset: int
     leader: int
     leader_epoch: int
+    electable: bool
 
 
 def unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[UncleanElection]:
@@ -442,7 +444,8 @@ class _Replay:
         changed = attrs.evolve(state, **changes)
         history.append((offset, changed))
         if changed.leader is not None and changed.leader != state.leader and changed.leader in self._fenced:
-            election = FencedElection(offset, changed.leader, changed.leader_epoch)
+            electable = changed.leader in state.electable and not _begins_recovery(state, changed)
+            election = FencedElection(offset, changed.leader, changed.leader_epoch, electable)
             self._metadata.fenced_elections.setdefault((topic_id, number), []).append(election)
 
     def _config(self, offset: int, version: int, wire: Wire) -> None:

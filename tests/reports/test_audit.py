@@ -1096,6 +1096,22 @@ def test_bugs_that_explain_a_finding_are_of_releases_that_can_have_written_the_d
     )
 
 
+@pytest.mark.parametrize("electable", [True, False])
+def test_a_bug_that_elects_a_fenced_broker_explains_only_elections_of_the_last_known_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, electable: bool
+) -> None:
+    isr, leader = ([1, 2, 3], 1) if electable else ([], None)
+    cluster = small_cluster(tmp_path, isr=isr, leader=leader, elr=[])
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=isr or [3], recovering=not electable)
+    cluster.metadata.add(broker_change_record(3, fenced=True), change)
+    for disk in cluster.disks.values():
+        disk.logs["__cluster_metadata", 0] = cluster.metadata.log()
+    monkeypatch.setattr(counterexamples, "SHIPPED", short_archive(tmp_path, "KAFKA-19522"))
+    said = context_of(cluster.audited(), "leaders_elected_unfenced")
+    known = "a known bug ends in the same way: KAFKA-19522: "
+    assert said.startswith("no known bug explains it" if electable else known)
+
+
 def test_a_search_for_bugs_that_was_interrupted_does_not_say_that_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
