@@ -1137,4 +1137,5 @@ def test_releases_that_can_have_written_a_log(tmp_path: Path) -> None:
     assert releases() == {each.name for each in RELEASES[[each.name for each in RELEASES].index("kafka/2.8") :]}
     old = releases(topic_id=None)
     assert {"kafka/0.11", "kafka/2.7.2"} <= old
-    assert not old & {"kafka/0.10.2", "kafka/2.8"}
+    assert {"kafka/2.8", "kafka/3.9-zk"} <= old, "with inter.broker.protocol.version=2.7"
+    assert not old & {"kafka/0.10.2", "kafka/3.9", "kafka/4.0"}
