@@ -458,7 +458,7 @@ def test_the_terminal_the_object_and_the_page_say_the_same(tmp_path: Path) -> No
 
 @needs_chromium
 def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) -> None:
-    written(tmp_path, BROKER)
+    written(tmp_path, BROKER + "unclean.leader.election.enable=true\n")
     options = ("--from", "3.7", "--to", "4.1", "--config", "server.properties", "--html", "page.html")
     assert call("advise", *options, folder=tmp_path).code == 0
     for browser in chromium():
@@ -474,6 +474,8 @@ def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) 
         assert copies.count() == opened.page.locator("button[data-copy]:visible").count() > 1
         first, *_ = PdfReader(io.BytesIO(opened.page.pdf())).pages
         assert "min.insync.replicas" in first.extract_text()  # the title does not have a sheet to itself
+        opened.page.set_viewport_size({"width": 360, "height": 800})
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
