@@ -25,7 +25,7 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
-            yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own ISR")
+            yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own")
 
 
 @invariant(
@@ -45,19 +45,20 @@ def strong_isr(state: PartitionView) -> Iterator[Complaint]:
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
-            yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's ISR")
+            yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's")
 
 
 def _missing(
     state: PartitionView, leader: int, replica: ReplicaView, isr: Iterable[int], whose: str
 ) -> Iterator[Complaint]:
     for member, peer in state.replicas_of(isr):
+        name = "ELR" if member in state.quorum.elr else "ISR"
         for offset, committed, held in replica.log.beside(peer.log, replica.high_watermark):
             if committed is None or held != committed:
                 yield Complaint.about(
                     f"offset {offset} is below the high watermark {replica.high_watermark} of broker {leader}, "
                     f"which has {committed or 'no record'} there; "
-                    f"broker {member} of {whose} has {held or 'no record'} there",
+                    f"broker {member} of {whose} {name} has {held or 'no record'} there",
                     leader,
                     member,
                     offset=offset,

@@ -22,9 +22,10 @@ def leader_in_isr(state: PartitionView) -> Iterator[Complaint]:
     properties are violated only later, when the new leader lacks a record. In the `atomic` family, one deliberately
     wrong rule violates only this property.
     """
-    if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
+    isr = state.quorum.isr - state.quorum.elr  # on disks, the first contains the second
+    if state.quorum.leader is not None and state.quorum.leader not in isr:
         yield Complaint.about(
-            f"the quorum's leader is broker {state.quorum.leader}, the quorum's ISR holds {_named(state.quorum.isr)}",
+            f"the quorum's leader is broker {state.quorum.leader}, the quorum's ISR holds {_named(isr)}",
             state.quorum.leader,
         )
     for leader, replica in state.believed_leaders():

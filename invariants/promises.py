@@ -258,13 +258,16 @@ _LOSSES = tuple(item.name for item in (committed_never_lost, acked_never_lost, r
 
 def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
+        # on disks, a broker that can be elected takes the place of a leader that is missing
+        vacant = state.quorum.leader is None and state.quorum.epoch == replica.epoch
+        role = "which can be elected since there is no leader" if vacant else f"which leads in epoch {replica.epoch}"
         for promise in promises:
             log, offset = replica.log, promise.offset
             held = log[offset] if log.has(offset) else None
             if replica.epoch > promise.epoch and held != promise.record:
                 yield Complaint.about(
                     f"{promise.record} at offset {offset} {how} {promise.teller}; "
-                    f"broker {leader}, which leads in epoch {replica.epoch}, has {held or 'no record'} there",
+                    f"broker {leader}, {role}, has {held or 'no record'} there",
                     leader,
                     offset=offset,
                 )

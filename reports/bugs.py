@@ -139,7 +139,7 @@ class Archive:
     unreached: list[UnmodelledBug] = attrs.field(factory=list)
 
     def about(self, ticket: str | None) -> tuple[list[Bug], list[UnmodelledBug]]:
-        """Return the bugs to which a ticket or KIP refers.
+        """Return the bugs to which a ticket or KIP refers. The bug with exactly this ticket comes first.
 
         Parameters:
             ticket: the ticket or KIP, in upper or lower case, or None for all bugs.
@@ -149,7 +149,8 @@ class Archive:
         """
         if ticket is None:
             return self.bugs, self.unreached
-        bugs = [bug for bug in self.bugs if _is_about(bug, ticket)]
+        found = [bug for bug in self.bugs if _is_about(bug, ticket)]
+        bugs = sorted(found, key=lambda bug: bug.ticket.upper() != ticket.upper())
         unreached = [bug for bug in self.unreached if _is_about(bug, ticket)]
         if not bugs and not unreached:
             every: list[Bug | UnmodelledBug] = [*self.bugs, *self.unreached]

@@ -96,7 +96,8 @@ def ending(parting: Parting) -> str:
     """Return a sentence that says how the second behaviour ends."""
     name, about = visible(parting.second.spec.name), parting.first.about
     if parting.refused is not None:
-        return f"{name} does not take {visible(repr(parting.refused))} here"
+        words = f" ({visible(parting.refused.sentence)})" if parting.refused.sentence else ""
+        return f"{name} does not take {visible(repr(parting.refused))} here{words}"
     if about is None:
         return f"{name} leads elsewhere"
     return f"{name} takes the same actions, and {visible(about.name)} is true at their end"

@@ -21,6 +21,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.invariants import disk
 from leadline.invariants.audit.moments import MomentsTask, audit_moments
+from leadline.invariants.audit.notes import elections
 from leadline.invariants.audit.partition import (
     CHECKS,
     NO_DIRECTORY,
@@ -42,6 +43,7 @@ from leadline.model.disk.cluster import Cluster, assemble, reader, survey
 from leadline.model.disk.directory import METADATA, METADATA_TOPIC, find_data_directories
 from leadline.model.disk.files import Files, Unreadable
 from leadline.model.disk.metadata import Metadata, PartitionState, unclean_elections
+from leadline.model.disk.partition import DiskPartition
 from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
 
 ALONE_FOR = 1.0
@@ -253,7 +255,8 @@ def _held_back(metadata: Metadata, topic: str, history: Iterable[tuple[int, Part
     return frozenset(
         election.offset
         for election in unclean_elections(history)
-        if (metadata.min_insync_replicas(topic, election.since, election.offset) or 1) > len(election.before.electable)
+        if election.before.electable
+        and (metadata.min_insync_replicas(topic, election.since, election.offset) or 1) > len(election.before.electable)
         and metadata.holds_back_high_watermarks(election.since)
     )
 
@@ -348,10 +351,34 @@ def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
     for cluster in clusters:
         for nodes, note in cluster.notes:
             yield Finding("directories", "note", None, None, nodes, None, note)
+        yield from _of_removed_topics(cluster)
     for other in clusters[1:]:
         paths = ", ".join(directory.path for node in other.nodes.values() for directory in node.directories)
         text = f"directories of another cluster, audited separately: {paths}"
         yield Finding("directories", "note", None, None, tuple(other.nodes), None, text)
+
+
+def _of_removed_topics(cluster: Cluster) -> Iterator[Finding]:
+    """Yield findings about elections in partitions of topics that were removed."""
+    metadata = cluster.metadata
+    for (topic_id, number), history in metadata.partitions.items() if metadata is not None else ():
+        topic = metadata.topics.get(topic_id) if metadata is not None else None
+        if metadata is None or topic is None or topic.removed is None:
+            continue
+        partition = DiskPartition(
+            topic=topic.name,
+            number=number,
+            topic_id=topic_id,
+            replicas={},
+            state=None,
+            one_moment=False,
+            unclean=tuple(unclean_elections(history)),
+            held_back=_held_back(metadata, topic.name, history),
+            fenced=tuple(metadata.fenced_elections.get((topic_id, number), ())),
+        )
+        removed = f"the topic was removed later (offset {topic.removed} of the metadata log)"
+        for finding in elections(partition):
+            yield attrs.evolve(finding, sentence=f"{finding.sentence}; {removed}")
 
 
 def _printable(finding: Finding) -> Finding:

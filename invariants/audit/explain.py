@@ -11,6 +11,7 @@ import numpy as np
 from leadline.invariants.audit.result import Finding
 from leadline.model.disk.batches import Tail
 from leadline.model.disk.log import offsets_text
+from leadline.model.disk.metadata import PartitionState
 from leadline.model.disk.partition import DiskPartition, DiskReplica
 
 BETWEEN_BROKERS = (
@@ -126,15 +127,25 @@ def _held(replica: DiskReplica, there: bool, offset: int) -> str:
 _HELD_BACK = ", fewer than min.insync.replicas, so its high watermark did not advance"
 
 
+_STOPPED_UNCLEANLY = ", which had stopped uncleanly"
+
+
 def unclean_sentences(partition: DiskPartition) -> Iterator[str]:
     """Yield a sentence for each leader that was elected although it was not in the ISR or ELR."""
     for election in partition.unclean:
         before, after = election.before, election.after
         yield (
             f"the controllers elected broker {after.leader} uncleanly in leader epoch {after.leader_epoch} (offset "
-            f"{election.offset} of the metadata log): the ISR was {_brokers(before.electable)}"
+            f"{election.offset} of the metadata log): {_members(before)}"
+            f"{_STOPPED_UNCLEANLY if after.leader in before.electable else ''}"
             f"{_HELD_BACK if election.offset in partition.held_back else ''}"
         )
+
+
+def _members(state: PartitionState) -> str:
+    """Return a clause that says which brokers were in the ISR and in the ELR."""
+    sets = [f"the {name} was {_brokers(each)}" for name, each in (("ISR", state.isr), ("ELR", state.elr)) if each]
+    return " and ".join(sets) or "the ISR and the ELR were empty"
 
 
 def _without_leader(partition: DiskPartition) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from leadline.invariants.audit.explain import unclean_sentences
 from leadline.invariants.audit.result import Finding
-from leadline.invariants.disk import torn_from
+from leadline.invariants.disk import leaders_elected_unfenced, torn_from
+from leadline.invariants.view import Complaint
 from leadline.model.disk.batches import Tail
 from leadline.model.disk.partition import DiskPartition, DiskReplica
 from leadline.model.disk.wire import text_of_uuid
@@ -28,6 +29,15 @@ def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Seq
     for replica in (*partition.replicas.values(), *others):
         found += _of_replica(partition, replica, replica.node in short)
     return found
+
+
+def elections(partition: DiskPartition) -> Iterator[Finding]:
+    """Yield a finding for each election of a fenced broker, and a note for each unclean election."""
+    name = leaders_elected_unfenced.name
+    for complaint in leaders_elected_unfenced.complaints(partition):
+        assert isinstance(complaint, Complaint)
+        yield Finding(name, "error", partition.topic, partition.number, complaint.brokers, None, str(complaint))
+    yield from _unclean_elections(partition)
 
 
 def _unclean_elections(partition: DiskPartition) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from leadline.invariants.audit.explain import explained, signs_of_a_lost_segment
 from leadline.invariants.audit.notes import notes
 from leadline.invariants.audit.releases import ReleaseRange, releases_of
 from leadline.invariants.audit.result import Finding, UndecidedCheck
-from leadline.invariants.audit.shapes import shape_of
+from leadline.invariants.audit.shapes import shape_of, shape_of_fenced_elections
 from leadline.invariants.view import Complaint
 from leadline.model.disk.files import Files
 from leadline.model.disk.log_table import LogTable, log_table_of
@@ -286,6 +286,8 @@ def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Co
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)
     beyond = complaint.offset is not None and any(complaint.offset >= replica.log.end_offset for replica in replicas)
+    if check.name == promises.committed_never_lost.name and complaint.offset in partition.never_to_come:
+        return False
     return check.name in _NEED_ONE_MOMENT and beyond
 
 
@@ -296,6 +298,9 @@ def _finding(
     more, least = len(found) - 1, "at least " * perhaps_more
     replica = next((replica for _, replica in partition.replicas_of(first.brokers)), None)
     in_specs = check.name in _SPECS and not partition.is_metadata  # the specs do not have Raft
+    shape = shape_of(check.name, partition, found) if in_specs else None
+    if check.name == disk.leaders_elected_unfenced.name:
+        shape = shape_of_fenced_elections(all(each.electable for each in partition.fenced))
     return Finding(
         check=check.name,
         severity="error",
@@ -308,8 +313,8 @@ def _finding(
         if more
         else (),
         path=replica.place.path if replica is not None else "",
-        shape=shape_of(check.name, partition, found) if in_specs else None,
-        releases=releases if in_specs else None,
+        shape=shape,
+        releases=releases if shape is not None else None,
     )
 
 

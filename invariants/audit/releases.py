@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from leadline.model.disk.partition import DiskPartition
-from leadline.model.kafka.releases import KRAFT, RELEASES, Column
+from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column
 
 
 @attrs.frozen
@@ -21,20 +21,23 @@ class ReleaseRange:
     names: frozenset[str]
 
 
-def _between(text: str, first: tuple[int, ...] = (), end: tuple[int, ...] = (100,), *, kraft: bool) -> ReleaseRange:
+def _between(
+    text: str,
+    first: tuple[int, ...] = (),
+    end: tuple[int, ...] = (100,),
+    controllers: tuple[str, ...] = (KRAFT, ZOOKEEPER),
+) -> ReleaseRange:
     """Return the releases from version `first` up to, but not including, version `end`.
 
     Parameters:
         text: the range in words.
         first, end: the first version, and the version before which the range ends.
-        kraft: whether to include only releases with KRaft.
+        controllers: the controllers of the releases to include.
     """
     return ReleaseRange(
         text,
         frozenset(
-            column.name
-            for column in RELEASES
-            if first <= _version(column) < end and (column.controller == KRAFT or not kraft)
+            column.name for column in RELEASES if first <= _version(column) < end and column.controller in controllers
         ),
     )
 
@@ -43,17 +46,19 @@ def _version(column: Column) -> tuple[int, ...]:
     return tuple(map(int, column.versions[0].split(".")))
 
 
-WITH_KRAFT = _between("releases with KRaft", kraft=True)
-SINCE_TOPIC_IDS = _between("releases since 2.8", (2, 8), kraft=False)
-SINCE_LEADER_EPOCHS = _between("releases from 0.11 to 2.7", (0, 11), (2, 8), kraft=False)
-BEFORE_LEADER_EPOCHS = _between("releases before 0.11", (), (0, 11), kraft=False)
+WITH_KRAFT = _between("releases with KRaft", controllers=(KRAFT,))
+SINCE_TOPIC_IDS = _between("releases since 2.8", (2, 8))
+SINCE_LEADER_EPOCHS = _between("releases since 0.11 with ZooKeeper", (0, 11), controllers=(ZOOKEEPER,))
+BEFORE_LEADER_EPOCHS = _between("releases before 0.11", (), (0, 11))
 
 
 def releases_of(partition: DiskPartition, *, has_metadata: bool) -> ReleaseRange:
     """Return the releases that could have written the logs of a partition.
 
-    Brokers have a metadata log only in KRaft mode. They store topic ids in 2.8 and later (KIP-516). They store leader
-    epochs, both in the batches and in a checkpoint, in 0.11 and later (KIP-101).
+    Brokers have a metadata log only in KRaft mode. They store topic ids only in 2.8 and later (KIP-516). Later brokers
+    with ZooKeeper do not store topic ids if ``inter.broker.protocol.version`` is below 2.8 (Apache Kafka's
+    KafkaConfig.usesTopicId). Brokers store leader epochs, both in the batches and in a checkpoint, in 0.11 and later
+    (KIP-101).
 
     Parameters:
         partition: the partition.

@@ -41,6 +41,15 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
     return (check, frozenset(pairs - {None}))
 
 
+def shape_of_fenced_elections(electable: bool) -> Shape:
+    """Return the shape of the elections of fenced brokers in a partition.
+
+    Parameters:
+        electable: whether all these brokers were in the ISR or ELR.
+    """
+    return ("election of a fenced broker", electable)
+
+
 def _pair(state: PartitionView, one: tuple[int, ReplicaView], other: tuple[int, ReplicaView]) -> Shape | None:
     """Describe two replicas. The result does not depend on their order, and is None if their logs are equal."""
     end = max(one[1].log.end_offset, other[1].log.end_offset)

@@ -122,10 +122,7 @@ class Cluster:
         broker.
         """
         registered = self.metadata.registrations if self.metadata is not None else {}
-        return sum(
-            node.is_broker or node.metadata is None or node.id in registered or self.metadata is None
-            for node in self.nodes.values()
-        )
+        return sum(node.is_broker or node.metadata is None or node.id in registered for node in self.nodes.values())
 
     def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
         """Yield the location of each electable replica that has no directory although all data directories of its
@@ -332,7 +329,7 @@ def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False)
     """
     groups: list[list[Survey]] = []
     for each in sorted(surveyed, key=lambda directory: -directory.weight):
-        home = next((group for group in groups if _belongs_to(each, group, read)), None)
+        home = _home(each, groups, read)
         if home is None:
             groups.append([each])
         else:
@@ -386,12 +383,32 @@ def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
     return topics
 
 
-def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
-    """Return whether a directory belongs to the same cluster as a group of directories."""
-    related = [_are_related(each, other, read) for other in group]
-    if False in related:
-        return False
-    return True in related or each.directory.cluster == group[0].directory.cluster
+def _home(each: Survey, groups: Iterable[list[Survey]], read: Reader) -> list[Survey] | None:
+    """Return the group of directories to whose cluster a directory belongs, or None if it belongs to none of them.
+
+    If the content of the directory does not prove that it belongs to a group, it belongs to the first group that its
+    content and cluster id do not contradict.
+    """
+    possible = None
+    for group in groups:
+        related = [_are_related(each, other, read) for other in group]
+        if False in related:
+            continue
+        if True in related:
+            return group
+        if possible is None and all(_ids_permit(each, other) for other in group):
+            possible = group
+    return possible
+
+
+def _ids_permit(one: Survey, other: Survey) -> bool:
+    """Return whether two directories can belong to the same cluster according to their cluster ids.
+
+    With ZooKeeper, brokers before 2.4 do not store the cluster id, so a missing one does not contradict.
+    """
+    mine, theirs = one.directory.cluster, other.directory.cluster
+    with_zookeeper = one.metadata is None and other.metadata is None
+    return mine == theirs or (with_zookeeper and not (mine and theirs))
 
 
 def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
@@ -409,9 +426,8 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
         return any(one.topics[topic] == other.topics[topic] for topic in shared)
     alike = read.alike(one.directory, other.directory)
     with_zookeeper = one.metadata is None and other.metadata is None
-    with_ids = bool(one.topics) and bool(other.topics)
     nodes = one.directory.node, other.directory.node
-    if alike is False and with_zookeeper and not with_ids and (None in nodes or nodes[0] != nodes[1]):
+    if alike is False and with_zookeeper and (None in nodes or nodes[0] != nodes[1]):
         return None  # nothing contradicts one cluster: its logs can differ in every batch
     return alike
 
@@ -450,8 +466,13 @@ def _cluster(group: list[Survey], read: Reader, stopped: bool) -> Cluster:
         kept = _own_directories(node, held, notes, doubled)
         metadata = next((each.metadata for each in kept if each.metadata is not None), None)
         nodes[node] = Node(node, tuple(each.directory for each in kept), metadata)
-    if len(nodes) > 1 and not any(each.directory.cluster or each.metadata or each.topics for each in group):
-        notes.append((tuple(nodes), "no directory has a cluster id, as before 0.10.1: they are taken for one cluster"))
+    unproven = [each for each in group if not (each.directory.cluster or each.metadata or each.topics)]
+    if len(nodes) > 1 and unproven:
+        which = "no directory has"
+        if len(unproven) < len(group):
+            paths = _listed([each.directory.path for each in unproven])
+            which = f"{paths} {'does' if len(unproven) == 1 else 'do'} not have"
+        notes.append((tuple(nodes), f"{which} a cluster id, as before 2.4: all directories are taken for one cluster"))
     newest = _newest(nodes.values())
     content = read.metadata(newest) if newest is not None else None
     unread = tuple(content.problems) if content is not None else ()

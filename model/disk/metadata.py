@@ -57,10 +57,15 @@ class PartitionState:
         """The brokers that can be elected without losing data."""
         return self.isr | self.elr
 
+    @property
+    def sets(self) -> str:
+        """The names of the sets to which the electable brokers belong: ``ISR``, ``ELR`` or ``ISR and ELR``."""
+        return " and ".join(name for name, members in (("ISR", self.isr), ("ELR", self.elr)) if members)
+
 
 @attrs.frozen
 class UncleanElection:
-    """The election of a leader that was not in the ISR or ELR.
+    """The election of a leader that was not in the ISR or ELR, or that has just left them after an unclean shutdown.
 
     Attributes:
         offset: the offset of the election in the metadata log.
@@ -81,15 +86,21 @@ class FencedElection:
     Attributes:
         offset: the offset of the election in the metadata log.
         leader, leader_epoch: the broker that was elected, and its leader epoch.
+        electable: whether the broker could be elected without losing data.
     """
 
     offset: int
     leader: int
     leader_epoch: int
+    electable: bool
 
 
 def unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[UncleanElection]:
     """Yield the unclean elections of a partition. Only states with successive partition epochs are compared.
+
+    An unclean election makes the leader the only member of the ISR and, since 3.2, begins its recovery. When a
+    reassignment completes, the leader can be a broker that joins the ISR at the same time. Such an election is not
+    unclean. Source: Apache Kafka's PartitionChangeBuilder.
 
     Parameters:
         history: (offset, state) pairs: the states of the partition, and the offset in the metadata log at which each
@@ -100,8 +111,16 @@ def unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator
         since, electable = (since if before.electable == electable else began), before.electable
         elected = after.leader is not None and after.leader_epoch > before.leader_epoch
         elected = elected and after.partition_epoch == before.partition_epoch + 1
-        if elected and before.electable and after.leader not in before.electable:
+        elected = elected and after.isr == {after.leader}
+        reassigned = set(after.replicas) != set(before.replicas) and not after.recovering
+        outsider = after.leader not in before.electable and not reassigned
+        if elected and (outsider or _begins_recovery(before, after)):
             yield UncleanElection(offset, before, after, since)
+
+
+def _begins_recovery(before: PartitionState, after: PartitionState) -> bool:
+    """Return whether the leader begins to recover from an unclean election (KIP-704)."""
+    return after.recovering and not before.recovering
 
 
 @attrs.frozen
@@ -425,7 +444,8 @@ class _Replay:
         changed = attrs.evolve(state, **changes)
         history.append((offset, changed))
         if changed.leader is not None and changed.leader != state.leader and changed.leader in self._fenced:
-            election = FencedElection(offset, changed.leader, changed.leader_epoch)
+            electable = changed.leader in state.electable and not _begins_recovery(state, changed)
+            election = FencedElection(offset, changed.leader, changed.leader_epoch, electable)
             self._metadata.fenced_elections.setdefault((topic_id, number), []).append(election)
 
     def _config(self, offset: int, version: int, wire: Wire) -> None:

@@ -4,6 +4,7 @@ model.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
 
@@ -258,11 +259,11 @@ class DiskPartition:
     def quorum(self) -> Quorum:
         """The leader and leader epoch according to the metadata log.
 
-        The ISR consists of the brokers that can be elected, including the ELR.
+        The ISR consists of the brokers that can be elected, including the ELR. The ELR is also stored separately.
         """
         if self.state is None:
             return Quorum(None, NO_EPOCH, frozenset())
-        return Quorum(self.state.leader, self.state.leader_epoch, self.state.electable)
+        return Quorum(self.state.leader, self.state.leader_epoch, self.state.electable, self.state.elr)
 
     @property
     def exposed(self) -> tuple[DiskPromise, ...]:
@@ -288,6 +289,27 @@ class DiskPartition:
             if held is not None and held != kept
         )
 
+    @functools.cached_property
+    def never_to_come(self) -> frozenset[int]:
+        """The offsets of batches in `exposed` that the leader cannot have received after its log was copied.
+
+        According to the leader's leader epoch checkpoint, the current epoch or that of an unclean election begins at or
+        below such an offset. The batch is of an earlier epoch.
+        """
+        epochs = {self.quorum.epoch, *(election.after.leader_epoch for election in self.unclean)}
+        begun = [
+            entry
+            for _, replica in self.believed_leaders()
+            if replica.epoch >= self.quorum.epoch
+            for entry in replica.epochs or ()
+            if entry.epoch in epochs
+        ]
+        return frozenset(
+            promise.offset
+            for promise in self.exposed
+            if any(promise.record.epoch < entry.epoch and entry.start <= promise.offset for entry in begun)
+        )
+
     def _alone_in_isr(self) -> Iterator[tuple[str, DiskReplica, int]]:
         """Yield each replica that was the only member of the ISR and ELR when another broker was elected uncleanly.
 
@@ -295,15 +317,16 @@ class DiskPartition:
         time.
         """
         for election in self.unclean:
-            if len(election.before.electable) > 1 or election.offset in self.held_back:
+            if len(election.before.electable) != 1 or election.offset in self.held_back:
                 continue
             for broker, replica in self.replicas_of(election.before.electable):
                 later = replica.log.batches["first"][replica.log.batches["epoch"] > election.before.leader_epoch]
                 end = int(later[0]) if len(later) else replica.log.end_offset
                 if end > replica.high_watermark:
+                    sets, epoch = election.before.sets, election.after.leader_epoch
                     yield (
-                        f"broker {broker}, the only member of the ISR before the unclean election of leader epoch "
-                        f"{election.after.leader_epoch} (if min.insync.replicas was 1, or brokers were older than 3.7)",
+                        f"broker {broker}, the only member of the {sets} before the unclean election of leader epoch "
+                        f"{epoch} (if min.insync.replicas was 1, or brokers were older than 3.7)",
                         replica,
                         end,
                     )
@@ -334,10 +357,12 @@ class DiskPartition:
         """Return whether a follower's log may differ from its leader's log because the follower has not truncated yet.
 
         The result is always False unless `cautious` is set. A batch of the leader's epoch proves that the follower has
-        truncated. Properties of records below a high watermark do not need `cautious`, because these records are never
-        truncated.
+        truncated. If the partition has no leader, there is no log to which a follower can truncate its own. Properties
+        of records below a high watermark do not need `cautious`, because these records are never truncated.
         """
         if not self.cautious:
             return False
         replica = self.replicas[broker]
+        if self.state is not None and self.state.leader is None and replica.epoch == self.state.leader_epoch:
+            return True
         return not bool((replica.log.batches["epoch"] == replica.epoch).any())

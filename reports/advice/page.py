@@ -23,5 +23,5 @@ def advice_page(advice: Advice) -> str:
         to_users=text.TO_USERS,
         internal=text.INTERNAL,
     )
-    title = f"{advice.before.title} to {advice.after.title}"
+    title = f"Upgrade from {advice.before.title} to {advice.after.title}"
     return page(title, [], above=Markup(above), origin=Origin.now())

@@ -26,6 +26,17 @@ class Section:
     internal: list[Finding]
     nothing: str = ""
 
+    @property
+    def summary(self) -> str:
+        """The number of bugs of each kind, with the tickets of those that affect users."""
+        said = []
+        if self.to_users:
+            tickets = ", ".join(finding.bug.ticket for finding in self.to_users)
+            said.append(f"{counted(len(self.to_users), 'bug')} against promises to users ({tickets})")
+        if self.internal:
+            said.append(f"{counted(len(self.internal), 'bug')} against internal properties")
+        return ", ".join(said) or "no known bug"
+
 
 TO_USERS = "promises to users"
 INTERNAL = "internal properties, whose violation can lead to a loss later"

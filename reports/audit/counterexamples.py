@@ -18,8 +18,10 @@ from leadline.checker.trace import Trace
 from leadline.invariants.audit.partition import OF_SPECS
 from leadline.invariants.audit.releases import ReleaseRange
 from leadline.invariants.audit.result import AuditResult, Finding, Shape
-from leadline.invariants.audit.shapes import shape_of
+from leadline.invariants.audit.shapes import shape_of, shape_of_fenced_elections
+from leadline.invariants.leadership import leaders_elected_alive
 from leadline.invariants.view import Complaint, PartitionView
+from leadline.model.kafka.state import Partition
 from leadline.reports.bugs import SHIPPED, Bug, read_archive
 from leadline.reports.loading import explore_command
 
@@ -91,16 +93,22 @@ def _column_name(reference: str) -> str:
 
 
 def shapes_at_end(trace: Trace[PartitionView]) -> frozenset[Shape]:
-    """Return the kinds of violations in the last state of a trace that can also be observed on disks."""
-    return frozenset(
+    """Return the kinds of violations in the last state of a trace that can also be observed on disks. The election of a
+    fenced broker in the last step can be observed in the metadata log.
+    """
+    shapes = {
         shape_of(check.name, trace.states[-1], complaints)
         for check in OF_SPECS
         if (complaints := _complaints(check, trace.states[-1]))
-    )
+    }
+    for before, after in zip(trace.states[-2:-1], trace.states[-1:], strict=True):
+        if isinstance(before, Partition) and _complaints(leaders_elected_alive, before, after):
+            shapes.add(shape_of_fenced_elections(after.quorum.leader in before.quorum.isr | before.quorum.elr))
+    return frozenset(shapes)
 
 
-def _complaints(check: Property, state: PartitionView) -> list[Complaint]:
-    return [complaint for complaint in check.complaints(state) if isinstance(complaint, Complaint)]
+def _complaints(check: Property, *states: PartitionView) -> list[Complaint]:
+    return [complaint for complaint in check.complaints(*states) if isinstance(complaint, Complaint)]
 
 
 def with_counterexamples(

@@ -137,7 +137,10 @@ def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexampl
         result: the audit.
         examples: the counterexamples that match the findings, whose traces the page shows.
     """
-    chapters = [chapter(number, story_of(each.trace), each.title) for number, each in enumerate(examples, start=1)]
+    chapters = [
+        chapter(number, story_of(each.trace), f"How this can happen, in the model: {each.title}")
+        for number, each in enumerate(examples, start=1)
+    ]
     links = [*zip(examples, chapters, strict=True)]
     groups = itertools.groupby(result.errors, key=lambda finding: (finding.topic, finding.partition))
     wrong = [(name, list(found)) for name, found in groups]

@@ -17,6 +17,7 @@ from leadline.checker.support.messages import counted
 from leadline.invariants.audit.cluster import Done
 from leadline.invariants.audit.cluster import Progress as Tell
 from leadline.invariants.audit.result import AuditResult, Finding
+from leadline.model.disk.directory import METADATA_TOPIC
 from leadline.reports.audit.counterexamples import Counterexample
 from leadline.reports.terminal.console import STYLES, console, is_plain
 from leadline.reports.terminal.trace import story_view
@@ -100,12 +101,21 @@ def verdict_sentence(result: AuditResult) -> str:
     match result.verdict:
         case Verdict.VIOLATED:
             names = list(dict.fromkeys(finding.check for finding in result.errors))
-            where = {(finding.topic, finding.partition) for finding in result.errors}
-            return f"{', '.join(names)}, in {counted(len(where), 'partition')}"
+            return f"{', '.join(names)}, in {_where(result.errors)}"
         case Verdict.INCOMPLETE:
             return "nothing wrong was found, but not everything could be decided"
         case Verdict.HOLDS:
             return "nothing is wrong"
+
+
+def _where(errors: Sequence[Finding]) -> str:
+    """Return the number of partitions with errors. The metadata log and directories are named instead."""
+    topics = {(finding.topic, finding.partition) for finding in errors}
+    partitions = len([topic for topic, _ in topics if topic not in (None, METADATA_TOPIC)])
+    places = [counted(partitions, "partition")] if partitions else []
+    places += ["the metadata log"] if any(topic == METADATA_TOPIC for topic, _ in topics) else []
+    places += ["the directories"] if any(topic is None for topic, _ in topics) else []
+    return " and in ".join(places)
 
 
 def partition_name(topic: str | None, partition: int | None) -> str:

@@ -65,7 +65,7 @@ def bugs_page(report: BugsReport) -> str:
         link = ""
         if own[0].trace_length:
             story = story_of(own[0].result.properties[0].traces[0])
-            chapters.append(chapter(len(chapters) + 1, story, f"{bug.ticket}, {own[0].run.spec.name}"))
+            chapters.append(chapter(len(chapters) + 1, story, f"A trace of {bug.ticket} in {own[0].run.spec.name}"))
             link = chapters[-1].start.name
         diagnosis = report.diagnoses.get(bug.ticket)
         sections.append(

@@ -20,16 +20,18 @@ def diff_page(difference: Difference) -> str:
     command that shows it.
     """
     parting, *others = difference.partings
-    said = (f"{counted(parting.shared, 'state')} alike", ending(parting))
+    said = (f"the same in both: {counted(parting.shared, 'state')}", ending(parting))
     stories = [story_of(trace) for trace in (parting.first, parting.second)]
     chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
+    rules = differing_rules(difference.first, difference.second)
     above = rendered(
         "diff.html",
         sentences=difference.sentences,
         others=[(each, what_happened(each.first)) for each in others],
         bounds=changed_bounds(parting.first.spec),
-        rules=differing_rules(difference.first, difference.second),
+        rules=rules,
+        named=[line.partition(":")[0].partition(" ")[2] for line in rules if not line.startswith(" ")],
     )
-    title = f"leadline: {difference.first.name} and {difference.second.name}"
+    title = f"What differs between {difference.first.name} and {difference.second.name}"
     start = min(parting.shared + 1, len(parting.first))
     return page(title, chapters, beside=start, above=Markup(above), origin=Origin.now())

@@ -23,17 +23,21 @@ from leadline.reports.traces.story import what_happened
 
 @attrs.frozen(eq=False)
 class _Steps:
-    """The decisive steps of a trace.
+    """The decisive steps of a trace, and of the traces of other specs that differ from it only in the spec.
 
     Attributes:
         name: the URL fragment that identifies the steps.
         trace: the trace.
         ticket: the ticket of the known bug that the trace shows, or an empty string.
+        events: the events that decided the outcome of the trace. The last event is the violation or the witness.
+        others: the names of the other specs whose traces have these events, with the same bounds.
     """
 
     name: str
     trace: Trace[object]
     ticket: str
+    events: tuple[Event, ...]
+    others: list[str] = attrs.field(factory=list)
 
     @property
     def heading(self) -> str:
@@ -41,11 +45,6 @@ class _Steps:
         about = self.trace.about
         verb = "shows" if about is not None and about.kind.is_witness else "violates"
         return f"{self.trace.spec.name} {verb} {about.name}" if about is not None else self.trace.spec.name
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events that decided the outcome of the trace. The last event is the violation or the witness."""
-        return what_happened(self.trace)
 
     @property
     def command(self) -> str:
@@ -82,9 +81,15 @@ class _Table:
 
 @attrs.define
 class _Traces:
-    """The traces on the page. A trace that several cells show appears on the page only once."""
+    """The traces on the page. Traces with the same decisive steps and bounds appear on the page only once.
+
+    Attributes:
+        found: the decisive steps, keyed by what the traces have in common.
+        names: the URL fragment of the steps of each trace, keyed by what determines the trace.
+    """
 
     found: dict[tuple[object, ...], _Steps] = attrs.field(factory=dict)
+    names: dict[tuple[object, ...], str] = attrs.field(factory=dict)
 
     def cell(self, cell: MatrixCell) -> _Cell:
         """Return a cell of a table, with links to its traces."""
@@ -96,7 +101,18 @@ class _Traces:
         if trace is None:
             return ""
         key = (ticket, trace.spec.name, trace.spec.bounds, trace.about and trace.about.name)
-        return self.found.setdefault(key, _Steps(f"trace-{len(self.found) + 1}", trace, ticket)).name
+        if key not in self.names:
+            self.names[key] = self._steps(trace, ticket).name
+        return self.names[key]
+
+    def _steps(self, trace: Trace[object], ticket: str) -> _Steps:
+        events, spec = what_happened(trace), trace.spec.name
+        key = (ticket, explore_command(trace).replace(spec, "", 1), events)
+        if (known := self.found.get(key)) is None:
+            known = self.found[key] = _Steps(f"trace-{len(self.found) + 1}", trace, ticket, events)
+        else:
+            known.others.append(spec)
+        return known
 
 
 def tables_page(tables: Tables) -> str:

@@ -188,6 +188,6 @@
     if (png) save("trace.png", "image/png", await pixels(document.getElementById(png)));
     if (copy) navigator.clipboard?.writeText(copy);
   });
-  for (const it of document.querySelectorAll(".files, .command button")) it.hidden = false;
+  for (const it of document.querySelectorAll(".files, [data-copy]")) it.hidden = false;
   if (named()) follow(false);
 })();

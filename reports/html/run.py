@@ -16,12 +16,13 @@ from leadline.reports.html.plots import levels_plot, rate_plot, rates
 from leadline.reports.runs.phrases import (
     LEGEND,
     MARKS,
-    explanations,
+    causes,
     field_values,
     gaps,
     idle_action,
     instance_columns,
     line_note,
+    order,
     property_verdict,
     run_verdict,
     sample_note,
@@ -35,6 +36,10 @@ from leadline.reports.traces.story import Story, story_of
 
 FEWEST_RATES = 5
 """The minimum number of time spans for which the page plots the rate over time."""
+
+
+MOST_NAMED = 3
+"""The maximum number of violated properties that the title of a page names."""
 
 
 @attrs.frozen
@@ -113,7 +118,8 @@ class RunSection:
         verdict: the verdict on the run. If the run stopped early, also the reason.
         looks: the CSS class of the verdict.
         note: a further remark, which is usually empty.
-        diagnosis: lines that say which violations are by design or known bugs, followed by the lines of the diagnosis.
+        order: a line that says in which order properties were checked, if the order made a difference.
+        diagnosis: the lines of the diagnosis, followed by lines that say which violations are by design or known bugs.
         counts: lines with the counts of the run.
         whole_reads: lines about code that the engine cannot analyse, and the cost of calling this code.
         plots: plots that show the number of states at each depth and the rate over time, if these are known.
@@ -138,6 +144,7 @@ class RunSection:
     verdict: str
     looks: str
     note: str
+    order: tuple[str, ...]
     diagnosis: tuple[str, ...]
     counts: tuple[str, ...]
     whole_reads: tuple[str, ...]
@@ -187,9 +194,14 @@ def with_traces(result: Result, run: RunView, title: str = "", failure: str = ""
 
 
 def title_of(run: RunView) -> str:
-    """Return the title of a page about one run: the verdict, the violated properties and the spec."""
-    missed = ", ".join(item.name for item in run.missed)
-    return f"{run_verdict(run)[0]}{f': {missed}' if missed else ''} - {run.spec}"
+    """Return the title of a page about one run: the verdict, the first violated properties and the spec."""
+    verdict, names = run_verdict(run)[0], [item.name for item in run.missed]
+    missed = ", ".join(names)
+    if len(names) > MOST_NAMED:
+        missed = f"{names[0]} and {len(names) - 1} other properties"
+    if run.verdict is Verdict.HOLDS and run.bounds:
+        verdict += " within its bounds"
+    return f"{verdict}{f': {missed}' if missed else ''} - {run.spec}"
 
 
 def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = ()) -> str:
@@ -262,7 +274,8 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         verdict=": ".join(run_verdict(run)),
         looks=run.verdict.value,
         note=run.note,
-        diagnosis=(*explanations(run), *(lines(run.diagnosis) if run.diagnosis is not None else ())),
+        order=tuple(order(run)),
+        diagnosis=(*(lines(run.diagnosis) if run.diagnosis is not None else ()), *causes(run)),
         counts=tuple(statistics_lines(statistics)),
         whole_reads=tuple(map(whole_read_text, statistics.whole_reads)),
         plots=tuple(_plots(statistics, f"check-{number}")),

@@ -105,12 +105,9 @@ def bugs_outside(run: RunView) -> str:
     return f"known bugs of {visible(run.spec)} outside this search: {tickets} (`leadline bugs TICKET` shows one)"
 
 
-def explanations(run: RunView) -> list[str]:
-    """Return lines that explain violations.
-
-    The lines say in which order properties were checked, which violations are by design, and which are known bugs.
-    """
-    said = _order(run)
+def causes(run: RunView) -> list[str]:
+    """Return lines that say which violations are by design, and which are known bugs."""
+    said = []
     for item in run.missed:
         if item.by_design:
             said.append(f"{item.name} is violated by design: {item.by_design}")
@@ -122,7 +119,7 @@ def explanations(run: RunView) -> list[str]:
     return list(map(visible, said))
 
 
-def _order(run: RunView) -> list[str]:
+def order(run: RunView) -> list[str]:
     """Return a line that says in which order properties were checked, or no line if the order made no difference."""
     missed = {item.name for item in run.missed}
     if not run.sought or not missed:

@@ -18,9 +18,10 @@ from leadline.reports.diagnosis import lines
 from leadline.reports.runs.phrases import (
     FEW_STATES,
     advice,
+    causes,
     engine_text,
-    explanations,
     idle_action,
+    order,
     property_verdict,
     run_verdict,
     statistics_lines,
@@ -43,7 +44,7 @@ def result_view(run: RunView) -> RenderableType:
     """Return the view of a result, with the verdicts on the properties and on the run, and the counts."""
     parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
     parts += [_actions_table(run), _verdict_line(run)]
-    parts += map(Text, explanations(run))
+    parts += map(Text, [*order(run), *causes(run)])
     parts += [Text(visible(line)) for line in lines(run.diagnosis)] if run.diagnosis is not None else []
     parts += [Text(text, style="dim") for text in advice(run)]
     parts += map(Text, statistics_lines(run.statistics))

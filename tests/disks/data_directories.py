@@ -208,7 +208,7 @@ class Disk:
         """Write it."""
         self.path.mkdir(parents=True, exist_ok=True)
         ids = {"node.id": self.node, "cluster.id": self.cluster, "directory.id": self.directory or f"d{self.node}"}
-        ids = ids if self.cluster else {"broker.id": self.node}  # before 0.10.1, KIP-78
+        ids = ids if self.cluster else {"broker.id": self.node}  # before 2.4, KAFKA-7335
         about = "".join(f"{name}={value}\n" for name, value in {"version": 1, **ids}.items())
         (self.path / "meta.properties").write_text(f"#\n#Wed May 01 00:00:00 UTC 2024\n{about}")
         if self.clean:

@@ -104,6 +104,7 @@ def test_both_directions_are_shown_if_each_spec_has_its_own_counterexample(folde
     assert f"only {specs[0]} violates third_step_free, in a trace of 4 states" in told
     assert f"only {specs[1]} violates on_stairs, in a trace of 2 states" in told
     assert f"why {specs[1]} violates on_stairs" in page
+    assert f"<h1>What differs between {specs[0]} and {specs[1]}</h1>" in page
     assert f"leadline diff {specs[1]} {specs[0]} -b top=3 -i on_stairs" in page
 
 
@@ -120,7 +121,8 @@ def test_a_counterexample_that_the_other_does_not_take_says_where_it_stops(folde
     run = call("diff", "stairs.py:spec", "stairs.py:careful", "-b", "top=3", folder=folder)
     assert (run.code, run.err) == (1, "")
     assert "    3 states alike; from there on:" in run.lines
-    assert "stairs.py:careful does not take up(foot=left) here" in run.lines
+    told = " ".join(run.out.split())
+    assert "does not take up(foot=left) here (the climber sets its left foot one step higher)" in told
 
 
 def test_without_a_counterexample_it_is_the_shortest_behaviour_of_one_only(folder: Path) -> None:
@@ -191,7 +193,15 @@ def test_a_trace_that_ends_before_the_one_beside_it_stays_at_its_end(folder: Pat
         opened = Opened(browser, folder / "d.html")
         assert opened.states == ["t1-s4", "t2-s3"]
         assert opened.page.locator("article.ended").count() == 1
-        assert opened.page.get_by_text("stairs.py:careful does not take up(foot=left) here", exact=True).is_visible()
+        assert (
+            opened.page.locator("article")
+            .get_by_text("stairs.py:careful does not take up(foot=left) here (the climber")
+            .is_visible()
+        )
+        headings = opened.page.locator(".about h2").all_inner_texts()
+        assert headings == ["stairs.py:spec", "stairs.py:careful"]
+        states = opened.page.locator("article.ended .states")
+        assert states.evaluate("it => getComputedStyle(it).opacity") == "1"  # it can be read
         opened.page.keyboard.press("ArrowLeft")
         assert opened.states == ["t1-s3", "t2-s3"]
         assert opened.page.locator("article.ended").count() == 0

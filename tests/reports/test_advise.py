@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import attrs
 import jsonschema
 import pytest
+from pypdf import PdfReader
 
 from leadline.checker.engines.progress import Progress
 from leadline.model.kafka.releases import RELEASES
@@ -20,6 +22,8 @@ from leadline.reports.advice.properties import read_properties
 from leadline.reports.advice.settings import Kind, Settings, known_settings, read_settings
 from leadline.reports.advice.text import notes
 from leadline.reports.bugs import Archive, Bug, read_archive
+from tests.browser.chromium import chromium, needs_chromium
+from tests.browser.opened_page import Opened
 from tests.suite.command import call
 
 ARCHIVE = read_archive()
@@ -446,6 +450,32 @@ def test_the_terminal_the_object_and_the_page_say_the_same(tmp_path: Path) -> No
         assert name.strip() in page
     assert "none of the" in run.out
     assert "proves nothing" in page
+    stays = [bug["ticket"] for bug in content["bugs"] if bug["group"] == "stays" and bug["promise"]]
+    (line,) = (line for line in page.splitlines() if line.startswith("<li>") and ">stays: " in line)
+    assert "KAFKA-15495" in stays
+    assert all(ticket in line for ticket in stays)
+
+
+@needs_chromium
+def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) -> None:
+    written(tmp_path, BROKER + "unclean.leader.election.enable=true\n")
+    options = ("--from", "3.7", "--to", "4.1", "--config", "server.properties", "--html", "page.html")
+    assert call("advise", *options, folder=tmp_path).code == 0
+    for browser in chromium():
+        opened = Opened(browser, tmp_path / "page.html", viewport={"width": 1280, "height": 800})
+        links = opened.page.locator(".summaries a")
+        assert links.count() >= 4
+        box = links.last.bounding_box()
+        assert box is not None
+        assert box["y"] < 400
+        for address in links.evaluate_all("all => all.map(it => it.getAttribute('href'))"):
+            assert opened.page.locator(address).count() == 1
+        copies = opened.page.locator("button[data-copy]")
+        assert copies.count() == opened.page.locator("button[data-copy]:visible").count() > 1
+        first, *_ = PdfReader(io.BytesIO(opened.page.pdf())).pages
+        assert "min.insync.replicas" in first.extract_text()  # the title does not have a sheet to itself
+        opened.page.set_viewport_size({"width": 360, "height": 800})
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from leadline.invariants.audit.result import AuditResult
 from leadline.model.kafka.releases import KRAFT, RELEASES
 from leadline.reports.audit import counterexamples
 from leadline.reports.audit.counterexamples import with_counterexamples
+from leadline.reports.audit.terminal import verdict_sentence
 from tests.disks.clusters import TOPIC_ID, SmallCluster, checks, notes, short_archive, small_cluster, standard_batches
 from tests.disks.data_directories import (
     Batch,
@@ -95,6 +96,36 @@ def test_an_eligible_leader_replica_is_not_called_an_isr_member_and_no_broker_a_
     assert any(sentence.startswith("brokers 1 and 3, in the ELR, have everything") for sentence in situation)
     badges = [row.badges for row in result.tables["topic", 0].rows]
     assert badges == [("no leader", "epoch 1", each) for each in ("eligible", "in the ISR", "eligible")]
+
+
+def test_who_lacks_a_record_is_said_to_be_in_the_set_that_it_is_in(tmp_path: Path) -> None:
+    cluster = small_cluster(tmp_path, isr=[1, 2], elr=[3])
+    for broker in (2, 3):
+        last_batch(cluster.log(broker))
+        cluster.log(broker).high_watermark = cluster.log(broker).recovery_point = 6
+    said = {each.brokers[1]: each.sentence for each in cluster.audited().errors if each.check == "strong_isr"}
+    assert "; broker 2 of the quorum's ISR has no record there" in said[2]
+    assert "; broker 3 of the quorum's ELR has no record there" in said[3]
+
+
+def test_a_leader_in_the_elr_is_not_in_the_isr(tmp_path: Path) -> None:
+    result = small_cluster(tmp_path, isr=[2], elr=[1]).audited()
+    (finding,) = result.errors
+    assert (finding.check, finding.sentence) == (
+        "leader_in_isr",
+        "the quorum's leader is broker 1, the quorum's ISR holds broker 2",
+    )
+
+
+def test_where_there_is_no_leader_nobody_is_said_to_lead_or_to_follow(tmp_path: Path) -> None:
+    cluster = small_cluster(tmp_path, isr=[2, 3], leader=None)
+    for broker in (2, 3):
+        last_batch(cluster.log(broker))
+        cluster.log(broker).high_watermark = cluster.log(broker).recovery_point = 6
+    (finding,) = cluster.audited().errors
+    assert finding.check == "committed_never_lost"
+    assert finding.sentence.endswith("; broker 2, which can be elected since there is no leader, has no record there")
+    assert "the partition has no leader in leader epoch 1" in finding.situation
 
 
 def test_where_nobody_leads_the_isr_is_asked_for_what_its_highest_watermark_promises(tmp_path: Path) -> None:
@@ -233,6 +264,76 @@ def test_an_unclean_election_is_always_told_and_what_the_only_isr_member_had_is_
         ]
 
 
+def unclean_cluster(folder: Path, change: bytes, *, high_watermark: int = 6, **state: Any) -> SmallCluster:
+    """A cluster of whose brokers only the first has the last batch, after a change of the partition."""
+    cluster = small_cluster(folder, high_watermark=high_watermark, **state)
+    cluster.metadata.add(change)
+    for disk in cluster.disks.values():
+        disk.logs["__cluster_metadata", 0] = cluster.metadata.log()
+    for broker in (2, 3):
+        last_batch(cluster.log(broker))
+        cluster.log(broker).recovery_point = 6
+    return cluster
+
+
+def test_an_unclean_election_after_which_only_an_elr_member_was_left(tmp_path: Path) -> None:
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], elr=[], recovering=True)
+    result = unclean_cluster(tmp_path, change, isr=[], elr=[1], leader=None).audited()
+    (finding,) = result.errors
+    assert "broker 1, the only member of the ELR before the unclean election of leader epoch 2" in finding.sentence
+    (told,) = [sentence for sentence in finding.situation if "uncleanly" in sentence]
+    assert told.endswith("): the ELR was broker 1")
+
+
+@pytest.mark.parametrize(
+    ("elr", "leader", "told"),
+    [
+        ([], 3, "the ISR and the ELR were empty"),
+        ([1], 1, "the ELR was broker 1, which had stopped uncleanly"),  # the last known leader
+    ],
+)
+def test_unclean_elections_where_nobody_was_left_are_told(
+    tmp_path: Path, elr: list[int], leader: int, told: str
+) -> None:
+    change = partition_change_record(TOPIC_ID, 0, leader=leader, isr=[leader], elr=[], recovering=True)
+    result = unclean_cluster(tmp_path, change, isr=[], elr=elr, leader=None).audited()
+    assert [(note.check, note.sentence.partition("): ")[2]) for note in notes(result)] == [("unclean_elections", told)]
+
+
+def test_a_leader_that_a_reassignment_brings_is_not_elected_uncleanly(tmp_path: Path) -> None:
+    """One record adds the brokers to the ISR, completes the reassignment and changes the leader."""
+    change = partition_change_record(TOPIC_ID, 0, replicas=[2, 3], isr=[2], leader=2)
+    result = unclean_cluster(tmp_path, change, isr=[1]).audited()
+    assert (result.verdict, result.findings) == (Verdict.HOLDS, ())
+
+
+@pytest.mark.parametrize("began", [True, False])
+def test_what_a_leader_lacked_when_it_was_elected_is_lost_even_if_brokers_crashed(tmp_path: Path, began: bool) -> None:
+    """Its leader epoch checkpoint says where its epoch began. Otherwise its log can have lost its end."""
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], recovering=True)
+    cluster = unclean_cluster(tmp_path, change, isr=[1])
+    for broker in (1, 3):
+        cluster.disks[broker].clean = False
+    cluster.log(3).epochs = [(0, 0), (1, 5), *([(2, 6)] if began else [])]
+    result = cluster.audited()
+    assert result.verdict is (Verdict.VIOLATED if began else Verdict.INCOMPLETE)
+    assert checks(result) == ({"committed_never_lost"} if began else set())
+
+
+def test_elections_are_told_though_the_topic_was_removed(tmp_path: Path) -> None:
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=[3], recovering=True)
+    cluster = unclean_cluster(tmp_path, change, isr=[1])
+    cluster.metadata.add(broker_change_record(2, fenced=True), partition_change_record(TOPIC_ID, 0, leader=2, isr=[3]))
+    cluster.metadata.add(remove_topic_record(TOPIC_ID))
+    for disk in cluster.disks.values():
+        disk.logs = {("__cluster_metadata", 0): cluster.metadata.log()}
+    result = cluster.audited()
+    assert checks(result) == {"leaders_elected_unfenced"}
+    removed = "; the topic was removed later (offset 9 of the metadata log)"
+    assert [finding.sentence.endswith(removed) for finding in result.findings] == [True, True]
+    assert [note.sentence.startswith("the controllers elected broker 3 uncleanly") for note in notes(result)] == [True]
+
+
 @pytest.mark.parametrize(
     ("resource", "minimum", "level", "verdict"),
     [
@@ -283,19 +384,45 @@ def test_the_election_of_a_fenced_broker(tmp_path: Path, changes: list[bool]) ->
         assert checks(result) == set()
 
 
-def test_directories_without_any_cluster_id_are_one_cluster_though_no_batch_is_alike(tmp_path: Path) -> None:
-    """As of 0.10.0: KIP-101's divergence with a single record."""
+@pytest.mark.parametrize("cluster", ["", "the-cluster"])
+def test_directories_without_a_cluster_id_are_of_the_same_cluster_though_no_batch_is_alike(
+    tmp_path: Path, cluster: str
+) -> None:
+    """As before 2.4, or while brokers are upgraded to it: KIP-101's divergence with a single record."""
     disks = []
     for broker in (1, 2):
-        disk = Disk(tmp_path / f"broker-{broker}", broker, cluster="")
+        disk = Disk(tmp_path / f"broker-{broker}", broker, cluster=cluster if broker == 1 else "")
         disk.logs["topic", 0] = Log([(0, [batch(0, 1, -1, keys=[broker])])], None, 1, 1, epochs=[])
         disks.append(str(disk.write()))
     result = audit(disks, workers=1)
     assert checks(result) == {"logs_prefix_consistent"}, "records without an epoch can differ beyond a high watermark"
     assert result.brokers == 2
+    which = f"{disks[1]} does not have" if cluster else "no directory has"
     assert [note.sentence for note in notes(result)] == [
-        "no directory has a cluster id, as before 0.10.1: they are taken for one cluster"
+        f"{which} a cluster id, as before 2.4: all directories are taken for one cluster"
     ]
+
+
+def test_a_directory_without_a_cluster_id_is_of_the_cluster_with_which_it_has_a_batch_in_common(tmp_path: Path) -> None:
+    disks = []
+    for broker, cluster, key in ((1, "one", 1), (2, "other", 2), (3, "", 2)):
+        disk = Disk(tmp_path / f"broker-{broker}", broker, cluster=cluster)
+        disk.logs["topic", 0] = Log([(0, [batch(0, 1, -1, keys=[key])])], None, 1, 1, epochs=[])
+        disks.append(str(disk.write()))
+    result = audit(disks, workers=1)
+    assert checks(result) == set()
+    assert [note.brokers for note in notes(result) if "another cluster" in note.sentence] == [(1,)]
+
+
+def test_ids_of_different_topics_do_not_part_a_cluster(tmp_path: Path) -> None:
+    """The topic that both have is without an id, as if its directories were written by brokers before 2.8."""
+    disks = []
+    for broker in (1, 2):
+        disk = Disk(tmp_path / f"broker-{broker}", broker)
+        disk.logs["topic", 0] = Log([(0, [batch(0, 1, broker, keys=[broker])])], None, 1, 1)
+        disk.logs[f"other-{broker}", 0] = Log([(0, [])], UUID(int=broker << 100), 0, 0)
+        disks.append(str(disk.write()))
+    assert checks(audit(disks, workers=1)) == {"logs_prefix_consistent"}
 
 
 def test_a_topic_id_that_only_one_directory_has_does_not_part_a_cluster(tmp_path: Path) -> None:
@@ -791,11 +918,24 @@ def test_controllers_leave_no_sign_of_a_clean_stop_and_are_not_brokers(tmp_path:
     assert (result.verdict, result.brokers) == (Verdict.HOLDS, 3)
 
 
+def test_a_controller_is_not_a_broker_though_its_metadata_log_cannot_be_read(tmp_path: Path) -> None:
+    cluster = small_cluster(tmp_path, [1, 2], with_metadata=False)
+    controller = Disk(tmp_path / "controller", 100, clean=False)
+    log = cluster.metadata.log()
+    log.segments[0][1][0] = attrs.evolve(log.batches[0], data=log.batches[0].data[:-1] + b"?")
+    controller.logs["__cluster_metadata", 0] = log
+    cluster.disks[100] = controller
+    result = cluster.audited()
+    assert (checks(result), result.brokers) == ({"batch_crc"}, 2)
+
+
 def test_metadata_logs_that_diverge_are_a_finding(tmp_path: Path) -> None:
     cluster = small_cluster(tmp_path)
     log = cluster.log(3, "__cluster_metadata")
     log.segments[0][1][2] = batch(2, 1, 1, values=[b"\x01\x14\x00\x00"])
-    assert "log_matching" in checks(cluster.audited())
+    result = cluster.audited()
+    assert checks(result) == {"log_matching"}
+    assert verdict_sentence(result) == "log_matching, in the metadata log"
 
 
 def test_there_must_be_something_to_audit(tmp_path: Path) -> None:
@@ -956,6 +1096,22 @@ def test_bugs_that_explain_a_finding_are_of_releases_that_can_have_written_the_d
     )
 
 
+@pytest.mark.parametrize("electable", [True, False])
+def test_a_bug_that_elects_a_fenced_broker_explains_only_elections_of_the_last_known_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, electable: bool
+) -> None:
+    isr, leader = ([1, 2, 3], 1) if electable else ([], None)
+    cluster = small_cluster(tmp_path, isr=isr, leader=leader, elr=[])
+    change = partition_change_record(TOPIC_ID, 0, leader=3, isr=isr or [3], recovering=not electable)
+    cluster.metadata.add(broker_change_record(3, fenced=True), change)
+    for disk in cluster.disks.values():
+        disk.logs["__cluster_metadata", 0] = cluster.metadata.log()
+    monkeypatch.setattr(counterexamples, "SHIPPED", short_archive(tmp_path, "KAFKA-19522"))
+    said = context_of(cluster.audited(), "leaders_elected_unfenced")
+    known = "a known bug ends in the same way: KAFKA-19522: "
+    assert said.startswith("no known bug explains it" if electable else known)
+
+
 def test_a_search_for_bugs_that_was_interrupted_does_not_say_that_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -981,4 +1137,5 @@ def test_releases_that_can_have_written_a_log(tmp_path: Path) -> None:
     assert releases() == {each.name for each in RELEASES[[each.name for each in RELEASES].index("kafka/2.8") :]}
     old = releases(topic_id=None)
     assert {"kafka/0.11", "kafka/2.7.2"} <= old
-    assert not old & {"kafka/0.10.2", "kafka/2.8"}
+    assert {"kafka/2.8", "kafka/3.9-zk"} <= old, "with inter.broker.protocol.version=2.7"
+    assert not old & {"kafka/0.10.2", "kafka/3.9", "kafka/4.0"}

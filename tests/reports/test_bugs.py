@@ -73,6 +73,12 @@ def test_nothing_in_the_archive_is_a_result() -> None:
     assert not any(f"\n{key} =" in text for key in ("verdict", "trace_length", "distinct_states"))
 
 
+def test_the_bug_of_a_ticket_comes_before_those_that_only_mention_it() -> None:
+    found = [bug.ticket for bug in ARCHIVE.about("kafka-7235")[0]]
+    assert found[0] == "KAFKA-7235"
+    assert "KAFKA-1120" in found
+
+
 def test_bugs_that_cannot_be_reached_say_why() -> None:
     assert ARCHIVE.unreached
     assert all(bug.reason for bug in ARCHIVE.unreached)
@@ -94,7 +100,9 @@ def test_the_story_of_a_bug(tmp_path: Path) -> None:
     assert f"{len(specs)} of {len(specs)} runs as expected" in run.out
     assert "isr_members_active is violated" in run.out
     assert "side by side: leadline diff kafka/3.2-kraft kafka/3.3 -b records=0,acks=all," in run.out
-    assert CHEAP in (tmp_path / "bugs.html").read_text()
+    page = (tmp_path / "bugs.html").read_text()
+    assert CHEAP in page
+    assert f"<h2>A trace of {CHEAP} in kafka/3.2-kraft</h2>" in page
 
 
 def test_json_to_standard_output_is_all_that_goes_there(tmp_path: Path) -> None:

@@ -303,6 +303,11 @@ def test_the_page_begins_with_what_happened_and_each_line_leads_to_its_step(brow
     for number, state in enumerate((5, 6, 8, 12)):
         lines.nth(number).locator("a").click()
         opened.wait_for(f"t1-s{state}")
+    assert "HW" in opened.page.locator(".about .legend").inner_text()
+    opened.page.keyboard.press("Home")
+    labels = opened.page.locator(".label.later").evaluate_all("all => all.map(it => getComputedStyle(it).opacity)")
+    assert labels
+    assert set(labels) == {"1"}  # what comes later can be read
     assert opened.page.locator(".number.pivot").all_text_contents() == ["5", "6", "8", "12"]
     assert opened.page.title() == "committed_never_lost is violated, 12 states - rpc/hw-truncation"
 

@@ -264,8 +264,10 @@ def test_a_matrix_of_releases_has_a_summary_and_a_page_with_links_to_traces(tmp_
     assert "promised records are lost in 3.7 to 4.0; nothing was found in 4.1." in run.out
     page = (tmp_path / "page.html").read_text()
     assert '<th scope="row">kafka/4.1</th><td class="holds">holds (384)</td>' in page
-    assert '<th scope="row">kafka/4.0</th><td class="violated"><a href="#trace-2">violated (11)' in page
-    assert 'id="trace-2" aria-label="kafka/4.0 violates durable_as_promised"' in page
+    assert '<th scope="row">kafka/4.0</th><td class="violated"><a href="#trace-1">violated (11)' in page
+    assert 'id="trace-1" aria-label="kafka/3.7 violates durable_as_promised"' in page
+    assert "<p>The same steps, with the same bounds: kafka/4.0</p>" in page  # and not a second time
+    assert page.count('class="decisive"') == 1
 
 
 def test_what_a_configuration_does_not_promise_is_no_bug(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from leadline.invariants.catalog import CATALOG
 from leadline.reports.bugs import KnownBug
 from leadline.reports.diagnosis import Change, Diagnosis
 from leadline.reports.html.plots import levels_plot, rates
-from leadline.reports.html.run import run_page, with_traces
+from leadline.reports.html.run import run_page, title_of, with_traces
 from leadline.reports.origin import Origin
 from leadline.reports.runs.json_report import read_run, result_object
 from leadline.reports.runs.run_view import PropertyView, RunView, view_of_result
@@ -204,6 +204,28 @@ def test_explore_writes_the_page_of_its_run_with_an_example_of_each_witness(brow
     rows.nth(2).get_by_role("link").click()
     opened.wait_for("t2-s4")
     assert (opened.complaints, opened.requests) == ([], [(folder / "run.html").as_uri()])
+
+
+def test_the_cause_of_a_violation_is_said_before_its_trace_and_only_there(tmp_path: Path) -> None:
+    run = call("explore", "kafka/2.8", "-b", "acks=all", "--html", "run.html", folder=tmp_path)
+    assert run.code == 1
+    page = (tmp_path / "run.html").read_text(encoding="utf-8")
+    cause = "committed_never_lost holds with diverging_fetch=ignored, the rule of kafka/2.8.1"
+    assert cause in " ".join(run.out.split())
+    assert page.count(cause) == 1
+    assert page.index(cause) < page.index("<article")
+    known = "KAFKA-13141 is known to violate committed_never_lost"
+    assert page.index(cause) < page.index(known) < page.index("<article")
+    assert "<h1>violated: committed_never_lost and 8 other properties - kafka/2.8</h1>" in page
+    bounds = "crashes=1, lossy_crashes=0"
+    assert page.count(bounds) == page.count("<article") + 1  # once in each trace, once in the search: not in the list
+
+
+def test_the_title_does_not_say_holds_without_bounds() -> None:
+    result = small()
+    view = view_of_result(result)
+    assert title_of(view) == "holds within its bounds - atomic/kip-320"
+    assert title_of(attrs.evolve(view, bounds={})) == "holds - atomic/kip-320"
 
 
 def test_fuzz_writes_the_page_of_its_run(folder: Path) -> None:
