@@ -17,6 +17,7 @@ from leadline.brokers.errors import Unmakeable
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
+from leadline.model.kafka.broker import FENCED
 from leadline.model.kafka.crash import was_noticed
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 from leadline.model.kafka.state import Partition
@@ -146,6 +147,9 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
         yield _Conflict(number, "it needs a request that was sent before the restart and arrives after it")
         return
     sent = _sent_since_start(trace, number, broker)
+    if epoch not in sent and before.registrations[broker].status == FENCED:
+        yield from _after_session(trace, number, broker)
+        return
     missed = [each for each in sorted(sent) if before.replicas[broker].epoch < each < epoch]
     if not missed:
         return
@@ -160,6 +164,14 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
     yield _Conflict(number, reason, candidates)
 
 
+def _after_session(trace: Trace[Partition], number: int, broker: int) -> Iterator[_Conflict]:
+    """Yield a conflict for a request that the controller sends only after the broker has a new session."""
+    instances = trace.instances
+    later = [at for at in range(number, len(instances)) if _is(instances[at], "session_resumes", (broker,))]
+    reason = f"the controller sends nothing to broker {broker}, whose session has ended"
+    yield _Conflict(number, reason, tuple(_moved(instances, at, number - 1) for at in later[:1]))
+
+
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
     """For each request that was sent to a broker since it started, map the epoch to the number of the sending step."""
     sent: dict[int, int] = {}
@@ -167,11 +179,19 @@ def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict
         before, after = trace.states[at - 1], trace.states[at]
         if not after.replicas[broker].up:
             sent.clear()
-        elif after.quorum.leader is not None and (
-            after.quorum.epoch != before.quorum.epoch or not before.replicas[broker].up
-        ):
+        elif after.quorum.leader is not None and _is_told(before, after, broker):
             sent.setdefault(after.quorum.epoch, at)
     return sent
+
+
+def _is_told(before: Partition, after: Partition, broker: int) -> bool:
+    """Return whether a ZooKeeper controller sends a running broker a request in a step: for a new epoch, and when the
+    broker has started or has a new session.
+    """
+    if after.registrations[broker].status == FENCED:
+        return False
+    is_back = not before.replicas[broker].up or before.registrations[broker].status == FENCED
+    return is_back or after.quorum.epoch != before.quorum.epoch
 
 
 def _elects_without_leader(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
