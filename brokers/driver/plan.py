@@ -157,13 +157,15 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
         followed, refused = parting.second, parting.refused
         departs = parting.shared if parting.shared < len(schedule) else None
     steps = _with_merged(
-        PlannedStep(number, step.instance, _wire(step.instance, controller, step.before), step.before, step.after)
+        PlannedStep(
+            number, step.instance, _wire(step.instance, controller, step.before, step.after), step.before, step.after
+        )
         for number, step in enumerate(followed.steps, start=1)
     )
     last = followed.states[-1]
     tried = None
     if refused is not None:
-        tried = PlannedStep(len(steps) + 1, refused, _wire(refused, controller, last), last, last)
+        tried = PlannedStep(len(steps) + 1, refused, _wire(refused, controller, last, last), last, last)
     start = followed.states[0]
     return Plan(steps, start, controller, tried, _assignment(steps, start), _lags(steps), departs, followed)
 
@@ -178,8 +180,9 @@ def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
     )
 
 
-def _wire(instance: ActionInstance[Partition], controller: str, state: Partition) -> OnTheWire:
-    return on_the_wire(instance.action.name, controller, state.protocol)
+def _wire(instance: ActionInstance[Partition], controller: str, before: Partition, after: Partition) -> OnTheWire:
+    exits = any(replica.up and not after.replicas[broker].up for broker, replica in enumerate(before.replicas))
+    return on_the_wire(instance.action.name, controller, before.protocol, exits=exits)
 
 
 # --- the order of the replicas ------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import attrs
 from leadline.checker.state import component, constant, history
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
-from leadline.model.kafka.broker import ACTIVE, UNKNOWN_OFFSET, Registration, Replica
+from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN, UNKNOWN_OFFSET, Registration, Replica
 from leadline.model.kafka.messages import Diverging, FetchRequest, LateFetch
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.leadership import Leadership
@@ -97,9 +97,16 @@ class Partition(Leadership[Replica]):
         return super().with_replica(broker, replica)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet."""
+        """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet.
+
+        A broker that began to shut down before it learned of its leader truncates only after a restart.
+        """
         replica = self.replicas[broker]
-        return replica.truncating or self._will_truncate(replica)
+        return replica.truncating or self._will_truncate(replica) or self._has_no_fetcher(broker)
+
+    def _has_no_fetcher(self, broker: int) -> bool:
+        shuts_down = self.registrations[broker].status == SHUTTING_DOWN
+        return shuts_down and self.replicas[broker].in_flight is None
 
     def _will_truncate(self, follower: Replica) -> bool:
         """Return whether a follower's log diverges from its leader's log, as shown by its fetch request or by the

@@ -93,6 +93,12 @@ _PROPOSE = FrameKind("AlterPartition", True, "leader", CONTROLLER)
 _PROPOSED = FrameKind("AlterPartition", False, CONTROLLER, "leader")
 _SHUT_DOWN = FrameKind("ControlledShutdown", False, CONTROLLER, "broker")
 
+_EXITS = OnTheWire(
+    passes=(_FETCHED, attrs.evolve(_SHUT_DOWN, target="follower")),
+    does=(Deed.WAIT_FOR_EXIT,),
+)
+"""A follower that exits when it handles a fetch response (KAFKA-3410). The exit begins with a controlled shutdown."""
+
 _NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
 """The actions that may include an immediate election by the controller."""
 
@@ -151,7 +157,7 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
 """How each action appears, by the name of the action, and by the kind of controller if the kinds differ."""
 
 
-def on_the_wire(action: str, controller: str, protocol: Protocol) -> OnTheWire:
+def on_the_wire(action: str, controller: str, protocol: Protocol, *, exits: bool = False) -> OnTheWire:
     """Return how an action appears on the brokers of a release.
 
     Parameters:
@@ -159,12 +165,15 @@ def on_the_wire(action: str, controller: str, protocol: Protocol) -> OnTheWire:
         controller: the kind of controller, `ZOOKEEPER` or `KRAFT`.
         protocol: the rules of the release. Without `AlterPartition` requests, a change of the ISR is visible only at
             the controller.
+        exits: whether the broker that handles a fetch response exits.
 
     Raises:
         KeyError: if there is no action with this name.
     """
     known = ON_THE_WIRE[action]
     found = known if isinstance(known, OnTheWire) else known[controller]
+    if exits and action == "handle_fetch_response":
+        return _EXITS
     if protocol.in_flight:
         return found
     return attrs.evolve(found, leaves=tuple(kind for kind in found.leaves if kind.api != "AlterPartition"))
