@@ -58,6 +58,7 @@ class Bug:
         besides: other known bugs, which searches would find first. Therefore they are fixed in every search for this
             bug.
         note: further facts, such as disputed versions.
+        on_brokers: what real brokers show instead of the two replays, if they cannot show both.
     """
 
     ticket: str
@@ -71,6 +72,7 @@ class Bug:
     defaults: Values = attrs.field(factory=dict)
     besides: list[str] = attrs.field(factory=list)
     note: str = ""
+    on_brokers: str = ""
 
 
 @attrs.frozen(kw_only=True)
