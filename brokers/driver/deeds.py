@@ -172,10 +172,12 @@ class Deeds:
 
     def _kill(self, step: PlannedStep, limit: float) -> None:
         broker = step.broker
-        self._sessions.keep(broker)
+        if broker in self._sessions.open:
+            self._sessions.keep(broker)
         self.stage.cluster.kill(broker)
         self.stage.proxy.note("killed", node=broker)
         self.stage.lose_messages_of(broker)
+        self.stage.resume_session(broker)  # when the broker starts again, it gets a new session
         self.observer.down.add(broker)
         self.stage.known[broker] = NO_EPOCH
         self._did.append(f"killed broker {broker}")
