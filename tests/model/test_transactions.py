@@ -127,34 +127,6 @@ def test_an_old_client_on_4_0_has_only_part_1() -> None:
 ONE = {"transactions": 1, "partitions": 1}
 EXPIRY = {"transactions": 1, "delayed": 0, "expiries": 1}
 
-TICKETS: list[tuple[str, str, dict[str, int], str, int]] = [
-    ("KAFKA-6119", "txn/0.11", EXPIRY, "no_lost_write", 12),
-    ("KAFKA-14053", "txn/2.6", {"transactions": 1}, "no_hanging_transaction", 9),
-    ("KAFKA-18575", "txn/4.0+open_transaction=any-epoch", {"partitions": 1, "delayed": 0}, "no_aborted_read", 9),
-    ("KAFKA-20357", "txn/2.5", {**ONE, "failovers": 1, "lost_responses": 1}, "epoch_bump_repeatable", 13),
-    ("KAFKA-20716", "txn/4.0", {**ONE, "delayed": 0, "unclean_elections": 1}, "no_hanging_transaction", 8),
-]
-
-
-@pytest.mark.parametrize(("ticket", "name", "bounds", "item", "states"), TICKETS, ids=[each[0] for each in TICKETS])
-def test_a_ticket_is_found(ticket: str, name: str, bounds: dict[str, int], item: str, states: int) -> None:
-    found, _ = violated(name, bounds)
-    assert found[item] == states
-    row = next(line for line in (PROJECT / "model" / "README.md").read_text().splitlines() if f"| {ticket} |" in line)
-    assert f"`{item}` in `{name}`, {states} states" in row
-
-
-def test_a_transaction_may_end_between_question_and_append_without_the_guard() -> None:
-    assert "no_hanging_transaction" in violated("txn/3.6+guard=none", ONE)[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "bounds"),
-    [("txn/1.0", EXPIRY), ("txn/3.6", ONE), ("txn/4.0", {"partitions": 1, "delayed": 0})],
-)
-def test_a_ticket_is_fixed(name: str, bounds: dict[str, int]) -> None:
-    assert violated(name, bounds)[0] == {}
-
 
 def test_no_request_has_a_higher_epoch_than_the_coordinator() -> None:
     assert violated("txn/1.0", ONE)[1] == violated("txn/1.0+end_epoch=equal", ONE)[1]

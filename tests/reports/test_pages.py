@@ -13,7 +13,7 @@ from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
-from leadline.reports.bugs import Archive, read_archive
+from leadline.reports.bugs import REPLICATION, Archive, read_archive
 from leadline.reports.ci.markdown import answers_page, matrix_page
 from leadline.reports.cli.answers import SHIPPED as ANSWERS
 from leadline.reports.loading import load_spec
@@ -186,7 +186,7 @@ def violated_on_the_pages() -> dict[str, set[str]]:
             lost = [cell.startswith(("**violated", "by design")) for cell in cells]
             for name in (name for name, is_lost in zip(names, lost, strict=True) if is_lost):
                 failing[name].add(spec)
-    for bug in read_archive().bugs:
+    for bug in read_archive().of_family(REPLICATION).bugs:
         failing[bug.property] |= {name for name in bug.affected if name in CATALOG}
     return failing
 
