@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from leadline.model.kafka.rules import Rule
 from leadline.model.mistakes import Mistake
+from leadline.model.txn import protocols as does
 
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(
@@ -48,6 +49,61 @@ MISTAKES: tuple[Mistake, ...] = (
         source="ProducerStateManager: unreplicated transactions",
         wrong={"replicated_markers_only": False},
         bounds={"transactions": 1, "partitions": 1, "delayed": 0, "lag": 2},
+    ),
+    Mistake(
+        name="records-not-fenced",
+        sentence="leaders append records with any producer epoch",
+        source="KIP-98: fencing zombies",
+        wrong={"fences_records": does.nothing},
+        bounds={"partitions": 1},
+        harmless="the coordinator, which the leader asks, compares the epoch, and the guard refuses a record that it "
+        "has accepted before the end of the transaction",
+    ),
+    Mistake(
+        name="verified-records-not-compared",
+        sentence="leaders append a verified record with any producer epoch, whatever has happened since",
+        source="KIP-98: fencing zombies; KAFKA-14884",
+        wrong={"fences_records": does.nothing, "guards": False},
+        bounds={"transactions": 1, "partitions": 1},
+    ),
+    Mistake(
+        name="adding-not-fenced",
+        sentence="the coordinator adds partitions for requests with any producer epoch",
+        source="KIP-98: fencing zombies",
+        wrong={"fences_adding": does.nothing},
+        bounds={"partitions": 1},
+    ),
+    Mistake(
+        name="end-epoch-not-compared",
+        sentence="the coordinator accepts EndTxn requests with any producer epoch",
+        source="KIP-98: fencing zombies",
+        wrong={"ends": does.any_epoch},
+        bounds={"partitions": 1},
+    ),
+    Mistake(
+        name="marker-with-old-epoch",
+        sentence="markers have the producer epoch from before the end of the transaction",
+        source="KIP-890 part 2: the marker has the raised epoch",
+        right={"bumps": True},
+        wrong={"marker_epoch_bumped": False},
+        bounds={"partitions": 1},
+        harmless="the guard refuses a record that the coordinator has accepted before the end of the transaction",
+    ),
+    Mistake(
+        name="marker-with-old-epoch-and-no-guard",
+        sentence="markers have the producer epoch from before the end of the transaction, and a verified record is "
+        "appended whatever has happened since",
+        source="KIP-890 part 2: the marker has the raised epoch; KAFKA-14884",
+        right={"bumps": True},
+        wrong={"marker_epoch_bumped": False, "guards": False},
+        bounds={"transactions": 1, "partitions": 1},
+    ),
+    Mistake(
+        name="coordinators-not-fenced",
+        sentence="leaders write the markers of an earlier coordinator",
+        source="KIP-98: the coordinator epoch in WriteTxnMarkers",
+        wrong={"fences_coordinators": False},
+        bounds={"partitions": 1, "failovers": 1},
     ),
 )
 

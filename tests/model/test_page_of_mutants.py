@@ -7,11 +7,11 @@ import html
 import pytest
 
 from leadline.checker.bounds import bounds_text
-from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG, KAFKA_PROPERTIES, mutations
+from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG, KAFKA_PROPERTIES, TXN_PROPERTIES, mutations
 from leadline.reports.mutation import why_it_stays
 from tests.documents.page_of_mutants import page
 
-SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320")
+SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320", "txn/kip-890-2")
 
 
 def test_the_page_has_the_specs_of_the_catalog_whose_mutants_are_known() -> None:
@@ -45,7 +45,7 @@ def test_what_properties_kill_is_what_kills_mutants(spec: str) -> None:
 
 
 def test_every_property_alone_kills_a_mutant_or_says_why_it_stays() -> None:
-    for item in {*KAFKA_PROPERTIES, *ATOMIC_PROPERTIES}:
+    for item in {*KAFKA_PROPERTIES, *ATOMIC_PROPERTIES, *TXN_PROPERTIES}:
         needed = [spec for spec, said in page().items() if said.alone.get(item.name)]
         assert item.kind.is_witness or needed or why_it_stays(item), item.name
 
