@@ -79,8 +79,8 @@ page-mutants:
 	rm -f $(VENV)/mutants.md
 	$(BIN)/leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake --all-properties \
 	  --markdown $(VENV)/mutants.md
-	$(BIN)/leadline mutate txn/kip-890-2 --kind rule --kind mistake --all-properties --markdown $(VENV)/mutants.md && \
-	  mv $(VENV)/mutants.md reports/pages/mutants.md
+	$(BIN)/leadline mutate txn/kip-890-2 txn/kip-890-1+time_out=re-initialise --kind rule --kind mistake \
+	  --all-properties --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \

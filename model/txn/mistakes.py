@@ -54,6 +54,15 @@ MISTAKES: tuple[Mistake, ...] = (
         name="records-not-fenced",
         sentence="leaders append records with any producer epoch",
         source="KIP-98: fencing zombies",
+        right={"bumps": False},
+        wrong={"fences_records": does.nothing},
+        bounds={"partitions": 1},
+    ),
+    Mistake(
+        name="records-not-fenced",
+        sentence="leaders append records with any producer epoch",
+        source="KIP-98: fencing zombies",
+        right={"bumps": True},
         wrong={"fences_records": does.nothing},
         bounds={"partitions": 1},
         harmless="the coordinator, which the leader asks, compares the epoch, and the guard refuses a record that it "
@@ -113,6 +122,9 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("verification", "none"): {"transactions": 1, "partitions": 1},
     ("open_transaction", "any-epoch"): {"partitions": 1, "delayed": 0},
     ("transaction_version", "1"): {"partitions": 1},
+    ("transaction_version", "2"): {"partitions": 1},
+    ("time_out", "go-on"): {"partitions": 1},
+    ("produce_timeout", "abort"): {"partitions": 1},
 }
 """The bounds within which a value of a rule violates a property of a column with a different value."""
 
@@ -131,6 +143,24 @@ WITH_VERSION_2: Mapping[tuple[str, str], str] = {
 }
 """The reasons why a value of a rule does no harm if the end of a transaction raises the producer epoch."""
 
+IF_RE_INITIALISED: Mapping[tuple[str, str], str] = {
+    ("produce_timeout", "abort"): "the application replaces its producer, which raises the producer epoch, too",
+}
+"""The reasons why a value of a rule does no harm if the application replaces its producer after a time-out."""
+
+
+def may_be_mutated(values: Mapping[str, str]) -> bool:
+    """Return whether the specs of a column satisfy the properties, so that a mutation can be noticed.
+
+    They do with transaction version 2, and with version 1 if leaders ask the coordinator and the application replaces
+    its producer after a time-out.
+
+    Parameters:
+        values: the values of the column.
+    """
+    has_part_1 = values["verification"] == "asks" and values["guard"] == "compared"
+    return values["transaction_version"] == "2" or (has_part_1 and values["time_out"] == "re-initialise")
+
 
 def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
     """Return the reason why a different value of a rule does no harm, or an empty string if it is expected to do harm.
@@ -144,6 +174,10 @@ def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
         return RIGHT_TOO[rule.name, other]
     if values["transaction_version"] == "2":
         return WITH_VERSION_2.get((rule.name, other), "")
+    if values["time_out"] == "re-initialise" and (rule.name, other) in IF_RE_INITIALISED:
+        return IF_RE_INITIALISED[rule.name, other]
+    if rule.name == "transaction_version" and values["open_transaction"] == "any-epoch":
+        return ""  # KAFKA-18575
     names = [value.name for value in rule.values]
     is_later = names.index(other) > names.index(values[rule.name])
     return "it is the rule of later releases" if is_later else ""
