@@ -217,12 +217,12 @@ def mutations(reference: str) -> list[Mutation]:
 
     Returns:
         The mutations. The list is empty unless the spec is a release or design of the `kafka` family,
-        ``atomic/kip-320``, or a spec of transactions with transaction version 2. Other specs violate properties even
-        without a mutation.
+        ``atomic/kip-320``, or a spec of transactions for which `leadline.model.txn.mistakes.may_be_mutated` returns
+        True. Other specs violate properties even without a mutation.
     """
     transactional = txn_releases.column_of(reference)
     if transactional is not None:
-        return _txn_mutations(transactional) if transactional.values["transaction_version"] == "2" else []
+        return _txn_mutations(transactional) if txn_mistakes.may_be_mutated(transactional.values) else []
     if reference == f"atomic/{KIP_320.name}":
         return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
     column = column_of(reference)

@@ -47,6 +47,11 @@ def no_aborted_read(state: Transactions) -> Iterator[str]:
     source=f"KIP-98: atomic writes to several partitions; {JEPSEN}, lost write",
 )
 def no_lost_write(state: Transactions) -> Iterator[str]:
+    """Compares the markers with what producers were told.
+
+    This property is kept because it is the promise to producers, which the designs before part 2 of KIP-890 break. Each
+    mutant that violates it also violates another property.
+    """
     for number, partition in enumerate(state.partitions):
         for records, marker, _ in partition.spans():
             for _, record in records if marker is not None and marker.result == ABORT else []:
@@ -63,6 +68,11 @@ def no_lost_write(state: Transactions) -> Iterator[str]:
     source=f"KIP-98: either all or none of the messages are visible; {JEPSEN}, torn transaction",
 )
 def no_torn_transaction(state: Transactions) -> Iterator[str]:
+    """Compares the markers after the records of a transaction in all partitions.
+
+    This property is kept because it is the promise of atomicity, which the designs before part 2 of KIP-890 break. A
+    mutant that violates it also violates `no_lost_write`.
+    """
     outcomes: dict[tuple[int, str], int] = {}
     for number, partition in enumerate(state.partitions):
         for records, marker, _ in partition.spans():
@@ -97,6 +107,11 @@ def no_hanging_transaction(state: Transactions) -> Iterator[str]:
     source="KIP-98: the last stable offset; seed 002: what a consumer sees depends on the LSO",
 )
 def lso_monotonic(before: Transactions, after: Transactions) -> Iterator[str]:
+    """Compares the last stable offsets before and after a step.
+
+    This property is kept because an unclean election violates it: consumers have read beyond the new end of the log.
+    No mutant violates it, as elections are the only steps in which a log loses entries.
+    """
     for number in range(len(after.partitions)):
         was, now = stable(before, number), stable(after, number)
         if now < was:
@@ -123,6 +138,11 @@ def lso_within_hw(state: Transactions) -> Iterator[str]:
     source="KIP-98: fencing zombies",
 )
 def fenced_stays_fenced(before: Transactions, after: Transactions) -> Iterator[str]:
+    """Checks the records that a step commits.
+
+    This property is kept because it says why a record is read that was not committed: its producer was fenced.
+    `txn/kip-360` violates it, and no mutant of `txn/kip-890-2` does.
+    """
     for number, (was, now) in enumerate(zip(before.partitions, after.partitions, strict=True)):
         if len(now.log) <= len(was.log):
             continue
@@ -171,6 +191,10 @@ BEFORE_WITH_VERSION_2 = BEFORE | {PREPARE_ABORT: {ONGOING, EMPTY, COMPLETE_COMMI
     source="KIP-98: TransactionMetadata.validPreviousStates",
 )
 def transitions_valid(before: Transactions, after: Transactions) -> Iterator[str]:
+    """Checks the coordinator's state, and not what the producers asked for.
+
+    This property is kept because it is violated as soon as the coordinator goes wrong, before a record is lost or read.
+    """
     was, now = before.coordinator.state, after.coordinator.state
     allowed = BEFORE_WITH_VERSION_2 if after.protocol.bumps else BEFORE
     if was != now and was not in allowed[now]:
@@ -183,6 +207,11 @@ def transitions_valid(before: Transactions, after: Transactions) -> Iterator[str
     source="KIP-360; KAFKA-20357: a producer that repeats its request after a failover fences itself",
 )
 def epoch_bump_repeatable(before: Transactions, after: Transactions) -> Iterator[str]:
+    """Checks the producers that have no other producer with their transactional id.
+
+    This property is kept because it shows KAFKA-20357, in which nothing is lost. With transaction version 2, a producer
+    does not ask for a higher epoch, so no mutant of `txn/kip-890-2` violates it.
+    """
     if after.spent.expiries:
         return
     for number, (was, now) in enumerate(zip(before.producers, after.producers, strict=True)):

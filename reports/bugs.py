@@ -4,13 +4,17 @@ For each bug, the archive gives the affected releases, the configuration and the
 results of searches. Every affected release must violate the property. The release with the fix and all later releases
 must not violate it. If the old rule is restored in the release with the fix, that release must violate the property
 again.
+
+Most bugs are about the replication of a partition, in the releases of the `kafka` family. Others are about
+transactions, in the releases of brokers and clients of the `txn` family.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,8 +28,10 @@ from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import nearest
+from leadline.model.kafka import releases as kafka
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
-from leadline.model.kafka.releases import RELEASES, Column, column_of
+from leadline.model.txn import bounds as txn_bounds
+from leadline.model.txn import releases as txn
 from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
@@ -33,8 +39,17 @@ SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
 SETTINGS = ("acks", "min_insync_replicas", "unclean_leader_election")
 """The bounds that users configure. A bug that needs one value of them does not occur with another."""
 
-PERTURBATIONS = tuple(field.name for field in attrs.fields(Spent))
-SIZES = ("brokers", "records", "max_epoch", *PERTURBATIONS)
+REPLICATION = "kafka"
+TRANSACTIONS = "txn"
+"""The families of releases: the part of a spec's name before the slash."""
+
+PERTURBATIONS = tuple(field.name for field in (*attrs.fields(Spent), *attrs.fields(txn_bounds.Spent)))
+SIZES = ("brokers", "records", "max_epoch", "partitions", "transactions", "producers", "lag", *PERTURBATIONS)
+
+Column = kafka.Column | txn.Column
+"""A column of the table of rules of either family."""
+
+AnyBounds = Bounds | txn_bounds.Bounds
 
 Values = dict[str, int | bool | str]
 Expected = Literal["violated", "holds"]
@@ -42,15 +57,17 @@ Expected = Literal["violated", "holds"]
 
 @attrs.frozen(kw_only=True)
 class Bug:
-    """A known bug of Kafka's replication.
+    """A known bug of Kafka's replication or transactions.
 
     Attributes:
         ticket: the ticket of the bug, or the KIP if the bug has no ticket.
         also: further tickets and KIPs about the same bug.
         sentence: a sentence that describes the bug.
         property: the name of the property that the bug violates.
-        affected: the catalog names of the releases that have the bug.
+        affected: the catalog names of the releases that have the bug. A name with a changed rule, such as
+            ``txn/3.6+guard=none``, stands for a version that was not released.
         fixed: the first release with the fix. If ZooKeeper and KRaft were fixed separately, the first release of each.
+            A name with a changed rule stands for a fix that no release has. Empty if the behaviour is by design.
         bounds: the bounds of the search, if they differ from the release's defaults.
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
@@ -77,12 +94,21 @@ class Bug:
 
 @attrs.frozen(kw_only=True)
 class UnmodelledBug:
-    """A known bug that the model cannot show, with the reason."""
+    """A known bug that the model cannot show, with the reason.
+
+    Attributes:
+        ticket: the ticket of the bug.
+        also: further tickets about the same bug.
+        sentence: a sentence that describes the bug.
+        reason: why no search shows the bug.
+        family: the family whose releases have the bug: `REPLICATION` or `TRANSACTIONS`.
+    """
 
     ticket: str
     also: list[str] = attrs.field(factory=list)
     sentence: str
     reason: str
+    family: str = REPLICATION
 
 
 @attrs.frozen
@@ -139,6 +165,17 @@ class Archive:
 
     bugs: list[Bug]
     unreached: list[UnmodelledBug] = attrs.field(factory=list)
+
+    def of_family(self, family: str) -> Archive:
+        """Return the part of the archive that is about one family of releases.
+
+        Parameters:
+            family: `REPLICATION` or `TRANSACTIONS`.
+        """
+        return Archive(
+            bugs=[bug for bug in self.bugs if family_of(bug) == family],
+            unreached=[bug for bug in self.unreached if family_of(bug) == family],
+        )
 
     def about(self, ticket: str | None) -> tuple[list[Bug], list[UnmodelledBug]]:
         """Return the bugs to which a ticket or KIP refers. The bug with exactly this ticket comes first.
@@ -205,7 +242,7 @@ class Archive:
     def affects(self, bug: Bug, column: Column) -> bool:
         """Return whether a bug affects a release, or a design with the rules of an affected release."""
         affected = [_column(name) for name in bug.affected]
-        return any(each.values == column.values and each.controller == column.controller for each in affected)
+        return any(each.values == column.values and line_of(each) == line_of(column) for each in affected)
 
     def runs(self, bug: Bug) -> list[BugSearch]:
         """Return the searches for a bug.
@@ -260,9 +297,9 @@ def _as_released(bug: Bug, name: str) -> Spec[object]:
     return released
 
 
-def _bounds_of(bug: Bug, spec: Spec[Any]) -> Bounds:
+def _bounds_of(bug: Bug, spec: Spec[Any]) -> AnyBounds:
     """Return the bounds with which the archive searches a release for a bug."""
-    bounds: Bounds = _with_defaults(spec.name).with_bounds(bug.bounds).bounds
+    bounds: AnyBounds = _with_defaults(spec.name).with_bounds(bug.bounds).bounds
     return bounds
 
 
@@ -272,24 +309,44 @@ def _with_defaults(name: str) -> Spec[Any]:
     return load_spec(name)
 
 
-def _is_possible(needed: Bounds, given: Bounds) -> bool:
+def _is_possible(needed: AnyBounds, given: AnyBounds) -> bool:
     return _same_settings(needed, given) and all(
-        getattr(given, name) for name in PERTURBATIONS if getattr(needed, name)
+        getattr(given, name) for name in _names(needed, PERTURBATIONS) if getattr(needed, name)
     )
 
 
-def _is_within(needed: Bounds, given: Bounds) -> bool:
+def _is_within(needed: AnyBounds, given: AnyBounds) -> bool:
     return _same_settings(needed, given) and all(
-        getattr(given, name) == NO_LIMIT or NO_LIMIT != getattr(needed, name) <= getattr(given, name) for name in SIZES
+        getattr(given, name) == NO_LIMIT or NO_LIMIT != getattr(needed, name) <= getattr(given, name)
+        for name in _names(needed, SIZES)
     )
 
 
-def _same_settings(needed: Bounds, given: Bounds) -> bool:
-    return all(getattr(needed, name) == getattr(given, name) for name in SETTINGS)
+def _same_settings(needed: AnyBounds, given: AnyBounds) -> bool:
+    return all(getattr(needed, name) == getattr(given, name) for name in _names(needed, SETTINGS))
+
+
+def _names(bounds: AnyBounds, names: Sequence[str]) -> list[str]:
+    """Return those of the names that are bounds of the family."""
+    return [name for name in names if hasattr(bounds, name)]
+
+
+def family_of(bug: Bug | UnmodelledBug) -> str:
+    """Return the family of the affected releases: `REPLICATION` or `TRANSACTIONS`."""
+    return bug.family if isinstance(bug, UnmodelledBug) else bug.affected[0].partition("/")[0]
 
 
 def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
     return ticket.upper() in (name.upper() for name in (bug.ticket, *bug.also))
+
+
+def column_of(name: str) -> Column | None:
+    """Return the column of the table of rules with the given name, or None if no family has such a column.
+
+    Raises:
+        SpecError: if the name changes a rule that does not exist, or changes it to a value that does not exist.
+    """
+    return kafka.column_of(name) or txn.column_of(name)
 
 
 def _column(name: str) -> Column:
@@ -297,6 +354,16 @@ def _column(name: str) -> Column:
     if column is None:
         raise LeadlineError(f"the archive of bugs names {name}, which is not a release")
     return column
+
+
+def line_of(column: Column) -> str:
+    """Return the line of releases to which a column belongs: its kind of controller, or `TRANSACTIONS`."""
+    return column.controller if isinstance(column, kafka.Column) else TRANSACTIONS
+
+
+def releases_of(column: Column) -> Sequence[Column]:
+    """Return the releases of a column's family, oldest first."""
+    return kafka.RELEASES if isinstance(column, kafka.Column) else txn.RELEASES
 
 
 def fix_of(bug: Bug, column: Column) -> dict[str, str]:
@@ -309,10 +376,11 @@ def _later(bug: Bug) -> Iterator[Column]:
     """Yield the releases after the fix, except those in which a rule has its old value again. This can happen with
     KRaft.
     """
-    fixed = [_column(name) for name in bug.fixed]
-    first = min(RELEASES.index(column) for column in fixed)
+    releases = releases_of(_column(bug.affected[0]))
+    every = [column.name for column in releases]
+    first = min((every.index(_column(name.partition("+")[0]).name) for name in bug.fixed), default=len(every))
     known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
-    for column in RELEASES[first:]:
+    for column in releases[first:]:
         if column.name not in known and all(column.values[rule] != value for rule, value in bug.rules.items()):
             yield column
 
@@ -332,13 +400,17 @@ def read_archive(path: Path = SHIPPED) -> Archive:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
 
 
+_RELEASE = re.compile(rf"({REPLICATION}|{TRANSACTIONS})/\d")
+"""Matches the names of releases, with or without changed rules, but not those of designs."""
+
+
 def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
     """Return the tickets of the known bugs in a release that a search of its spec cannot find.
 
     Parameters:
         spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
     """
-    if not spec.name.startswith("kafka/"):
+    if not _RELEASE.match(spec.name):
         return ()
     return tuple(bug.ticket for bug in read_archive().outside(spec))
 
@@ -365,7 +437,7 @@ def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
             result is empty.
         name: the name of the property.
     """
-    if not spec.name.startswith("kafka/"):
+    if not _RELEASE.match(spec.name):
         return ()
     own, found = attrs.asdict(_with_defaults(spec.name).bounds), []
     for bug in read_archive().known(spec, name):

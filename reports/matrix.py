@@ -31,6 +31,9 @@ SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 STATES = "distinct states"
 """The name of the only column of a matrix that checks no properties."""
 
+SIZES = "distinct states, in seconds"
+"""The name of the last column of a matrix with `Matrix.sizes`."""
+
 Values = dict[str, int | bool | str]
 
 
@@ -65,6 +68,7 @@ class Matrix:
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
         known_bugs: true if the cells also show the known bugs that can occur in the configuration.
+        sizes: true if a last column shows the number of distinct states of each search, and its seconds.
     """
 
     specs: list[str]
@@ -75,6 +79,7 @@ class Matrix:
     max_states: int | None = None
     title: str = "What holds where"
     known_bugs: bool = False
+    sizes: bool = False
 
     @property
     def only_counts(self) -> bool:
@@ -157,6 +162,8 @@ class Matrix:
                 if shown.interrupted:
                     return
                 cells = {name: cell.with_bug(bug, shown.of(name)) for name, cell in cells.items()}
+            if self.sizes:
+                cells[SIZES] = MatrixCell.of_size(result)
             yield Column(configuration, spec.name, cells, result, archive.affecting(spec))
             if result.interrupted:
                 return
@@ -248,6 +255,16 @@ class MatrixCell:
         if base is result or not base.exhausted:
             return cls(Verdict.HOLDS, f"{distinct:,}")
         return cls(Verdict.HOLDS, f"{distinct:,} (× {distinct / base.statistics.distinct:.2f})")
+
+    @classmethod
+    def of_size(cls, result: Result) -> MatrixCell:
+        """Make a cell that shows the number of distinct states of a search, and its seconds.
+
+        Parameters:
+            result: the result of the search.
+        """
+        verdict = Verdict.HOLDS if result.exhausted else Verdict.INCOMPLETE
+        return cls(verdict, f"{result.statistics.distinct:,} in {result.statistics.seconds:.1f} s")
 
     @property
     def is_bug(self) -> bool:

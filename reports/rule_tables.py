@@ -11,9 +11,8 @@ import attrs
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.model.atomic.protocols import PROTOCOLS, Protocol
-from leadline.model.kafka.releases import RELEASES, Column, column_of
-from leadline.model.kafka.rules import RULES
-from leadline.reports.bugs import Bug, read_archive
+from leadline.model.txn import releases as txn
+from leadline.reports.bugs import Bug, Column, column_of, line_of, read_archive, releases_of
 from leadline.reports.loading import load_spec, spec_of_protocol
 
 Values = Mapping[str, str]
@@ -27,7 +26,8 @@ class RuleSet:
     Attributes:
         name: its name in the catalog.
         values: the values of its rules.
-        line: the line of releases to which the rule set belongs, such as the releases with KRaft. Empty for a protocol.
+        line: the line of releases to which the rule set belongs, such as the releases with KRaft or those of
+            transactions. Empty for a protocol.
     """
 
     name: str
@@ -108,18 +108,23 @@ def _of_column(column: Column) -> RuleTable:
     if base is None:
         raise LeadlineError(f"{column.name} is not a release")
     itself = [base] if column.values != base.values else []
-    later = [RuleSet(each.name, each.values, each.controller) for each in (*itself, *_after(base))]
-    values = {rule.name: column.values[rule.name] for rule in RULES}
+    later = [RuleSet(each.name, each.values, line_of(each)) for each in (*itself, *_after(base))]
     spec_with, tickets_of = functools.partial(_with_rules, column, base), functools.partial(_tickets, column)
-    return RuleTable(values, later, spec_with, tickets_of)
+    return RuleTable(dict(column.values), later, spec_with, tickets_of)
 
 
 def _after(base: Column) -> Sequence[Column]:
-    """Return the releases after a given release. For a design of a KIP, return all releases."""
-    for number, each in enumerate(RELEASES, start=1):
-        if each.values == base.values and each.controller == base.controller:
-            return RELEASES[number:]
-    return RELEASES
+    """Return the releases after a given release. For a design of a KIP, return all releases.
+
+    With transactions, both the brokers and the client must not be older.
+    """
+    releases = releases_of(base)
+    if isinstance(base, txn.Column):
+        return [each for each in txn.RELEASES if each.values != base.values and each.is_not_before(base)]
+    for number, each in enumerate(releases, start=1):
+        if each.values == base.values and line_of(each) == line_of(base):
+            return releases[number:]
+    return releases
 
 
 def _with_rules(column: Column, base: Column, rules: Values) -> Spec[object]:

@@ -11,7 +11,7 @@ from leadline.model.txn.consume import read_committed, read_uncommitted, stable
 from leadline.model.txn.coordinator import marker_of
 from leadline.model.txn.explanation import events, late_arrival
 from leadline.model.txn.messages import Produce, Request, WriteMarker
-from leadline.model.txn.partition import NO_EPOCH, Data, Entry
+from leadline.model.txn.partition import NO_EPOCH, Data, Entry, Partition
 from leadline.model.txn.state import FAILED, FENCED, NEW, Producer, Transactions
 
 COORDINATOR = "coordinator"
@@ -65,19 +65,31 @@ def _coordinator(state: Transactions) -> Row:
 def _partition(state: Transactions, number: int) -> Row:
     own = state.partitions[number]
     lso = stable(state, number)
-    log = " ".join(f"{'¦ ' if offset == lso else ''}{entry}" for offset, entry in enumerate(own.log))
     epoch = "-" if own.producer_epoch == NO_EPOCH else str(own.producer_epoch)
     return Row(
         badges=["open" if own.is_open else "no open transaction", f"epoch {epoch}"],
         columns={
             "epoch": epoch,
-            "log": (log + (" ¦" if lso == len(own.log) else "")).strip(),
+            "log": _log(own, lso),
             "LSO": str(lso),
             "HW": str(own.high_watermark),
         },
         cells=map(_cell, own.log),
         marks=(Mark("LSO", lso), Mark("HW", own.high_watermark)),
     )
+
+
+def _log(partition: Partition, lso: int) -> str:
+    """Return the log as text, with the transactions in brackets and the last stable offset. The bracket of an open
+    transaction is not closed.
+    """
+    texts = list(map(str, partition.log))
+    for records, _, end in partition.spans():
+        first = records[0][0]
+        texts[first] = f"[{texts[first]}"
+        if end is not None:
+            texts[end] += "]"
+    return " ".join([*texts[:lso], "¦", *texts[lso:]])
 
 
 def _cell(entry: Entry) -> Cell:
@@ -141,5 +153,6 @@ DRAWING = Drawing(
     arrivals=arrivals,
     events=events,
     legend="t1@0: a record of transaction 1 with producer epoch 0; C@0 and A@0: commit and abort markers; "
+    "[ ]: the records that a marker ends, and the marker; "
     "¦ the last stable offset (LSO); consumers: the records that read_committed consumers read",
 )

@@ -101,7 +101,8 @@ def _of_late(step: Step[Transactions], late: Request) -> Iterator[tuple[str, str
                 text += " and is appended; the coordinator writes no more marker there, so that nothing ends it"
             elif transaction not in open_transactions(before):
                 others = " and ".join(map(str, open_transactions(before)))
-                text += f" and is appended; it is now part of transaction {others or 'of the coordinator'}"
+                joined = f"transaction {others}" if others else "the transaction that the coordinator ends"
+                text += f" and is appended; it is now part of {joined}"
     yield text, "late", False
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from leadline.model.kafka.rules import Rule
 from leadline.model.mistakes import Mistake
+from leadline.model.txn import protocols as does
 
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(
@@ -49,6 +50,70 @@ MISTAKES: tuple[Mistake, ...] = (
         wrong={"replicated_markers_only": False},
         bounds={"transactions": 1, "partitions": 1, "delayed": 0, "lag": 2},
     ),
+    Mistake(
+        name="records-not-fenced",
+        sentence="leaders append records with any producer epoch",
+        source="KIP-98: fencing zombies",
+        right={"bumps": False},
+        wrong={"fences_records": does.nothing},
+        bounds={"partitions": 1},
+    ),
+    Mistake(
+        name="records-not-fenced",
+        sentence="leaders append records with any producer epoch",
+        source="KIP-98: fencing zombies",
+        right={"bumps": True},
+        wrong={"fences_records": does.nothing},
+        bounds={"partitions": 1},
+        harmless="the coordinator, which the leader asks, compares the epoch, and the guard refuses a record that it "
+        "has accepted before the end of the transaction",
+    ),
+    Mistake(
+        name="verified-records-not-compared",
+        sentence="leaders append a verified record with any producer epoch, whatever has happened since",
+        source="KIP-98: fencing zombies; KAFKA-14884",
+        wrong={"fences_records": does.nothing, "guards": False},
+        bounds={"transactions": 1, "partitions": 1},
+    ),
+    Mistake(
+        name="adding-not-fenced",
+        sentence="the coordinator adds partitions for requests with any producer epoch",
+        source="KIP-98: fencing zombies",
+        wrong={"fences_adding": does.nothing},
+        bounds={"partitions": 1},
+    ),
+    Mistake(
+        name="end-epoch-not-compared",
+        sentence="the coordinator accepts EndTxn requests with any producer epoch",
+        source="KIP-98: fencing zombies",
+        wrong={"ends": does.any_epoch},
+        bounds={"partitions": 1},
+    ),
+    Mistake(
+        name="marker-with-old-epoch",
+        sentence="markers have the producer epoch from before the end of the transaction",
+        source="KIP-890 part 2: the marker has the raised epoch",
+        right={"bumps": True},
+        wrong={"marker_epoch_bumped": False},
+        bounds={"partitions": 1},
+        harmless="the guard refuses a record that the coordinator has accepted before the end of the transaction",
+    ),
+    Mistake(
+        name="marker-with-old-epoch-and-no-guard",
+        sentence="markers have the producer epoch from before the end of the transaction, and a verified record is "
+        "appended whatever has happened since",
+        source="KIP-890 part 2: the marker has the raised epoch; KAFKA-14884",
+        right={"bumps": True},
+        wrong={"marker_epoch_bumped": False, "guards": False},
+        bounds={"transactions": 1, "partitions": 1},
+    ),
+    Mistake(
+        name="coordinators-not-fenced",
+        sentence="leaders write the markers of an earlier coordinator",
+        source="KIP-98: the coordinator epoch in WriteTxnMarkers",
+        wrong={"fences_coordinators": False},
+        bounds={"partitions": 1, "failovers": 1},
+    ),
 )
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
@@ -57,6 +122,9 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("verification", "none"): {"transactions": 1, "partitions": 1},
     ("open_transaction", "any-epoch"): {"partitions": 1, "delayed": 0},
     ("transaction_version", "1"): {"partitions": 1},
+    ("transaction_version", "2"): {"partitions": 1},
+    ("time_out", "go-on"): {"partitions": 1},
+    ("produce_timeout", "abort"): {"partitions": 1},
 }
 """The bounds within which a value of a rule violates a property of a column with a different value."""
 
@@ -75,6 +143,24 @@ WITH_VERSION_2: Mapping[tuple[str, str], str] = {
 }
 """The reasons why a value of a rule does no harm if the end of a transaction raises the producer epoch."""
 
+IF_RE_INITIALISED: Mapping[tuple[str, str], str] = {
+    ("produce_timeout", "abort"): "the application replaces its producer, which raises the producer epoch, too",
+}
+"""The reasons why a value of a rule does no harm if the application replaces its producer after a time-out."""
+
+
+def may_be_mutated(values: Mapping[str, str]) -> bool:
+    """Return whether the specs of a column satisfy the properties, so that a mutation can be noticed.
+
+    They do with transaction version 2, and with version 1 if leaders ask the coordinator and the application replaces
+    its producer after a time-out.
+
+    Parameters:
+        values: the values of the column.
+    """
+    has_part_1 = values["verification"] == "asks" and values["guard"] == "compared"
+    return values["transaction_version"] == "2" or (has_part_1 and values["time_out"] == "re-initialise")
+
 
 def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
     """Return the reason why a different value of a rule does no harm, or an empty string if it is expected to do harm.
@@ -88,6 +174,10 @@ def why_harmless(rule: Rule, other: str, values: Mapping[str, str]) -> str:
         return RIGHT_TOO[rule.name, other]
     if values["transaction_version"] == "2":
         return WITH_VERSION_2.get((rule.name, other), "")
+    if values["time_out"] == "re-initialise" and (rule.name, other) in IF_RE_INITIALISED:
+        return IF_RE_INITIALISED[rule.name, other]
+    if rule.name == "transaction_version" and values["open_transaction"] == "any-epoch":
+        return ""  # KAFKA-18575
     names = [value.name for value in rule.values]
     is_later = names.index(other) > names.index(values[rule.name])
     return "it is the rule of later releases" if is_later else ""

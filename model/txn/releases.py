@@ -55,6 +55,13 @@ class Column:
         span = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
         return f"stands for {self.same_as}{span}" if self.same_as else ""
 
+    def is_not_before(self, other: Column) -> bool:
+        """Return whether neither the brokers nor the clients of this column are older than those of another column. A
+        design has no releases, so that no column is before it.
+        """
+        pairs = ((self.versions, other.versions), (self.client_versions, other.client_versions))
+        return all(PUBLISHED.index(own[0]) >= PUBLISHED.index(others[0]) for own, others in pairs if own and others)
+
     def protocol(self) -> Protocol:
         """Return the rules of the column as functions."""
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)

@@ -13,7 +13,7 @@ from leadline.model.kafka.releases import Column, column_of
 from leadline.reports.advice.cluster import Cluster, changed_rules
 from leadline.reports.advice.decisions import ABSENT, Decider, Decision, Status, explore
 from leadline.reports.advice.settings import Settings
-from leadline.reports.bugs import Archive, Bug, UnmodelledBug
+from leadline.reports.bugs import REPLICATION, Archive, Bug, UnmodelledBug
 from leadline.reports.loading import load_spec
 from leadline.reports.matrix import SHIPPED, read_matrix
 
@@ -82,8 +82,8 @@ class Advice:
         settings: the settings from the given files.
         findings: the known bugs of the two releases, with the effect of the upgrade on each.
         rules: the replication rules that change. See `leadline.reports.advice.cluster.changed_rules`.
-        searched: the number of bugs in the archive.
-        unmodelled: the known bugs that are not modelled.
+        searched: the number of bugs of replication in the archive.
+        unmodelled: the known bugs of replication that are not modelled.
         interrupted: true if the searches were interrupted.
     """
 
@@ -105,13 +105,15 @@ class Advice:
         """The sentence to show if no known bugs affect the two releases."""
         spec = load_spec(self.after.column.name).with_bounds(self.after.bounds)
         return (
-            f"The archive has {self.searched} bugs that a search can show, and {len(self.unmodelled)} that none can "
-            f"(leadline bugs --list). That a bug is not in it proves nothing. To search for others: {explore(spec)}"
+            f"The archive has {self.searched} bugs of replication that a search can show, and {len(self.unmodelled)} "
+            "that none can (leadline bugs --list). That a bug is not in it proves nothing. "
+            f"To search for others: {explore(spec)}"
         )
 
 
 def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive, decider: Decider) -> Advice:
-    """Return the advice on an upgrade.
+    """Return the advice on an upgrade. It is about bugs of replication, because bugs of transactions also depend on the
+    clients.
 
     Parameters:
         before, after: the cluster before and after the upgrade.
@@ -119,7 +121,7 @@ def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive
         archive: the archive of bugs.
         decider: the object that decides which bugs the settings allow.
     """
-    findings = []
+    archive, findings = archive.of_family(REPLICATION), []
     for bug in archive.bugs:
         later = _of(bug, after, archive, decider)
         decisions = _before(bug, before, later, archive, decider), later

@@ -45,7 +45,8 @@ INTERNAL = "internal properties, whose violation can lead to a loss later"
 def sections(advice: Advice) -> Iterator[Section]:
     """Yield a section for each group of findings, in the order of the report. Most empty groups are left out."""
     before, after = advice.before.version, advice.after.version
-    none = f"nothing is known: none of the {advice.searched} bugs of the archive, which proves nothing (see the end)"
+    bugs = f"none of the {advice.searched} bugs of replication in the archive"
+    none = f"nothing is known: {bugs}, which proves nothing (see the end)"
     titles = {
         Group.MENDED: (f"mended: possible with {before}, but not with {after}", none),
         Group.NEW: (f"newly possible with {after}", none),

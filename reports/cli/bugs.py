@@ -32,7 +32,8 @@ from leadline.reports.terminal.trace import show_traces
 @click.option("--list", "only_list", is_flag=True, help="List the bugs without running anything.")
 @format_options(BUGS_FORMATS)
 def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
-    """Search for the known bugs of Kafka's replication. With TICKET, search for that bug only and show its trace.
+    """Search for the known bugs of Kafka's replication and transactions. With TICKET, search for that bug only and show
+    its trace.
 
     A bug must be found in the releases that it affects. It must not be found in the release that fixed it or in later
     releases. If the old rule is restored in the release that fixed it, the bug must be found again. TICKET is, for
@@ -146,7 +147,7 @@ def _show_unreached(out: Console, bug: UnmodelledBug) -> None:
 def _list(bugs: Sequence[Bug], unreached: Sequence[UnmodelledBug]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for bug in bugs:
-        releases = f"{', '.join(bug.affected)} → {', '.join(bug.fixed)}"
+        releases = f"{', '.join(bug.affected)} → {', '.join(bug.fixed) or 'by design'}"
         table.add_row(Text(bug.ticket, style="bold"), f"{bug.sentence}\n{releases}")
     for other in unreached:
         table.add_row(Text(other.ticket, style="bold"), f"{other.sentence}\nnot reached: {other.reason}")

@@ -117,8 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     archive = read_archive()
     chosen = parser.parse_args(arguments).tickets or [bug.ticket for bug in archive.bugs]
     for bug in (bug_of(archive, ticket) for ticket in chosen):
-        affected = affected_release(bug, None)
         try:
+            affected = affected_release(bug, None)
             schedules_of(archive, bug, affected, mended_release(bug, affected, None), _written)
         except (Unmakeable, LeadlineError) as error:
             print(f"{bug.ticket}: {error}", flush=True)

@@ -17,7 +17,7 @@ from leadline.checker.traces.divergence import follow
 from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.state import Partition
-from leadline.reports.bugs import Archive, Bug, BugSearch
+from leadline.reports.bugs import TRANSACTIONS, Archive, Bug, BugSearch, family_of
 from leadline.reports.loading import load_spec
 
 Search = Callable[[BugSearch], Trace[Any]]
@@ -68,8 +68,12 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
         name: the requested release, or None for the last release that is affected as published, without changed rules.
 
     Raises:
-        LeadlineError: if the bug does not affect the requested release.
+        LeadlineError: if the bug does not affect the requested release, or if it is about transactions.
     """
+    if family_of(bug) == TRANSACTIONS:
+        raise LeadlineError(
+            "transactions cannot be replayed on brokers yet, because no producer of leadline has a transactional id"
+        )
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each]
         column = _column((as_published or bug.affected)[-1].partition("+")[0])

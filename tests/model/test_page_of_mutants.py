@@ -7,11 +7,18 @@ import html
 import pytest
 
 from leadline.checker.bounds import bounds_text
-from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG, KAFKA_PROPERTIES, mutations
+from leadline.checker.properties import Property
+from leadline.invariants.catalog import ATOMIC_PROPERTIES, KAFKA_PROPERTIES, TXN_PROPERTIES, find, mutations
 from leadline.reports.mutation import why_it_stays
 from tests.documents.page_of_mutants import page
 
-SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320")
+SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320", "txn/kip-890-2", "txn/kip-890-1+time_out=re-initialise")
+
+
+def properties_of(spec: str) -> tuple[Property, ...]:
+    found = find(spec)
+    assert found is not None
+    return found.properties
 
 
 def test_the_page_has_the_specs_of_the_catalog_whose_mutants_are_known() -> None:
@@ -36,7 +43,7 @@ def test_every_mutant_of_the_catalog_is_killed_or_explained(spec: str) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_what_properties_kill_is_what_kills_mutants(spec: str) -> None:
     said = page()[spec]
-    assert set(said.kills) == {item.name for item in CATALOG[spec].properties}
+    assert set(said.kills) == {item.name for item in properties_of(spec)}
     for name, count in said.kills.items():
         kills = [mutant for mutant, row in said.mutants.items() if name in row.violated]
         whole = [each for each in kills if "may be violated later" not in said.mutants[each].text]
@@ -45,7 +52,7 @@ def test_what_properties_kill_is_what_kills_mutants(spec: str) -> None:
 
 
 def test_every_property_alone_kills_a_mutant_or_says_why_it_stays() -> None:
-    for item in {*KAFKA_PROPERTIES, *ATOMIC_PROPERTIES}:
+    for item in {*KAFKA_PROPERTIES, *ATOMIC_PROPERTIES, *TXN_PROPERTIES}:
         needed = [spec for spec, said in page().items() if said.alone.get(item.name)]
         assert item.kind.is_witness or needed or why_it_stays(item), item.name
 
@@ -53,6 +60,6 @@ def test_every_property_alone_kills_a_mutant_or_says_why_it_stays() -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_page_gives_the_reasons_of_the_docstrings(spec: str) -> None:
     said = page()[spec]
-    for item in CATALOG[spec].properties:
+    for item in properties_of(spec):
         if not item.kind.is_witness and not said.alone[item.name]:
             assert html.unescape(said.said[item.name]) == why_it_stays(item)

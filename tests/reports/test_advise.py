@@ -21,7 +21,7 @@ from leadline.reports.advice.json_advice import SCHEMA
 from leadline.reports.advice.properties import read_properties
 from leadline.reports.advice.settings import Kind, Settings, known_settings, read_settings
 from leadline.reports.advice.text import notes
-from leadline.reports.bugs import Archive, Bug, read_archive
+from leadline.reports.bugs import TRANSACTIONS, Archive, Bug, read_archive
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
 from tests.suite.command import call
@@ -285,6 +285,15 @@ def test_an_older_protocol_leaves_the_bugs_of_that_release_undecided(tmp_path: P
     advice = advise(before, after, settings_of(tmp_path, text), archive, Decider(archive, 60, nothing_is_searched))
     assert [(each.group, each.before.status) for each in advice.findings] == [(Group.UNDECIDED, Status.UNDECIDED)]
     assert upgrade(tmp_path, "2.8.1", "3.9", f"{ZOOKEEPER}inter.broker.protocol.version=2.8\n")[0].older is None
+
+
+def test_advice_is_not_about_transactions(tmp_path: Path) -> None:
+    before, after = upgrade(tmp_path, "3.5", "4.1", KRAFT)
+    archive = ARCHIVE.of_family(TRANSACTIONS)
+    assert archive.bugs
+    advice = advise(before, after, settings_of(tmp_path, KRAFT), archive, Decider(archive, 60, nothing_is_searched))
+    assert (advice.findings, advice.searched, advice.unmodelled) == ([], 0, [])
+    assert "The archive has 0 bugs of replication that a search can show, and 0 that none can" in advice.nothing
 
 
 # --- decisions --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import pytest
 from leadline.checker import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.invariants.audit.cluster import audit, compare
+from leadline.invariants.audit.releases import ReleaseRange
 from leadline.invariants.audit.result import AuditResult
 from leadline.model.kafka.releases import KRAFT, RELEASES
 from leadline.reports.audit import counterexamples
@@ -1110,6 +1111,15 @@ def test_a_bug_that_elects_a_fenced_broker_explains_only_elections_of_the_last_k
     said = context_of(cluster.audited(), "leaders_elected_unfenced")
     known = "a known bug ends in the same way: KAFKA-19522: "
     assert said.startswith("no known bug explains it" if electable else known)
+
+
+def test_bugs_of_transactions_explain_nothing_on_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their releases have the same versions, and their traces are not about replicas."""
+    monkeypatch.setattr(counterexamples, "SHIPPED", short_archive(tmp_path, "KAFKA-14053"))
+    searched: list[str] = []
+    every = ReleaseRange("all releases", frozenset(column.name for column in RELEASES))
+    assert list(counterexamples.known(every, searched.append)) == []
+    assert searched == []
 
 
 def test_a_search_for_bugs_that_was_interrupted_does_not_say_that_there_is_none(

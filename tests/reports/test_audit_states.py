@@ -21,7 +21,7 @@ from leadline.invariants.catalog import CATALOG, TXN_PROPERTIES
 from leadline.invariants.logs import follower_log_is_prefix
 from leadline.invariants.promises import committed_never_lost
 from leadline.invariants.view import Complaint
-from leadline.reports.bugs import BugSearch, read_archive
+from leadline.reports.bugs import REPLICATION, BugSearch, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.suite import SHIPPED, read_suite
 from tests.disks.states import write_state
@@ -121,7 +121,7 @@ def test_the_end_of_every_counterexample_is_wrong_on_disks_as_it_is_in_the_spec(
 
 def archived() -> list[BugSearch]:
     """The runs of the archive in which a bug shows: all, or of each bug the last."""
-    archive = read_archive()
+    archive = read_archive().of_family(REPLICATION)
     runs = [[run for run in archive.runs(bug) if run.expected == "violated"] for bug in archive.bugs]
     return [run for own in runs for run in (own if EVERY else own[-1:])]
 

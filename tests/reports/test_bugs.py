@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from leadline.checker.errors import LeadlineError
-from leadline.model.kafka.releases import RELEASES, column_of
-from leadline.reports.bugs import Bug, BugSearch, read_archive
+from leadline.model.kafka.releases import RELEASES
+from leadline.reports.bugs import REPLICATION, TRANSACTIONS, Bug, BugSearch, column_of, known_bugs_within, read_archive
+from leadline.reports.loading import load_spec
 from tests.suite.command import call
 
 ARCHIVE = read_archive()
@@ -33,7 +34,7 @@ def test_what_is_asserted_of_a_bug_makes_sense(bug: Bug) -> None:
     affected = [run.spec.name for run in runs if run.part == "affected"]
     assert all(name.startswith(of) for name, of in zip(affected, bug.affected, strict=True))
     assert [run.part for run in runs].count("put back") == len(bug.fixed)
-    assert bool(bug.rules) != bool(bug.defaults)
+    assert bool(bug.rules) + bool(bug.defaults) == bool(bug.fixed)
     for name in bug.fixed:
         column = column_of(name)
         assert column is not None
@@ -66,6 +67,48 @@ def test_a_release_with_another_bug_that_would_be_found_first_is_searched_as_it_
 )
 def test_every_affected_release_has_its_bug_as_it_was_released(run: BugSearch) -> None:
     assert run.searched().as_expected
+
+
+def test_the_tickets_about_transactions() -> None:
+    own = ARCHIVE.of_family(TRANSACTIONS)
+    assert {bug.ticket for bug in own.bugs} == {
+        *("KAFKA-6119", "KAFKA-14053", "KIP-890", "KAFKA-14884", "KAFKA-18575", "KAFKA-20357", "KAFKA-20716"),
+    }
+    assert {bug.ticket for bug in own.unreached} == {
+        *("KAFKA-9600", "KAFKA-9666", "KAFKA-16352", "KAFKA-18660", "KAFKA-19367", "KAFKA-20090", "KAFKA-20785"),
+    }
+    others = ARCHIVE.of_family(REPLICATION)
+    assert len(own.bugs) + len(others.bugs) == len(ARCHIVE.bugs)
+    assert len(own.unreached) + len(others.unreached) == len(ARCHIVE.unreached)
+
+
+@pytest.mark.parametrize("bug", ARCHIVE.of_family(TRANSACTIONS).bugs, ids=lambda bug: bug.ticket)
+def test_a_bug_of_transactions_is_where_the_archive_says_and_nowhere_else(bug: Bug) -> None:
+    """The searches take milliseconds. A release of brokers with any client is affected, or later than the fix."""
+    runs = [run.searched() for run in ARCHIVE.runs(bug)]
+    assert [run.run.spec.name for run in runs if not run.as_expected] == []
+
+
+def test_a_search_of_a_release_of_transactions_names_the_known_bugs() -> None:
+    spec = load_spec("txn/3.5.2")
+    assert [bug.ticket for bug in ARCHIVE.outside(spec)] == ["KAFKA-20357", "KAFKA-20716"]
+    assert [bug.ticket for bug in known_bugs_within(spec, "no_hanging_transaction")] == ["KAFKA-14053"]
+    assert known_bugs_within(load_spec("txn/kip-360"), "no_hanging_transaction") == ()
+
+
+def test_the_rule_of_a_bug_of_transactions_is_named(tmp_path: Path) -> None:
+    run = call("bugs", "KAFKA-6119", folder=tmp_path)
+    assert run.code == 0
+    assert "no_lost_write holds with expiry=higher-epoch, the rule of txn/1.0 and later (KAFKA-6119)" in run.out
+
+
+def test_a_bug_of_transactions_cannot_be_replayed(tmp_path: Path) -> None:
+    run = call("reproduce", "KAFKA-6119", folder=tmp_path)
+    assert (run.code, run.err.strip()) == (
+        2,
+        "leadline: transactions cannot be replayed on brokers yet, because no producer of leadline has a "
+        "transactional id",
+    )
 
 
 def test_nothing_in_the_archive_is_a_result() -> None:

@@ -25,7 +25,7 @@ from tests.suite.samples import EVERY
 
 ARCHIVE = read_archive()
 
-OF_A_RULE = [bug for bug in ARCHIVE.bugs if bug.rules]
+OF_A_RULE = [bug for bug in ARCHIVE.bugs if bug.rules and not any("+" in name for name in bug.fixed)]
 
 QUICK = ("KAFKA-7235", "KAFKA-2334", "KAFKA-14140", "KAFKA-1120")
 """Bugs with small spaces."""
@@ -52,7 +52,7 @@ def test_the_rule_of_a_ticket_is_found(bug: Bug) -> None:
 
 def test_the_guide_counts_the_bugs_whose_rule_is_found() -> None:
     guide = (Path(__file__).parents[2] / "reports" / "README.md").read_text(encoding="utf-8")
-    assert f"The archive has {len(OF_A_RULE)} bugs of a rule" in guide
+    assert f"The archive has {len(OF_A_RULE)} bugs of a rule that a release changed" in guide
 
 
 def test_rules_that_decide_together_are_told_together() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
-from leadline.reports.bugs import Archive, read_archive
+from leadline.model.txn.releases import RELEASES as TXN_RELEASES
+from leadline.reports.bugs import REPLICATION, Archive, read_archive
 from leadline.reports.ci.markdown import answers_page, matrix_page
 from leadline.reports.cli.answers import SHIPPED as ANSWERS
 from leadline.reports.loading import load_spec
@@ -51,7 +53,13 @@ def test_every_article_is_asked_about() -> None:
 
 DESIGNS_MATRIX = SHIPPED.with_name("designs.toml")
 STATES_MATRIX = SHIPPED.with_name("states.toml")
-PAGES = {SHIPPED: "matrix.md", DESIGNS_MATRIX: "designs.md", STATES_MATRIX: "states.md"}
+TXN_MATRIX = SHIPPED.with_name("transactions.toml")
+PAGES = {
+    SHIPPED: "matrix.md",
+    DESIGNS_MATRIX: "designs.md",
+    STATES_MATRIX: "states.md",
+    TXN_MATRIX: "transactions.md",
+}
 
 
 def test_the_shipped_matrices_have_every_release_and_every_design() -> None:
@@ -66,16 +74,24 @@ def test_the_shipped_matrices_have_every_release_and_every_design() -> None:
             assert len({getattr(spec.bounds, bound) for _, spec in prepared}) > 1, bound
 
 
-def _left_out(archive: Archive) -> list[str]:
-    """The bugs of the archive that the page must show in a cell, but does not."""
-    page = (PROJECT / "reports" / "pages" / "matrix.md").read_text()
-    matrix = read_matrix(SHIPPED)
+def test_the_matrix_of_transactions_has_every_release_of_brokers_and_clients_with_both_habits() -> None:
+    matrix = read_matrix(TXN_MATRIX)
+    names = {column.name for column in TXN_RELEASES}
+    assert set(matrix.specs) == names | {f"{name}+time_out=re-initialise" for name in names}
+    assert len(matrix.specs) == 2 * len(names)
+    assert len(matrix.prepared()) == len(matrix.specs) * len(matrix.configurations)
+
+
+def _left_out(archive: Archive, shipped: Path = SHIPPED) -> list[str]:
+    """The bugs of the archive that a page must show in a cell, but does not."""
+    page = (PROJECT / "reports" / "pages" / PAGES[shipped]).read_text()
+    matrix = read_matrix(shipped)
     sections = {part.partition("\n")[0]: part for part in page.split("\n## ")[1:]}
     names = {label: name for name, label in matrix.labels.items()}
     missing = []
     for configuration, spec in matrix.prepared():
         rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in sections[configuration.name].splitlines()}
-        head = [names[label.removesuffix(" |")] for label in rows["| release"]]
+        head = [names.get(label.removesuffix(" |"), "") for label in rows["| release"]]
         cells = dict(zip(head, rows[f"| `{spec.name}`"], strict=True))
         for bug in archive.possible(spec):
             if bug.property in cells and bug.ticket not in cells[bug.property]:
@@ -86,6 +102,7 @@ def _left_out(archive: Archive) -> list[str]:
 def test_the_page_shows_every_bug_that_a_configuration_allows() -> None:
     """If it does not, write it again with `make pages`."""
     assert _left_out(read_archive()) == []
+    assert _left_out(read_archive(), TXN_MATRIX) == []
 
 
 def test_a_bug_that_is_new_in_the_archive_is_missing_on_the_page() -> None:
@@ -139,6 +156,20 @@ def test_a_page_of_a_matrix_is_of_that_matrix(matrix: Path) -> None:
     assert "never shown" not in text
 
 
+def test_a_matrix_may_show_how_large_its_searches_were(tmp_path: Path) -> None:
+    (tmp_path / "sizes.toml").write_text(
+        'specs = ["txn/4.0", "txn/2.6"]\nproperties = ["no_aborted_read"]\nsizes = true\nmax_states = 100\n'
+        '[[configurations]]\nname = "small"\nbounds = { partitions = 1, delayed = 0 }\n'
+        '[[configurations]]\nname = "large"\n'
+    )
+    small, _, large, _ = read_matrix(tmp_path / "sizes.toml").columns()
+    distinct = small.result.statistics.distinct
+    assert re.fullmatch(rf"{distinct} in \d+\.\d s", small.cells["distinct states, in seconds"].text)
+    assert large.cells["distinct states, in seconds"].verdict is Verdict.INCOMPLETE
+    run = call("matrix", "sizes.toml", "--markdown", folder=tmp_path)
+    assert "| release | no_aborted_read | distinct states, in seconds |" in run.lines
+
+
 def test_the_page_of_state_counts_has_every_release_and_what_rules_cost() -> None:
     matrix = read_matrix(STATES_MATRIX)
     assert matrix.prepared()
@@ -186,7 +217,7 @@ def violated_on_the_pages() -> dict[str, set[str]]:
             lost = [cell.startswith(("**violated", "by design")) for cell in cells]
             for name in (name for name, is_lost in zip(names, lost, strict=True) if is_lost):
                 failing[name].add(spec)
-    for bug in read_archive().bugs:
+    for bug in read_archive().of_family(REPLICATION).bugs:
         failing[bug.property] |= {name for name in bug.affected if name in CATALOG}
     return failing
 
