@@ -3,7 +3,7 @@
 # make quick: run the tests of the language and the oracle, in less than a minute.
 # make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
 # make bench-walks: measure random search, uniform and guided, against exhaustive search. OPTIONS="--seeds 20" takes long.
-# make figures: write reports/pages/figures.md from make bench and make bench-walks.
+# make figures: write reports/pages/figures.md from make bench, make bench-walks and tests/bench/bench_conform.py.
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
 # make real: start real brokers of many releases, which are downloaded, and reproduce every bug on them TRIES times.
@@ -49,6 +49,7 @@ figures: $(VENV)/installed-test
 	$(BIN)/python -m tests.bench.machine > $(VENV)/figures.md
 	$(BIN)/python -m tests.bench.bench >> $(VENV)/figures.md
 	$(BIN)/python -m tests.bench.bench_walks --seeds $(SEEDS) >> $(VENV)/figures.md
+	$(BIN)/python -m tests.bench.bench_conform >> $(VENV)/figures.md
 	mv $(VENV)/figures.md reports/pages/figures.md
 
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
