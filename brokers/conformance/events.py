@@ -573,8 +573,9 @@ class Events:
             if broker is None:
                 continue
             life = lives[broker][-1]
-            if what == "killed":
+            if _ended(event, event["node"]):
                 life.ended = at
+            if what == "killed":
                 life.kill = self._last_frame_before(event["node"], at), at
             elif what == "started":
                 lives[broker].append(Life(self._registration(event["node"], life, at)))
@@ -594,9 +595,15 @@ class Events:
         return max(arrived, default=0.0)
 
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
-        """Return the time window of a broker's registration at startup, from the request to the response."""
-        for frame in self._read.frames:
-            if frame.source != node or not frame.request or frame.passed is None or frame.arrived < before.ended:
+        """Return the time window of a broker's registration at startup, from the request to the response.
+
+        This is its first registration after the end of its earlier run. If a process ended by itself, it is not known
+        when, so it is the last registration before the start was noted.
+        """
+        ended = before.begun[1] if before.ended == NEVER else before.ended
+        frames = [frame for frame in self._read.frames if frame.source == node and ended <= frame.arrived <= at]
+        for frame in reversed(frames) if before.ended == NEVER else frames:
+            if not frame.request or frame.passed is None:
                 continue
             answer = self._read.answer.get(frame.number)
             if answer is None or answer.body.get("ErrorCode") or answer.body.get("error"):
@@ -605,7 +612,7 @@ class Events:
             created = frame.api in ("create", "create2", "multi") and f"/brokers/ids/{node}" in paths
             if created or frame.api == "BrokerRegistration":
                 return frame.passed, answer.arrived
-        return before.ended, at
+        return ended, at
 
     def _dies(self, broker: int, at: float) -> float:
         """Return when a running broker is next killed, from the given time on. Return infinity if it is not killed."""
