@@ -19,8 +19,8 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages page-answers page-designs \
-  page-matrix page-mutants page-states clean
+.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages page-answers page-confirmed \
+  page-designs page-matrix page-mutants page-states clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -64,11 +64,15 @@ real: $(VENV)/installed-test
 
 pages: $(VENV)/installed-test
 	$(BIN)/python -m leadline.reports.reality.counterexamples
-	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-designs page-answers
+	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-designs page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
 
 page-answers:
 	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
+
+page-confirmed:
+	$(BIN)/python -m leadline.reports.conformance.confirmed tests/conformance/recordings > $(VENV)/confirmed.md
+	mv $(VENV)/confirmed.md reports/pages/confirmed.md
 
 page-matrix:
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md

@@ -33,7 +33,12 @@ class Checked:
 
 
 def check(
-    read: PartitionRecording, column: Column, limits: Limits | None = None, *, keeps_logs: bool = True
+    read: PartitionRecording,
+    column: Column,
+    limits: Limits | None = None,
+    *,
+    keeps_logs: bool = True,
+    without: str = "",
 ) -> Checked:
     """Check the recording of a partition against the spec of a release, and return the result.
 
@@ -43,12 +48,13 @@ def check(
         limits: the limits of the search.
         keeps_logs: whether the states in the result contain whole logs. If not, checking a recording with many records
             takes less time and memory. See `leadline.model.kafka.conformance.window`.
+        without: the name of an action to leave out of the spec, or an empty string.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
     with expecting_the_format(read.path):
-        events = Events(read, column)
+        events = Events(read, column, without)
         observations = events.observations()
     conformance = _follow(events, observations, limits, cut_logs=not keeps_logs)
     if conformance.answer is Answer.UNDECIDED and not keeps_logs:

@@ -98,12 +98,13 @@ class Events:
     Parameters:
         read: the part of the recording that is about the partition.
         column: the release. The observations are made for checks against its spec.
+        without: the name of an action to leave out of the spec, or an empty string.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
 
-    def __init__(self, read: PartitionRecording, column: Column) -> None:
+    def __init__(self, read: PartitionRecording, column: Column, without: str = "") -> None:
         self._read = read
         self.notes: Counter[str] = Counter()
         self._fences: list[tuple[float, float, int, bool, int]] = []
@@ -112,7 +113,7 @@ class Events:
             raise NotFollowed(f"in the recording, no broker learns of {read.topic}-{read.partition}")
         first = min(self._told, key=lambda told: told.epoch)
         read.number_epochs([e for e, leader in self._leaders() if leader >= 0])
-        self.release = self._release(column)
+        self.release = attrs.evolve(self._release(column), without=without)
         leader = read.replica(first.leader)
         if leader is None:
             raise NotFollowed("the partition has no leader when the recording begins")

@@ -127,7 +127,7 @@ def conformance_report(
     for column in columns:
         progress(column.name)
         checked.append(check(read, column, limits, keeps_logs=keeps_logs))
-        if wanted is not None and column.values == wanted.values:
+        if wanted is not None and column.name in (wanted.name, wanted.same_as):
             own = checked[-1]
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:

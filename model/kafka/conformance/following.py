@@ -57,16 +57,18 @@ class FollowedRelease:
         column: the release.
         protocol: its rules.
         bounds: the configuration, without limits.
+        without: the name of an action to leave out, or an empty string.
     """
 
     column: Column
     protocol: Protocol
     bounds: Bounds
+    without: str = ""
 
     @functools.cached_property
     def actions(self) -> dict[str, Action[Partition, ...]]:
         """The actions of the release, keyed by name."""
-        return {action.name: action for action in actions_of(self.protocol)}
+        return {action.name: action for action in actions_of(self.protocol) if action.name != self.without}
 
     def take(self, name: str, state: Partition, *values: object, most: int | None = None) -> list[Partition]:
         """Take an action, and return the possible next states. Return an empty list if the release does not have the
