@@ -8,7 +8,7 @@ Two parts of a state grow without limit: the records of the logs, and the contro
 
 - A record in the part that was cut cannot be read, and the log cannot be truncated within this part. This raises
   `Undecided`.
-- The log end offset, the last record, and all records from `Rest.start` on are known.
+- The log end offset, the last epoch, and all records from `Rest.start` on are known.
 - Epochs start at the same offsets. The first kept record may belong to an epoch that began in the part that was cut.
   `CutLog` stores the start offset of this epoch. All earlier epochs in the log are smaller (otherwise, nothing is cut).
   Therefore they cannot be the result of a lookup for this epoch or a later one, and they cannot remove its entry from
