@@ -3,7 +3,7 @@
 # make quick: run the tests of the language and the oracle, in less than a minute.
 # make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
 # make bench-walks: measure random search, uniform and guided, against exhaustive search. OPTIONS="--seeds 20" takes long.
-# make figures: write reports/pages/figures.md from make bench and make bench-walks.
+# make figures: write reports/pages/figures.md from make bench, make bench-walks and tests/bench/bench_conform.py.
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
 # make real: start real brokers of many releases, which are downloaded, and reproduce every bug on them TRIES times.
@@ -19,8 +19,8 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages page-answers page-designs \
-  page-matrix page-mutants page-states page-transactions clean
+.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages page-answers \
+  page-confirmed page-designs page-matrix page-mutants page-states page-transactions clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -49,6 +49,7 @@ figures: $(VENV)/installed-test
 	$(BIN)/python -m tests.bench.machine > $(VENV)/figures.md
 	$(BIN)/python -m tests.bench.bench >> $(VENV)/figures.md
 	$(BIN)/python -m tests.bench.bench_walks --seeds $(SEEDS) >> $(VENV)/figures.md
+	$(BIN)/python -m tests.bench.bench_conform >> $(VENV)/figures.md
 	mv $(VENV)/figures.md reports/pages/figures.md
 
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
@@ -63,11 +64,15 @@ real: $(VENV)/installed-test
 
 pages: $(VENV)/installed-test
 	$(BIN)/python -m leadline.reports.reality.counterexamples
-	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-designs page-answers
+	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-designs page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
 
 page-answers:
 	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
+
+page-confirmed:
+	$(BIN)/python -m leadline.reports.conformance.confirmed tests/conformance/recordings > $(VENV)/confirmed.md
+	mv $(VENV)/confirmed.md reports/pages/confirmed.md
 
 page-matrix:
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md

@@ -66,7 +66,7 @@ def without_history(state: S) -> S:
     changes = {
         field.name: field.metadata[_HISTORY]
         for field in _history_fields(kind)
-        if getattr(state, field.name) != field.metadata[_HISTORY]
+        if getattr(state, field.name) is not field.metadata[_HISTORY]
     }
     if not changes:
         return state

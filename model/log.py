@@ -68,6 +68,18 @@ class Log:
         """
         return next((offset for offset, record in enumerate(self.records) if record.epoch > epoch), None)
 
+    def starts(self, wanted: int) -> Iterator[tuple[int, int]]:
+        """Yield the epoch and the first offset of each sequence of records with the same epoch, in order.
+
+        Parameters:
+            wanted: the smallest epoch that the result is used for. A log may leave out sequences of earlier epochs.
+        """
+        before = None
+        for offset, record in enumerate(self.records):
+            if record.epoch != before:
+                yield record.epoch, offset
+            before = record.epoch
+
     def end_of_epoch(self, epoch: int) -> int:
         """Return the end offset of an epoch: the offset at which the next epoch starts, or the log end offset if there
         is none.

@@ -8,8 +8,9 @@ import attrs
 
 from leadline.brokers.conformance.events import Events
 from leadline.brokers.conformance.partition import PartitionRecording, expecting_the_format
-from leadline.checker.conformance import Conformance, Limits, follow
+from leadline.checker.conformance import Answer, Conformance, Limits, Observation, follow, uncut
 from leadline.model.kafka.conformance.following import forget
+from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
 
@@ -31,14 +32,44 @@ class Checked:
     notes: Mapping[str, int]
 
 
-def check(read: PartitionRecording, column: Column, limits: Limits | None = None) -> Checked:
+def check(
+    read: PartitionRecording,
+    column: Column,
+    limits: Limits | None = None,
+    *,
+    keeps_logs: bool = True,
+    without: str = "",
+) -> Checked:
     """Check the recording of a partition against the spec of a release, and return the result.
+
+    Parameters:
+        read: the recording of the partition.
+        column: the release.
+        limits: the limits of the search.
+        keeps_logs: whether the states in the result contain whole logs. If not, checking a recording with many records
+            takes less time and memory. See `leadline.model.kafka.conformance.window`.
+        without: the name of an action to leave out of the spec, or an empty string.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
     with expecting_the_format(read.path):
-        events = Events(read, column)
+        events = Events(read, column, without)
         observations = events.observations()
-    conformance = follow([events.beginning], observations, events.release.hidden, forget=forget, limits=limits)
+    conformance = _follow(events, observations, limits, cut_logs=not keeps_logs)
+    if conformance.answer is Answer.UNDECIDED and not keeps_logs:
+        conformance = _follow(events, observations, limits, cut_logs=False)  # what was cut may decide
     return Checked(column, conformance, len(observations), dict(events.notes))
+
+
+def _follow(
+    events: Events, observations: list[Observation[Partition]], limits: Limits | None, *, cut_logs: bool
+) -> Conformance[Partition]:
+    return follow(
+        [events.beginning],
+        observations,
+        events.release.hidden,
+        forget=forget,
+        cut=cut if cut_logs else uncut,
+        limits=limits,
+    )

@@ -98,12 +98,13 @@ class Events:
     Parameters:
         read: the part of the recording that is about the partition.
         column: the release. The observations are made for checks against its spec.
+        without: the name of an action to leave out of the spec, or an empty string.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
 
-    def __init__(self, read: PartitionRecording, column: Column) -> None:
+    def __init__(self, read: PartitionRecording, column: Column, without: str = "") -> None:
         self._read = read
         self.notes: Counter[str] = Counter()
         self._fences: list[tuple[float, float, int, bool, int]] = []
@@ -112,7 +113,7 @@ class Events:
             raise NotFollowed(f"in the recording, no broker learns of {read.topic}-{read.partition}")
         first = min(self._told, key=lambda told: told.epoch)
         read.number_epochs([e for e, leader in self._leaders() if leader >= 0])
-        self.release = self._release(column)
+        self.release = attrs.evolve(self._release(column), without=without)
         leader = read.replica(first.leader)
         if leader is None:
             raise NotFollowed("the partition has no leader when the recording begins")
@@ -573,8 +574,9 @@ class Events:
             if broker is None:
                 continue
             life = lives[broker][-1]
-            if what == "killed":
+            if _ended(event, event["node"]):
                 life.ended = at
+            if what == "killed":
                 life.kill = self._last_frame_before(event["node"], at), at
             elif what == "started":
                 lives[broker].append(Life(self._registration(event["node"], life, at)))
@@ -594,9 +596,15 @@ class Events:
         return max(arrived, default=0.0)
 
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
-        """Return the time window of a broker's registration at startup, from the request to the response."""
-        for frame in self._read.frames:
-            if frame.source != node or not frame.request or frame.passed is None or frame.arrived < before.ended:
+        """Return the time window of a broker's registration at startup, from the request to the response.
+
+        This is its first registration after the end of its earlier run. If a process ended by itself, it is not known
+        when, so it is the last registration before the start was noted.
+        """
+        ended = before.begun[1] if before.ended == NEVER else before.ended
+        frames = [frame for frame in self._read.frames if frame.source == node and ended <= frame.arrived <= at]
+        for frame in reversed(frames) if before.ended == NEVER else frames:
+            if not frame.request or frame.passed is None:
                 continue
             answer = self._read.answer.get(frame.number)
             if answer is None or answer.body.get("ErrorCode") or answer.body.get("error"):
@@ -605,7 +613,7 @@ class Events:
             created = frame.api in ("create", "create2", "multi") and f"/brokers/ids/{node}" in paths
             if created or frame.api == "BrokerRegistration":
                 return frame.passed, answer.arrived
-        return before.ended, at
+        return ended, at
 
     def _dies(self, broker: int, at: float) -> float:
         """Return when a running broker is next killed, from the given time on. Return infinity if it is not killed."""

@@ -35,6 +35,13 @@ check.
 
 The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
 remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.
+
+**Parts of states can be cut**, so that states do not grow. Regularly, `cut` replaces all possible states by smaller
+ones. This is exact if an observation or hidden step has the same result in a smaller state as in the original one,
+apart from the parts that were cut, or raises `Undecided` in the smaller state. Any steps that are found in smaller
+states are then possible in the original ones. Conversely, if steps in the original states are not found, `Undecided`
+was raised. In this case, a node that remains still explains the recording, but if no node remains, the answer is
+undecided, as with a limit. Two nodes that become equal have the same continuations, so one of them is dropped.
 """
 
 from __future__ import annotations
@@ -51,12 +58,15 @@ from leadline.checker.conformance.result import Answer, Candidate, Conformance, 
 from leadline.checker.errors import LeadlineError
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 Hidden = Callable[[S], Iterable[HiddenStep[S]]]
 """A function that returns the hidden steps from a state."""
 
 SETTLE_EVERY = 64
-"""The number of deadlines after which the steps that all nodes share are removed from the nodes, to save memory."""
+"""The number of deadlines after which memory is freed: states are cut, the steps that all nodes share are removed from
+the nodes, and cached results are dropped.
+"""
 MOST_CACHED = 20_000
 MOST_REASONS = 4
 
@@ -66,7 +76,8 @@ class RecordingError(LeadlineError):
 
 
 class Undecided(Exception):
-    """Raised by an observation if its effect on a state is unknown, because a part of the state was left out.
+    """Raised by an observation or a hidden step if its effect on a state is unknown, because a part of the state was
+    cut.
 
     The argument is a clause that says which part is missing.
     """
@@ -93,6 +104,11 @@ def no_hidden_steps(state: object) -> tuple[()]:
 def unchanged(state: S) -> S:
     """Return the given state."""
     return state
+
+
+def uncut(states: list[S]) -> list[S]:
+    """Return the given states."""
+    return states
 
 
 @attrs.define(eq=False)
@@ -148,6 +164,7 @@ def follow(
     hidden: Hidden[S] = no_hidden_steps,
     *,
     forget: Callable[[S], S] = unchanged,
+    cut: Callable[[list[S]], list[S]] = uncut,
     touched_by_hidden: Iterable[frozenset[str] | None] = (None,),
     limits: Limits | None = None,
     kept_steps: int | None = None,
@@ -157,7 +174,7 @@ def follow(
     """Determine whether a recording is a behaviour of a spec, and return the result.
 
     The docstring of the module explains why the answer is exact. Memory usage does not depend on the number of
-    observations if the observations come from an iterator, `kept_steps` is set, and the states do not grow.
+    observations if the observations come from an iterator, `kept_steps` is set, and the states do not grow or are cut.
 
     Parameters:
         initials: the possible states at the beginning of the recording.
@@ -165,6 +182,10 @@ def follow(
         hidden: a function that returns the hidden steps from a state.
         forget: a function that removes the parts of a state that no observation can determine, such as history. It is
             applied to every state.
+        cut: a function that takes all possible states, and returns them in the same order without the parts that later
+            observations can hardly depend on. Observations and hidden steps must raise `Undecided` if they do depend on
+            such a part. It is applied at the beginning and after every `SETTLE_EVERY` deadlines. A step of the
+            behaviour can therefore begin in a cut copy of the state in which the previous step ended.
         touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
         limits: the limits of the search.
         kept_steps: the number of steps to return from the end of the behaviour, at most. None returns all steps.
@@ -176,7 +197,7 @@ def follow(
     Raises:
         RecordingError: if there is no initial state, or the observations are not in the order of `earliest`.
     """
-    search = _Search(hidden, forget, tuple(touched_by_hidden), limits or Limits(), kept_steps, prunes, settled)
+    search = _Search(hidden, forget, cut, tuple(touched_by_hidden), limits or Limits(), kept_steps, prunes, settled)
     return search.run(initials, observations)
 
 
@@ -185,13 +206,14 @@ class _Search(Generic[S]):
         self,
         hidden: Hidden[S],
         forget: Callable[[S], S],
+        cut: Callable[[list[S]], list[S]],
         touched_by_hidden: tuple[frozenset[str] | None, ...],
         limits: Limits,
         kept_steps: int | None,
         prunes: bool,
         settled: Callable[[Taken[S]], None] | None,
     ) -> None:
-        self._hidden, self._forget, self._touched_by_hidden = hidden, forget, touched_by_hidden
+        self._hidden, self._forget, self._cut, self._touched_by_hidden = hidden, forget, cut, touched_by_hidden
         self._limits, self._kept_steps, self._prunes, self._settled = limits, kept_steps, prunes, settled
         self._nodes: list[_Node[S]] = []
         self._open: dict[int, Observation[S]] = {}
@@ -206,12 +228,10 @@ class _Search(Generic[S]):
         self._nodes = [_Node(frozenset(), state, None) for state in dict.fromkeys(map(self._forget, initials))]
         if not self._nodes:
             raise RecordingError("there is no state in which the recording can begin")
+        self._cut_states()
         number = 0
         for number, due in enumerate(self._by_deadline(observations), 1):
-            try:
-                after, reached = self._advance(due)
-            except Undecided as reason:
-                return self._ended(number - 1, Answer.UNDECIDED, reason=str(reason))
+            after, reached = self._advance(due)
             if not after:
                 rejection = self._rejection(self._open[due], number, reached)
                 answer = Answer.UNDECIDED if self._limit_reached else Answer.REJECTED
@@ -222,6 +242,9 @@ class _Search(Generic[S]):
             self._applied.pop(due, None)
             if number % SETTLE_EVERY == 0:
                 self._settle()
+                self._cut_states()
+                self._applied.clear()
+                self._hidden_of.clear()
         return self._ended(number, Answer.CONFORMS)
 
     # --- the order ------------------------------------------------------------------------------------------------
@@ -317,16 +340,27 @@ class _Search(Generic[S]):
         if state not in known:
             if len(known) >= MOST_CACHED:
                 known.clear()
-            known[state] = list(dict.fromkeys(map(self._forget, self._open[number].apply(state))))
+            known[state] = self._decided(lambda: map(self._forget, self._open[number].apply(state)))
         return known[state]
 
     def _hidden_steps_from(self, state: S) -> list[HiddenStep[S]]:
         if state not in self._hidden_of:
             if len(self._hidden_of) >= MOST_CACHED:
                 self._hidden_of.clear()
-            steps = [attrs.evolve(step, after=self._forget(step.after)) for step in self._hidden(state)]
+            steps = self._decided(lambda: self._hidden(state))
+            steps = [attrs.evolve(step, after=self._forget(step.after)) for step in steps]
             self._hidden_of[state] = [step for step in steps if step.after != state]
         return self._hidden_of[state]
+
+    def _decided(self, compute: Callable[[], Iterable[T]]) -> list[T]:
+        """Return the different results that are not undecided, in order."""
+        found: dict[T, None] = {}
+        try:
+            for result in compute():
+                found[result] = None
+        except Undecided as reason:
+            self._limit_reached = str(reason)
+        return list(found)
 
     # --- pruning --------------------------------------------------------------------------------------------------
 
@@ -380,6 +414,15 @@ class _Search(Generic[S]):
                 self._count(step)
             shared.before, shared.settled = None, True
 
+    def _cut_states(self) -> None:
+        """Cut the states of the nodes."""
+        states = self._cut([node.state for node in self._nodes])
+        nodes: dict[tuple[frozenset[int], S], _Node[S]] = {}
+        for node, state in zip(self._nodes, states, strict=True):
+            shorter = _Node(node.early, state, node.path)
+            nodes.setdefault(shorter.key, shorter)
+        self._nodes = list(nodes.values())
+
     def _count(self, step: Taken[S]) -> None:
         self._steps.append(step)
         if self._settled is not None:
@@ -393,7 +436,10 @@ class _Search(Generic[S]):
     def _rejection(self, observation: Observation[S], number: int, reached: list[_Node[S]]) -> Rejection[S]:
         candidates: dict[str, Candidate[S]] = {}
         for node in reached:
-            why = observation.why(node.state)
+            try:
+                why = observation.why(node.state)
+            except Undecided as reason:
+                why = str(reason)
             if why not in candidates:
                 early = tuple(self._open[number].label for number in sorted(node.early))
                 candidates[why] = Candidate(node.state, tuple(self._last_steps(node.path)), why, early)

@@ -259,7 +259,8 @@ def new_epoch(
     if epoch > state.bounds.max_epoch:
         return
     replicas = state.assignment.replicas if state.bounds.moves else None
-    requests = (*state.requests[:epoch], Request(leader, isr, elected, replicas), *state.requests[epoch + 1 :])
+    later = (Request(leader, isr, elected, replicas), *state.requests[epoch + 1 :])
+    requests = state.requests[:epoch] + later
     if state.bounds.moves and isr == state.quorum.isr:
         elr = state.quorum.elr  # computed with the replicas before they changed
     else:

@@ -41,7 +41,10 @@ def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
     """A follower crashes while it handles a fetch response: it has written its log, but not its high watermark."""
     replica = state.replicas[broker]
     if state.may("crashes") and isinstance(replica.in_flight, FetchResponse) and replica.in_flight.records:
-        yield from _crashed(state.having("crashes"), broker, Log((*replica.log.records, *replica.in_flight.records)))
+        log = replica.log
+        for record in replica.in_flight.records:
+            log = log.append(record)
+        yield from _crashed(state.having("crashes"), broker, log)
 
 
 @action("broker {broker} crashes and loses its log from offset {offset} onward", broker=followers_first, offset=offsets)

@@ -48,7 +48,7 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
     Source: KAFKA-7415, which changed this rule.
     """
     cache: list[Entry] = []
-    for entry in _entries(log):
+    for entry in _entries(log, wanted):
         if not cache or entry.epoch > cache[-1].epoch:
             cache.append(entry)
     if not cache or wanted < cache[0].epoch:
@@ -67,19 +67,15 @@ def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd
     """
     cache: list[Entry] = []
     own = [] if leads_in is None or log.last_epoch == leads_in else [Entry(leads_in, log.end_offset)]
-    for entry in itertools.chain(_entries(log), own):
+    for entry in itertools.chain(_entries(log, wanted), own):
         cache = [known for known in cache if known.epoch < entry.epoch and known.start < entry.start]
         cache.append(entry)
     return _end(cache, log.end_offset, wanted)
 
 
-def _entries(log: Log) -> Iterable[Entry]:
-    """Yield an entry for each sequence of records with the same leader epoch."""
-    before = None
-    for offset, record in enumerate(log.records):
-        if record.epoch != before:
-            yield Entry(record.epoch, offset)
-        before = record.epoch
+def _entries(log: Log, wanted: int) -> Iterable[Entry]:
+    """Yield an entry for each sequence of records with the same leader epoch, as far as a lookup needs them."""
+    return (Entry(epoch, start) for epoch, start in log.starts(wanted))
 
 
 def _end(cache: list[Entry], log_end: int, wanted: int) -> EpochEnd | None:

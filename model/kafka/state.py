@@ -48,6 +48,16 @@ class Promise:
         return f"the leader of epoch {self.epoch}"
 
 
+class _NotKept(tuple[Promise, ...]):
+    """The type of `NOT_KEPT`."""
+
+    __slots__ = ()
+
+
+NOT_KEPT = _NotKept()
+"""Stands for the promises in states without history. It is equal to an empty tuple, and actions leave it unchanged."""
+
+
 @attrs.frozen(cache_hash=True)
 class Partition(Leadership[Replica]):
     """A state of the partition: the quorum, the requests that the controller has sent, the replicas, and the promises.
@@ -71,7 +81,7 @@ class Partition(Leadership[Replica]):
     """
 
     next_value: int
-    exposed: tuple[Promise, ...] = history(blank=())
+    exposed: tuple[Promise, ...] = history(blank=NOT_KEPT)
     acked: tuple[Promise, ...] = history(blank=())
     spent: Spent = component()
     quorum: Quorum = component()

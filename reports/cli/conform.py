@@ -70,7 +70,8 @@ def conform(
     """
     files = Files(CONFORMANCE_FORMATS, wanted)
     limits = Limits(hidden_steps=max_hidden_steps, states=max_states)
-    report = conformance_report(recording, spec, partition, rules=rules, limits=limits)
+    draws = wanted["html"] is not None
+    report = conformance_report(recording, spec, partition, rules=rules, limits=limits, keeps_logs=draws)
     if not files.only_json:
         say("\n".join(visible(line) for line in lines(report)))
     attempt = Attempts()

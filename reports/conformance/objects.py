@@ -1,7 +1,12 @@
-"""Convert the result of checking a recording to an object for programs, and to findings for CI systems."""
+"""Convert the result of checking a recording to an object for programs, and to findings for CI systems.
+
+The JSON Schema of the object is ``conform.schema.json`` in this folder. `VERSION` is increased when the format changes
+in a way that existing programs may not be able to read.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from leadline.brokers.conformance.check import Checked
@@ -10,20 +15,29 @@ from leadline.model.kafka.state import Partition
 from leadline.reports.ci.findings import Finding
 from leadline.reports.conformance.report import ConformanceReport
 from leadline.reports.conformance.text import explained
+from leadline.reports.origin import Origin
+
+VERSION = 1
+"""The version of the format. New fields may be added without a new version."""
+
+SCHEMA = Path(__file__).resolve().with_name("conform.schema.json")
+"""The JSON Schema of the object."""
 
 STATUSES = {Answer.CONFORMS: "passed", Answer.REJECTED: "failed", Answer.UNDECIDED: "incomplete"}
 
 
-def conformance_object(report: ConformanceReport) -> dict[str, Any]:
-    """Return a report as an object for `json.dumps`.
+def conformance_object(report: ConformanceReport, origin: Origin) -> dict[str, Any]:
+    """Return a report as an object for `json.dumps`. The schema describes its fields.
 
-    Returns:
-        An object with the partition, the release, and a list ``specs``. For each spec, the list has the ``answer``
-        (``conforms``, ``does not conform`` or ``undecided``), the numbers of explained and of all observations, the
-        number of hidden steps, the largest number of possible states, and the exercised actions. ``rejection`` is the
-        first observation that no possible state explains, with the reasons, or null. Times are in seconds.
+    Parameters:
+        report: the report.
+        origin: the version, command and date of the run.
     """
     return {
+        "format": "leadline conform",
+        "format_version": VERSION,
+        "leadline": {"version": origin.version, "command": origin.command, "date": origin.date},
+        "exit_code": report.exit_code,
         "recording": str(report.path),
         "partition": report.name,
         "release": report.read.about.get("release"),

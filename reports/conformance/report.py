@@ -94,6 +94,7 @@ def conformance_report(
     *,
     rules: bool = False,
     limits: Limits | None = None,
+    keeps_logs: bool = True,
     progress: Callable[[str], None] = lambda text: None,
 ) -> ConformanceReport:
     """Check a recording against specs.
@@ -105,6 +106,7 @@ def conformance_report(
         rules: whether to determine which rules the recording confirms. This requires a spec, or a recording that names
             its release.
         limits: the limits of the search.
+        keeps_logs: whether the states in the results contain whole logs, which the page shows.
         progress: a function that is called with the name of each spec before the recording is checked against the spec.
 
     Raises:
@@ -124,8 +126,8 @@ def conformance_report(
     checked, own = [], None
     for column in columns:
         progress(column.name)
-        checked.append(check(read, column, limits))
-        if wanted is not None and column.values == wanted.values:
+        checked.append(check(read, column, limits, keeps_logs=keeps_logs))
+        if wanted is not None and column.name in (wanted.name, wanted.same_as):
             own = checked[-1]
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:
@@ -147,7 +149,7 @@ def _rules(
             if value.name != own:
                 what_if = column.with_rules({rule.name: value.name})
                 progress(what_if.name)
-                answers[value.name] = check(read, what_if, limits).conformance.answer
+                answers[value.name] = check(read, what_if, limits, keeps_logs=False).conformance.answer
         yield RuleShown(rule.name, own, answers)
 
 

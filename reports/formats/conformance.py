@@ -8,10 +8,14 @@ from leadline.reports.conformance.page import conformance_page
 from leadline.reports.conformance.report import ConformanceReport
 from leadline.reports.formats import JSON_HELP, Format
 from leadline.reports.lines import json_text
+from leadline.reports.origin import Origin
 
 CONFORMANCE_FORMATS: dict[str, Format[ConformanceReport]] = {
     "json": Format(
-        ConformanceReport, lambda report: json_text(conformance_object(report), indent=2), JSON_HELP, "FILE|-"
+        ConformanceReport,
+        lambda report: json_text(conformance_object(report, Origin.now()), indent=2),
+        JSON_HELP,
+        "FILE|-",
     ),
     "html": Format(
         ConformanceReport, conformance_page, "Write an HTML page with the behaviour of the model, step by step."

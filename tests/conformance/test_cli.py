@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
 
+from leadline.reports.conformance.objects import SCHEMA
 from tests.conformance.test_recordings import RECORDINGS
 from tests.suite.command import call
 
@@ -61,6 +63,37 @@ def test_a_limit_leaves_a_recording_undecided(tmp_path: Path) -> None:
     run = call("conform", path, "--spec", "kafka/2.8", "--max-states", "1", folder=tmp_path)
     assert run.code == 3
     assert "more than 1 states are possible at one observation" in run.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answers", "code"),
+    [
+        (["KAFKA-13141-2.8.0"], {"conforms", "does not conform"}, 0),
+        (["KAFKA-13141-2.8.0", "--spec", "kafka/2.8.1"], {"does not conform"}, 1),
+        (["KAFKA-13141-2.8.0", "--spec", "kafka/2.8", "--max-states", "1"], {"undecided"}, 3),
+        (["KAFKA-14617-3.5.0", "--spec", "kafka/3.5", "--rules"], {"conforms"}, 0),
+    ],
+    ids=["releases", "rejected", "undecided", "rules"],
+)
+def test_the_json_object_follows_its_schema(arguments: list[str], answers: set[str], code: int, tmp_path: Path) -> None:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    run = call("conform", recording(arguments[0]), *arguments[1:], "--json", "-", folder=tmp_path)
+    content = json.loads(run.out)
+    jsonschema.validate(content, schema)
+    assert (content["format"], content["format_version"]) == ("leadline conform", 1)
+    assert run.code == content["exit_code"] == code
+    assert {spec["answer"] for spec in content["specs"]} == answers
+    assert bool(content["rules"]) is ("--rules" in arguments)
+    described = {"": content, "spec": content["specs"][-1], "rejection": content["specs"][-1]["rejection"]}
+    described["rule"] = content["rules"][0] if content["rules"] else None
+    for name, part in described.items():
+        if part is not None:
+            assert set(part) == set((schema["$defs"][name] if name else schema)["properties"]), name
+            for field in part:
+                lacking = {other: value for other, value in part.items() if other != field}
+                with pytest.raises(jsonschema.ValidationError, match=f"'{field}' is a required property"):
+                    jsonschema.validate(lacking, {**schema, **schema["$defs"][name]} if name else schema)
 
 
 @pytest.mark.parametrize(

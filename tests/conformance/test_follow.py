@@ -19,6 +19,7 @@ from leadline.checker.conformance import (
     Undecided,
     follow,
 )
+from leadline.checker.conformance.follow import SETTLE_EVERY
 from tests.conformance.brute_force import Case, Cells, first_rejected, random_case
 
 CASES = 400
@@ -138,6 +139,49 @@ def test_an_observation_can_be_undecided_by_itself() -> None:
 
     result = follow([(0,)], [Observation(earliest=0, latest=1, label="cut", apply=apply)])
     assert (result.answer, result.reason) == (Answer.UNDECIDED, "the log was cut above offset 3")
+
+
+def test_a_state_that_remains_decides_although_another_is_undecided() -> None:
+    def apply(state: Cells) -> Iterator[Cells]:
+        if state == (1,):
+            raise Undecided("1 was cut")
+        yield state
+
+    def apply_other(state: Cells) -> Iterator[Cells]:
+        yield from [] if state == (0,) else [state]
+
+    one: Observation[Cells] = Observation(earliest=0, latest=0, label="one", apply=apply)
+    assert follow([(0,), (1,)], [one]).answer is Answer.CONFORMS
+    other: Observation[Cells] = Observation(earliest=1, latest=1, label="other", apply=apply_other)
+    result = follow([(0,), (1,)], [one, other])  # 1 might have explained both
+    assert (result.answer, result.reason, result.observations) == (Answer.UNDECIDED, "1 was cut", 1)
+
+
+def test_hidden_steps_can_be_undecided() -> None:
+    def hidden(state: Cells) -> Iterator[HiddenStep[Cells]]:
+        raise Undecided("nothing is known of hidden steps")
+
+    assert follow([(5,)], [counting()], hidden).answer is Answer.CONFORMS
+    assert follow([(4,)], [counting()], hidden).answer is Answer.UNDECIDED
+
+
+def test_states_are_cut_regularly_and_equal_ones_are_merged() -> None:
+    """Each observation adds a number to one of two states. After a cut, only the last number is left of both."""
+
+    def add(state: Cells) -> list[Cells]:
+        return [(*state, 7)]
+
+    seen: list[int] = []
+
+    def cut(states: list[Cells]) -> list[Cells]:
+        seen.append(len(states))
+        return [state[-1:] for state in states]
+
+    observations = [Observation(earliest=n, latest=n, label=str(n), apply=add) for n in range(200)]
+    result = follow([(0, 1), (0, 2)], observations, cut=cut)
+    assert result.answer is Answer.CONFORMS
+    assert seen == [2, 2, 1, 1]
+    assert max(len(step.after) for step in result.behaviour) == 1 + SETTLE_EVERY
 
 
 # --- results ----------------------------------------------------------------------------------------------------

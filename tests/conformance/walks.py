@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -57,7 +57,7 @@ def walk(followed: FollowedRelease, length: int, rng: random.Random) -> list[Tak
     state, steps, value = beginning(followed), [], 0
     for _ in range(length):
         moves: dict[str, list[tuple[tuple[int, ...], Partition]]] = {}
-        for name, values in _instances(followed, state):
+        for name, values in instances(followed, state):
             given = attrs.evolve(state, next_value=value) if name == "produce" else state
             for after in map(forget, followed.take(name, given, *values)):
                 if after != state:
@@ -72,7 +72,7 @@ def walk(followed: FollowedRelease, length: int, rng: random.Random) -> list[Tak
     return steps
 
 
-def _instances(followed: FollowedRelease, state: Partition) -> Iterator[tuple[str, tuple[int, ...]]]:
+def instances(followed: FollowedRelease, state: Partition) -> Iterator[tuple[str, tuple[int, ...]]]:
     pairs = [(a, b) for a in range(BROKERS) for b in range(BROKERS) if a != b]
     for name, action in followed.actions.items():
         if name in NOT_WALKED:
@@ -119,7 +119,7 @@ def recorded(
     return sorted(observations, key=lambda each: each.earliest)
 
 
-def seen(followed: FollowedRelease, steps: list[Taken]) -> Iterator[tuple[int, See]]:
+def seen(followed: FollowedRelease, steps: Iterable[Taken]) -> Iterator[tuple[int, See]]:
     """Yield the number of each step of which something is seen, with a function that makes the observation."""
     make = Observations(followed)
     asked: dict[int, tuple[SeenFetch, Answer]] = {}

@@ -3,6 +3,7 @@
 - `following` prepares a spec: it removes the bounds, and finds the hidden steps, which leave no network frame in a
   recording.
 - `observations` converts each kind of frame and event to an observation of the model.
+- `window` cuts the beginning of logs out of states, so that memory does not grow with a recording.
 - `words` describes states in words, for explanations.
 
 `leadline.brokers.conformance` reads the recordings.

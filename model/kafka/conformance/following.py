@@ -8,6 +8,7 @@ requests and unclean elections that an operator requests, because a recording co
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ from leadline.model.kafka.broker import Registration, Replica
 from leadline.model.kafka.messages import Diverging
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import Column
-from leadline.model.kafka.state import Partition
+from leadline.model.kafka.state import NOT_KEPT, Partition
 from leadline.model.quorum import Quorum, Request
 
 HIDDEN_ACTIONS = ("park_fetch", "hear_isr", "learn_before_truncating", "truncate_late")
@@ -56,23 +57,31 @@ class FollowedRelease:
         column: the release.
         protocol: its rules.
         bounds: the configuration, without limits.
+        without: the name of an action to leave out, or an empty string.
     """
 
     column: Column
     protocol: Protocol
     bounds: Bounds
+    without: str = ""
 
     @functools.cached_property
     def actions(self) -> dict[str, Action[Partition, ...]]:
         """The actions of the release, keyed by name."""
-        return {action.name: action for action in actions_of(self.protocol)}
+        return {action.name: action for action in actions_of(self.protocol) if action.name != self.without}
 
-    def take(self, name: str, state: Partition, *values: object) -> list[Partition]:
+    def take(self, name: str, state: Partition, *values: object, most: int | None = None) -> list[Partition]:
         """Take an action, and return the possible next states. Return an empty list if the release does not have the
         action.
+
+        Parameters:
+            name: the name of the action.
+            state: the state.
+            values: the values of the action's parameters.
+            most: the number of states to return, at most. None returns all.
         """
         action = self.actions.get(name)
-        return [] if action is None else list(action.function(state, *values))
+        return [] if action is None else list(itertools.islice(action.function(state, *values), most))
 
     def beginning(self, leader: int, isr: frozenset[int]) -> Partition:
         """Return the state after the topic was created and before any broker has learned of it.
@@ -83,7 +92,7 @@ class FollowedRelease:
         """
         return Partition(
             next_value=0,
-            exposed=(),
+            exposed=NOT_KEPT,
             acked=(),
             spent=Spent(),
             quorum=Quorum(leader, 0, isr),

@@ -687,7 +687,7 @@ class Observations:
         """
 
         def apply(state: Partition) -> Iterator[Partition]:
-            for after in self._crashed(state, broker, cut_to):
+            for after in self._crashed(state, broker, cut_to, first=checkpoint is not None):
                 replica = after.replicas[broker]
                 if checkpoint is not None:
                     known = min(checkpoint, replica.log.end_offset)
@@ -698,12 +698,16 @@ class Observations:
         label = f"broker {broker} is killed{cut}"
         return self._made(window, label, apply, lambda state: broker_in_words(state, broker), "crash")
 
-    def _crashed(self, state: Partition, broker: int, cut_to: int | None) -> list[Partition]:
+    def _crashed(self, state: Partition, broker: int, cut_to: int | None, *, first: bool) -> list[Partition]:
+        """Return the states after a crash. If `first` is true, leave out those that differ only in the checkpoint."""
         end = state.replicas[broker].log.end_offset
+        most = 1 if first else None
         if cut_to is not None and cut_to < end:
-            return self.release.take("crash_losing_tail", state, broker, cut_to)
+            return self.release.take("crash_losing_tail", state, broker, cut_to, most=most)
         crashed = [
-            after for name in ("crash", "crash_after_append") for after in self.release.take(name, state, broker)
+            after
+            for name in ("crash", "crash_after_append")
+            for after in self.release.take(name, state, broker, most=most)
         ]
         return [after for after in crashed if cut_to is None or after.replicas[broker].log.end_offset <= cut_to]
 
