@@ -9,7 +9,7 @@ leader from which the last record could be read.
 from __future__ import annotations
 
 from leadline.model.kafka.broker import Replica
-from leadline.model.kafka.state import NOT_KEPT, Promise
+from leadline.model.kafka.state import NotKept, Promise
 
 
 def readable(leader: Replica) -> range:
@@ -26,7 +26,7 @@ def exposed_by(leader: Replica, exposed: tuple[Promise, ...]) -> tuple[Promise, 
         leader: a leader, whose high watermark may have advanced.
         exposed: the records that consumers could read in earlier states.
     """
-    if exposed is NOT_KEPT:
+    if isinstance(exposed, NotKept):
         return exposed
     new = [Promise(leader.log[offset], offset, leader.epoch) for offset in readable(leader)[len(exposed) :]]
     return (*exposed, *new)

@@ -48,13 +48,13 @@ class Promise:
         return f"the leader of epoch {self.epoch}"
 
 
-class _NotKept(tuple[Promise, ...]):
+class NotKept(tuple[Promise, ...]):
     """The type of `NOT_KEPT`."""
 
     __slots__ = ()
 
 
-NOT_KEPT = _NotKept()
+NOT_KEPT = NotKept()
 """Stands for the promises in states without history. It is equal to an empty tuple, and actions leave it unchanged."""
 
 
