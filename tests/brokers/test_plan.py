@@ -23,7 +23,10 @@ from leadline.reports.reality import counterexamples
 from leadline.reports.reality.schedules import bug_of
 
 ARCHIVE = read_archive()
-MADE = ("KAFKA-14617", "KIP-101", "KAFKA-7164", "KIP-106", "KAFKA-13141", "KAFKA-2334", "KAFKA-14140", "KAFKA-15495")
+MADE = (
+    *("KAFKA-14617", "KIP-101", "KAFKA-7164", "KIP-106", "KAFKA-13141", "KAFKA-2334", "KAFKA-14140", "KAFKA-15495"),
+    *("KAFKA-1120", "KAFKA-1211", "KAFKA-3410", "KAFKA-6361", "KAFKA-6880", "KAFKA-7128", "KAFKA-7415", "KAFKA-15583"),
+)
 NOT_MADE = {
     "KAFKA-18106": "step 5 .*unless it fails over",
     "KAFKA-7235": "sent before the restart",
@@ -112,6 +115,23 @@ def test_random_behaviours_are_planned_or_refused_with_a_reason(name: str) -> No
             refused.append(error)
     assert len(refused) < walks
     assert all(error.reason and 1 <= error.step <= 60 for error in refused)
+
+
+def test_a_broker_without_a_session_learns_of_a_leader_only_after_it_has_a_session_again() -> None:
+    """ZooKeeper's controller sends nothing to a broker without a session; the counterexample has the other order."""
+    trace = counterexample("KAFKA-7415")
+    orders = []
+    for steps in (trace.instances, [step.instance for step in plan_of(trace, ZOOKEEPER).steps]):
+        names = [repr(instance) for instance in steps]
+        orders.append(names.index("become_follower(broker=0, epoch=1)") < names.index("session_resumes(broker=0)"))
+    assert orders == [True, False]
+
+
+def test_a_broker_that_exits_is_followed_to_the_end_of_its_process() -> None:
+    step = plan_of(counterexample("KAFKA-3410"), ZOOKEEPER).steps[-1]
+    assert step.instance.action.name == "handle_fetch_response"
+    assert step.wire.does == (Deed.WAIT_FOR_EXIT,)
+    assert not step.wire.leaves
 
 
 def test_a_broker_that_missed_a_request_gets_it_first() -> None:
