@@ -67,13 +67,15 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
     """
     folder = cache_folder() / name
     if ":" in str(folder):
-        raise BrokerError(f"the path of the cache {folder} must not contain a colon, which separates jars for Java")
+        raise BrokerError(
+            f"the path of the cache {folder} must not contain a colon, because Java uses colons to separate jars"
+        )
     found = _listed(folder)
     if found is None:
         _download(what, folder, artifacts)
         found = _listed(folder)
     if found is None:
-        raise BrokerError(f"{folder} does not contain the jars of {what} after the download: try again")
+        raise BrokerError(f"the jars of {what} were downloaded, but are not in {folder}: try again")
     return found
 
 

@@ -91,7 +91,7 @@ class Cluster:
         self.release, self.folder, self.ports = release, folder.absolute(), ports
         if "," in str(self.folder):
             raise BrokerError(
-                f"the path {self.folder} must not contain a comma, which separates data directories in log.dirs"
+                f"the path {self.folder} must not contain a comma, because commas separate data directories in log.dirs"
             )
         self._brokers, self._settings, self._per_broker = range(brokers), settings or {}, per_broker or {}
         self._features = features or {}

@@ -64,7 +64,7 @@ def free_ports(nodes: Iterable[Node]) -> dict[Node, int]:
                 chosen[node] = port
                 break
         else:
-            raise BrokerError(f"no port on {HOST} from {_LOWEST} to {highest} is free")
+            raise BrokerError(f"no free port on {HOST} between {_LOWEST} and {highest}")
     return chosen
 
 

@@ -38,7 +38,8 @@ def cut_log(data: Path, topic: str, partition: int, to_offset: int) -> None:
             raise BrokerError(f"{directory} does not contain a log")
         if to_offset < segments[0][0]:
             raise BrokerError(
-                f"the log in {directory} begins at offset {segments[0][0]}: it cannot be cut to offset {to_offset}"
+                f"the log in {directory} begins at offset {segments[0][0]}: "
+                f"it cannot be truncated to offset {to_offset}"
             )
         kept = [path for base, path in segments if base <= to_offset]
         _cut_segment(Path(kept[-1]), to_offset, is_last=len(kept) == len(segments))
@@ -57,7 +58,8 @@ def _refuse_flushed(data: Path, topic: str, partition: int, to_offset: int) -> N
     flushed = text.offsets(LocalFiles(), str(points)).get((topic, partition), 0) if points.exists() else 0
     if to_offset < flushed:
         raise BrokerError(
-            f"{topic}-{partition} is flushed up to offset {flushed}: a power loss cannot cut it to offset {to_offset}"
+            f"{topic}-{partition} is flushed up to offset {flushed}: "
+            f"a power loss cannot truncate it to offset {to_offset}"
         )
 
 

@@ -246,7 +246,7 @@ class Recording:
 
     def __attrs_post_init__(self) -> None:
         if self.about.get("format") != FORMAT:
-            raise RecordingError(f"{self.path} is not a recording: its first line does not say {FORMAT!r}")
+            raise RecordingError(f"{self.path} is not a recording: its first line does not contain {FORMAT!r}")
         if self.about.get("version") != VERSION:
             raise RecordingError(f"{self.path} has version {self.about.get('version')}; expected {VERSION}")
 

@@ -130,7 +130,7 @@ class Spec(Generic[S]):
             check_fairness(name, fair, effects[name])
 
     def fair(self, action: Action[S, ...]) -> str:
-        """Return the fairness of an action, which is a key of `leadline.checker.action.FAIRNESS`."""
+        """Return the fairness of an action: one of the keys of `leadline.checker.action.FAIRNESS`."""
         return self.fairness.get(action.name, action.fair)
 
     @property
@@ -229,8 +229,8 @@ class Spec(Generic[S]):
         if not found:
             names = ", ".join(action.name for action in self.actions)
             raise SpecError(
-                f"no action can be taken: with {self.named_bounds}, every action has a parameter with an empty domain: "
-                f"{names}"
+                f"no action can be taken: with {self.named_bounds}, "
+                f"every action has a parameter whose domain is empty: {names}"
             )
         return found
 
@@ -252,7 +252,7 @@ class Spec(Generic[S]):
             names: the names of the properties to keep.
 
         Raises:
-            SpecError: if the spec has no property of a given name.
+            SpecError: if the spec has no property with one of the given names.
         """
         wanted = list(dict.fromkeys(names))
         known = [item.name for item in (*self.checks, *self.optional)]

@@ -332,7 +332,5 @@ def find(reference: str) -> Spec[Any] | None:
     if column is not None and column.name not in CATALOG:
         return of_column(column)
     if column is None and name in CATALOG and name != reference:
-        raise SpecError(
-            f"{name} has no rules that can be changed: only releases and the designs of KIPs have such rules"
-        )
+        raise SpecError(f"{name} has no rules that can be changed: only Kafka releases and KIP designs have such rules")
     return CATALOG.get(reference if column is None else column.name)

@@ -95,7 +95,7 @@ def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
 def _chosen(possible: list[T], number: int) -> T:
     if not 0 <= number < len(possible):
         raise TraceError(
-            f"choice {number} of the path does not exist: there are {len(possible)} choices, counted from 0"
+            f"choice {number} in the path does not exist: there are {len(possible)} choices, counted from 0"
         )
     return possible[number]
 

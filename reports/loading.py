@@ -71,7 +71,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     if "+" in name:
         named = ":".join(filter(None, [path, name.partition("+")[0]]))
         raise SpecError(
-            f"{named} has no rules that can be changed: only releases and the designs of KIPs have such rules"
+            f"{named} has no rules that can be changed: only Kafka releases and KIP designs have such rules"
         )
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)

@@ -110,7 +110,7 @@ def read_explained(path: Path) -> dict[str, str]:
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
         raise LeadlineError(
-            f"{path} is not a valid file of explanations: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
+            f"{path} is not a valid explanations file: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
         ) from error
     return {each.mutant: each.why for each in table.explained}
 

@@ -395,7 +395,7 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
                 raise LeadlineError(
-                    f"covers names {name!r}, but this check has no such action, witness or property with a premise"
+                    f"covers contains {name!r}, but this check has no such action, witness or property with a premise"
                     f"{nearest(name, prepared.coverable)}"
                 )
         return prepared

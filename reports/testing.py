@@ -100,7 +100,7 @@ def assert_violated(
     if item.verdict is Verdict.INCOMPLETE:
         raise AssertionError(f"{where}: the search is incomplete: {result.reason}")
     if item.verdict is Verdict.HOLDS:
-        raise AssertionError(f"{where} is not violated in any of {result.statistics.distinct:,} states")
+        raise AssertionError(f"{where} is not violated in any of the {result.statistics.distinct:,} states")
     if not item.traces:
         raise AssertionError(f"{where} is a witness that is never shown, so there is no trace")
     trace = item.traces[0]

@@ -31,7 +31,9 @@ def expecting_the_format(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise NotFollowed(f"{path}: a line does not match brokers/recording.md: {error_line(error)}") from error
+        raise NotFollowed(
+            f"{path}: a line is not in the format of brokers/recording.md: {error_line(error)}"
+        ) from error
 
 
 @attrs.frozen

@@ -268,7 +268,7 @@ class Deeds:
 
     def _elect_uncleanly(self, step: PlannedStep, limit: float) -> None:
         if self.stage.release.version < _FIRST_WITH_UNCLEAN_ELECTIONS:
-            raise NotMade("releases before 2.4 have no request for an unclean election (KIP-460)")
+            raise NotMade("releases before 2.4 have no request that triggers an unclean election (KIP-460)")
         self._did.append("asked for an unclean election")
         self._threads.submit(self._elect, UNCLEAN)
 

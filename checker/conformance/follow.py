@@ -227,7 +227,7 @@ class _Search(Generic[S]):
     def run(self, initials: Iterable[S], observations: Iterable[Observation[S]]) -> Conformance[S]:
         self._nodes = [_Node(frozenset(), state, None) for state in dict.fromkeys(map(self._forget, initials))]
         if not self._nodes:
-            raise RecordingError("there is no state in which the recording can begin")
+            raise RecordingError("the spec has no initial state in which the recording can begin")
         self._cut_states()
         number = 0
         for number, due in enumerate(self._by_deadline(observations), 1):
@@ -259,7 +259,7 @@ class _Search(Generic[S]):
             while following is not None and (not deadlines or following.earliest <= deadlines[0][0]):
                 if following.earliest < last:
                     raise RecordingError(
-                        f"the observation {following.label!r} is out of order: it begins before the previous one"
+                        f"observation {following.label!r} is out of order: it begins before the previous one"
                     )
                 last = following.earliest
                 self._open[number] = following

@@ -92,7 +92,7 @@ _CACHED = functools._lru_cache_wrapper
 
 
 class NotUnderstood(Exception):
-    """Raised when the functions of a spec cannot be called with hooks. The message gives the reason."""
+    """Raised when hooks cannot be added to the functions of a spec. The message gives the reason."""
 
 
 class _OtherOrder(frozenset[object]):
@@ -150,7 +150,9 @@ class Reordering:
         known = {id(function) for function, *_ in self._functions}
         for function in needed:
             if id(function) not in known:
-                raise NotUnderstood(f"the source code of {getattr(function, '__qualname__', function)} is not known")
+                raise NotUnderstood(
+                    f"the source code of {getattr(function, '__qualname__', function)} is not available"
+                )
         self._order: Order = list
 
     @contextmanager
@@ -197,8 +199,8 @@ class Reordering:
         return (self.unpacked(item, pattern) for item in cast(Iterable[object], self.each(value)))
 
     def shown(self, value: object) -> object:
-        """Return a replacement for a value that the code converts to text. If the value contains a set and its type is
-        not supported, record this.
+        """Return a replacement for a value that the code converts to text. If the value contains a set but has an
+        unsupported type, record this.
         """
         if not _holds_set(value):
             return value
@@ -363,7 +365,7 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
     changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
     own, others = list(_codes(compiled)), list(_codes(changed))
     if [code.co_qualname for code in own] != [code.co_qualname for code in others]:
-        raise NotUnderstood(f"the functions in {file} cannot be matched with their versions with hooks")
+        raise NotUnderstood(f"the functions in {file} cannot be matched to the functions that have hooks")
     return dict(zip(own, others, strict=True))
 
 

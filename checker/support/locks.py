@@ -49,7 +49,7 @@ class FolderLock:
                 using = owner_named(os.read(descriptor, 4096))
                 os.close(descriptor)
                 raise LeadlineError(
-                    f"{using} is using {folder}: wait until it ends, or choose another folder"
+                    f"{using} is using {folder}: wait until that search ends, or choose another folder"
                 ) from error
             except OSError as error:
                 self.note = (

@@ -138,7 +138,7 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
     if not fitting and controllers:
         (kind, place), *_ = controllers.items()
         raise LeadlineError(
-            f"{place} is a setting of a cluster with {kind}, but leadline models {version} only with "
+            f"{place} is a setting for clusters with {kind}, but leadline models {version} only with "
             f"{columns[0].controller}: choose a release with {kind}"
         )
     if len(fitting) == 1:
@@ -204,8 +204,8 @@ def _older(text: str, column: Column, settings: Settings) -> Column | None:
     named = [each for each in _named_like(name) if each.controller == ZOOKEEPER]
     if not named:
         raise LeadlineError(
-            f"{given.origin}: inter.broker.protocol.version={given.value} is not allowed: expected a version such as "
-            f"2.8, from {PUBLISHED[0]} on"
+            f"{given.origin}: inter.broker.protocol.version={given.value} is not allowed: expected version "
+            f"{PUBLISHED[0]} or later, such as 2.8"
         )
     if _number(name)[:2] > _number(text)[:2]:
         raise LeadlineError(

@@ -66,7 +66,7 @@ def read_properties(path: Path) -> dict[str, Entry]:
         raise LeadlineError(f"cannot read {path}: {error.strerror or error}") from error
     except javaproperties.InvalidUEscapeError as error:
         raise LeadlineError(
-            f"{path.name}:{number}: invalid escape {error.escape}: write \\u and four hexadecimal digits"
+            f"{path.name}:{number}: invalid escape {error.escape}: write \\u followed by four hexadecimal digits"
         ) from error
     except UnicodeDecodeError as error:
         raise LeadlineError(f"{path} is not a properties file: it is not UTF-8 text") from error

@@ -26,25 +26,27 @@ FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.option(
-    "--from", "before", required=True, metavar="RELEASE", help="The current release of the cluster, e.g. 2.8.1."
+    "--from",
+    "before",
+    required=True,
+    metavar="RELEASE",
+    help="The Kafka version that the cluster currently runs, e.g. 2.8.1.",
 )
-@click.option("--to", "after", required=True, metavar="RELEASE", help="The release to upgrade to, e.g. 4.1.")
+@click.option("--to", "after", required=True, metavar="RELEASE", help="The Kafka version to upgrade to, e.g. 4.1.")
 @click.option("--config", required=True, type=FILE, metavar="FILE", help="The server.properties file of a broker.")
 @click.option(
     "--topic-config",
     type=FILE,
     metavar="FILE",
-    help="A file with the settings of a topic, which override those of the brokers.",
+    help="A file with topic settings, which override the settings of the brokers.",
 )
-@click.option(
-    "--producer-config", type=FILE, metavar="FILE", help="A file with the settings of the producers, such as acks."
-)
+@click.option("--producer-config", type=FILE, metavar="FILE", help="A file with producer settings, such as acks.")
 @click.option(
     "--replication-factor",
     type=click.IntRange(1, MOST),
     metavar="N",
-    help="The replication factor of the topic. By default, the value of default.replication.factor. If that is not set "
-    "either, the number of replicas is not restricted.",
+    help="The replication factor of the topic. The default is the value of default.replication.factor. If that is not "
+    "set either, the number of replicas is not restricted.",
 )
 @click.option(
     "--max-seconds",

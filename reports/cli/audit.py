@@ -36,14 +36,14 @@ from leadline.reports.terminal.console import console, is_plain
     multiple=True,
     metavar="DIR",
     help="A later copy of a data directory, to be compared with those given with --before (can be repeated). "
-    "The argument DIR has the same effect.",
+    "Directories passed as the argument DIR are treated in the same way.",
 )
 @format_options(AUDIT_FORMATS)
 @click.option(
     "--stopped",
     is_flag=True,
-    help="Declare that no broker was running when the directories were copied. They are then treated as copied at the "
-    "same time, even if brokers had crashed.",
+    help="Declare that no broker was running when the directories were copied. The copies are then treated as made at "
+    "the same time, even if brokers had crashed.",
 )
 @click.option("--no-traces", is_flag=True, help="Do not search for known bugs that match a finding.")
 @click.option("--no-checksums", is_flag=True, help="Do not verify the checksums of batches.")

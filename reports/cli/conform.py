@@ -20,21 +20,21 @@ from leadline.reports.lines import say
 @click.option(
     "--spec",
     metavar="SPEC",
-    help="The release to check the recording against. By default, it is checked against all releases.",
+    help="The release to check the recording against. By default, the recording is checked against all releases.",
 )
 @click.option("--partition", metavar="TOPIC-NUMBER", help="The partition to check, if the recording contains several.")
 @click.option(
     "--rules",
     is_flag=True,
-    help="Show which rules the recording confirms. A rule is confirmed if the recording contradicts all its other "
-    "values.",
+    help="Show which rules the recording confirms. A rule is confirmed if the recording contradicts every other "
+    "value of the rule.",
 )
 @click.option(
     "--max-hidden-steps",
     type=click.IntRange(0),
     default=Limits().hidden_steps,
     show_default=True,
-    help="The maximum number of hidden steps (steps without a frame) between two observations.",
+    help="The maximum number of hidden steps (steps for which no frame is recorded) between two observations.",
 )
 @click.option(
     "--max-states",

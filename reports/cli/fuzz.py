@@ -69,7 +69,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
     metavar="N",
-    help="Divide the work among N workers. The default is one worker per core, or a single worker with "
+    help="Divide the work among N workers. The default is one worker per core, or only one worker with "
     "--coverage. The results do not depend on N.",
 )
 @click.option(

@@ -70,7 +70,7 @@ SAVE_SECONDS = 5.0
     "--seed",
     type=click.IntRange(0),
     metavar="S",
-    help="Seed for --sample. The same seed chooses the same mutants.  [default: 0]",
+    help="Seed for the random choice that --sample makes. The same seed chooses the same mutants.  [default: 0]",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the mutants without searching them.")
 @click.option(

@@ -22,8 +22,8 @@ rule_option = click.option(
     "rules",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change a rule of a release, e.g. --rule elr=on (can be repeated). For kafka/3.7, this is the same as "
-    "kafka/3.7+elr=on. `leadline specs SPEC` lists the rules.",
+    help="Change a rule of a release, e.g. --rule elr=on (can be repeated). For kafka/3.7, this is the same "
+    "as passing the spec kafka/3.7+elr=on. `leadline specs SPEC` lists the rules.",
 )
 
 
@@ -73,7 +73,7 @@ trace_out_option = click.option(
     "--trace-out",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Save each counterexample in this folder, in the Informal Trace Format (.itf.json).",
+    help="Save each counterexample to this folder, in the Informal Trace Format (.itf.json).",
 )
 
 coverage_option = click.option(

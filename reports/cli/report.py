@@ -150,7 +150,7 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LeadlineError(
-            f"{path} was not written by this version of leadline: write it again with --json"
+            f"{path} was not written by this version of leadline: create it again with --json"
         ) from error
 
 

@@ -45,17 +45,17 @@ from leadline.reports.terminal.console import console
 @click.command()
 @click.argument("ticket")
 @click.option(
-    "--release", metavar="VERSION", help="The affected release to use. By default, the last affected release."
+    "--release", metavar="VERSION", help="The affected release to use. The default is the last affected release."
 )
 @click.option(
-    "--against", metavar="VERSION", help="The release with the fix to use. By default, the first release with the fix."
+    "--against", metavar="VERSION", help="The fixed release to use. The default is the first release with the fix."
 )
 @click.option("--plan", "only_plan", is_flag=True, help="Print the plan of each replay without starting brokers.")
 @click.option(
     "--keep",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the logs, data directories and recordings of the brokers in this folder.",
+    help="Keep the brokers' logs, data directories and recordings in this folder.",
 )
 @format_options(REPRODUCTION_FORMATS)
 def reproduce(

@@ -131,7 +131,7 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
     "--keep",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the logs, data directories and recording of the brokers in this folder. Requires --on.",
+    help="Keep the brokers' logs, data directories and recording in this folder. Requires --on.",
 )
 def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> int:
     """Re-execute every action of the trace in FILE on the model and, with --on, on real brokers.

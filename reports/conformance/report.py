@@ -131,7 +131,7 @@ def conformance_report(
             own = checked[-1]
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:
-        raise LeadlineError("--rules requires a release, but the recording does not name a known one: pass --spec")
+        raise LeadlineError("--rules requires a release, but the recording does not name a known release: pass --spec")
     if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
         shown = tuple(_rules(read, own.column, limits, progress))
     return ConformanceReport(

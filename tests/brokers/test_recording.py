@@ -167,7 +167,7 @@ def test_writing_after_the_end_is_ignored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is not a recording: its first line does not say 'leadline recording'"),
+        ("", "is not a recording: its first line does not contain 'leadline recording'"),
         ("{}\n", "is not a recording"),
         ("[]\n", ":1: this line is not in the format of a recording"),
         ("\x00\n", ":1: this line is not in the format of a recording"),

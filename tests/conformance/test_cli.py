@@ -99,7 +99,11 @@ def test_the_json_object_follows_its_schema(arguments: list[str], answers: set[s
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ('"FetchOffset": ', '"Offset": ', "a line does not match brokers/recording.md: KeyError: 'FetchOffset'"),
+        (
+            '"FetchOffset": ',
+            '"Offset": ',
+            "a line is not in the format of brokers/recording.md: KeyError: 'FetchOffset'",
+        ),
         ('"Isr": [0, 1]', '"Isr": [0, 7]', "an ISR names broker 7, which has no replica"),
         ('"SessionId": 0', '"SessionId": 5', "followers use fetch sessions: set max.incremental.fetch.session"),
         ('"event": "end"', '"event": "other"', "is not a complete recording"),

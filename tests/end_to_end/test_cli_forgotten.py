@@ -86,7 +86,7 @@ def test_an_empty_domain_is_refused(tmp_path: Path, domain: str) -> None:
 def test_a_spec_without_an_action_that_can_be_taken_is_refused(tmp_path: Path, command: str) -> None:
     run = call(command, "forgetful.py", folder=forgetful(tmp_path, "lambda bounds: ()"))
     assert run.code == 2
-    reason = "no action can be taken: with no bounds, every action has a parameter with an empty domain: move"
+    reason = "no action can be taken: with no bounds, every action has a parameter whose domain is empty: move"
     assert run.err.splitlines()[-1] == f"leadline: {reason}"
 
 

@@ -69,7 +69,7 @@ def test_a_result_with_a_wrong_value_is_refused(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "result.json").read_text())
     (tmp_path / "result.json").write_text(json.dumps({**result, "states_per_depth": ["x"]}))
     complaint = call("report", "result.json", "--html", "page.html", folder=tmp_path).complaint
-    assert complaint == "result.json was not written by this version of leadline: write it again with --json"
+    assert complaint == "result.json was not written by this version of leadline: create it again with --json"
 
 
 @pytest.mark.parametrize("command", ["explore", "fuzz"])

@@ -160,7 +160,7 @@ WRONG = {
     "unclean.leader.election.enable=yes": "is not allowed: expected true or false",
     "min.insync.replicas={{ min_isr }}": "is a placeholder: replace it with a value, or remove the "
     "line to use the default of the release",
-    "inter.broker.protocol.version=latest": "is not allowed: expected a version such as 2.8, from 0.10.2.0 on",
+    "inter.broker.protocol.version=latest": "is not allowed: expected version 0.10.2.0 or later, such as 2.8",
     "inter.broker.protocol.version=3.9": "is newer than --from 3.6: expected that version or an older one",
 }
 """What is said of lines of a file."""
@@ -168,7 +168,7 @@ WRONG = {
 UNREADABLE = {
     "{% if secure %}": "server.properties:2: '{% if secure %}' is a template statement, not a setting: fill in "
     "the template, and pass the result",
-    "name=\\u12": r"server.properties:2: invalid escape \u12: write \u and four hexadecimal digits",
+    "name=\\u12": r"server.properties:2: invalid escape \u12: write \u followed by four hexadecimal digits",
     "process.roles=broker": "the --config file names both ZooKeeper and KRaft: write --from 3.6 (KRaft) or "
     "--from 3.6-zk (ZooKeeper)",
 }
@@ -211,9 +211,9 @@ def test_every_published_release_is_found_with_its_controller(tmp_path: Path, co
             "2.8",
             "4.1",
             KRAFT,
-            "server.properties:1 is a setting of a cluster with KRaft, but leadline models 2.8 only with Z",
+            "server.properties:1 is a setting for clusters with KRaft, but leadline models 2.8 only with Z",
         ),
-        ("4.0", "4.1", ZOOKEEPER, "is a setting of a cluster with ZooKeeper, but leadline models 4.0 only with KRaft"),
+        ("4.0", "4.1", ZOOKEEPER, "is a setting for clusters with ZooKeeper, but leadline models 4.0 only with KRaft"),
         ("4.1", "3.9", KRAFT, "--to 3.9 is older than --from 4.1: choose a newer release"),
         ("3.6", "3.9-zk", KRAFT, "--to 3.9-zk uses ZooKeeper, but the cluster uses KRaft"),
         ("2.9", "4.1", ZOOKEEPER, "--from 2.9: unknown spec 'kafka/2.9'"),

@@ -60,7 +60,7 @@ def test_the_way_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "status", "text"),
     [
-        ("/?path=0,99", 400, "choice 99 of the path does not exist"),
+        ("/?path=0,99", 400, "choice 99 in the path does not exist"),
         ("/?path=0,-1", 400, "a path must consist of at most 1,000 numbers"),
         ("/?path=" + "0," * 1000 + "0", 400, "a path must consist of at most 1,000 numbers"),
         ("/?path=0," + "1" * 5000, 400, "a path must consist of at most 1,000 numbers"),

@@ -276,7 +276,7 @@ def test_a_result_that_is_not_whole_ends_in_one_line(folder: Path) -> None:
     del content["states_per_depth"]
     (folder / "r.json").write_text(json.dumps(content), encoding="utf-8")
     complaint = call("report", "r.json", "--html", "x.html", folder=folder).complaint
-    assert complaint == "r.json was not written by this version of leadline: write it again with --json"
+    assert complaint == "r.json was not written by this version of leadline: create it again with --json"
     (folder / "r.json").write_text("{", encoding="utf-8")
     assert "is not valid JSON" in call("report", "r.json", "--html", "x.html", folder=folder).complaint
 

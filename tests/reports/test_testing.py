@@ -49,7 +49,7 @@ def test_a_violation_that_is_expected_passes_and_gives_its_trace(stairs: str) ->
 
 
 def test_a_violation_that_does_not_come_fails(stairs: str) -> None:
-    with pytest.raises(AssertionError, match="third_step_free is not violated in any of 3 states"):
+    with pytest.raises(AssertionError, match="third_step_free is not violated in any of the 3 states"):
         assert_violated(stairs, "third_step_free")
     with pytest.raises(AssertionError, match="third_step_free is incomplete: reached 2 states"):
         assert_violated(stairs, "third_step_free", limits=Limits(max_states=2), top=3)

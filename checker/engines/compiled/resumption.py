@@ -140,7 +140,7 @@ class Resumption(Generic[S]):
         self.spec, self._adjustments, self._hashes, self._saved = spec, adjustments, hashes, saved
         layout = self._layout()
         if layout.slots != hashes.first_member:
-            raise SpecChanged("the states have different components than in the saved search")
+            raise SpecChanged("the components of the states differ from those in the saved search")
         self._root = layout.root
         self.values: list[list[object]] = [[NO_VALUE] * len(known) for known in hashes.values]
         self.members: list[tuple[str, object]] = [(path, NO_VALUE) for path, _ in hashes.members]
@@ -192,7 +192,7 @@ class Resumption(Generic[S]):
         initials = {tuple(self._row(state)): state for state in self.spec.initials()}
         rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
         if initials.keys() != set(rows):
-            raise SpecChanged("the spec has different initial states than in the saved search")
+            raise SpecChanged("the initial states of the spec differ from those in the saved search")
         self._states.update(enumerate(map(initials.__getitem__, rows)))
         before: tuple[int, int] = (-1, -1)
         after: dict[tuple[int, ...], S] = {}
@@ -205,7 +205,7 @@ class Resumption(Generic[S]):
             row = tuple(self._saved.row(index))
             if row not in after:
                 raise SpecChanged(
-                    f"action {self.spec.instances[step[1]]} leads to different states than in the saved search"
+                    f"action {self.spec.instances[step[1]]} does not lead to the same states as in the saved search"
                 )
             self._states[index] = after[row]
 
@@ -238,7 +238,7 @@ class Resumption(Generic[S]):
                 _check_type(node, value)
                 assert isinstance(value, tuple)
                 if len(value) != len(node.elements):
-                    raise SpecChanged(f"{node.path} has a different length than in the saved search")
+                    raise SpecChanged(f"{node.path} does not have the same length as in the saved search")
                 for element, item in zip(node.elements, value, strict=True):
                     self._number(element, item, numbers)
             case Collection():
@@ -246,7 +246,7 @@ class Resumption(Generic[S]):
                 for member, count in node.counts(value).items():
                     slot = self._slots.get((node.path, content("", member)))
                     if slot is None:
-                        raise SpecChanged(f"{node.path} contains different members than in the saved search")
+                        raise SpecChanged(f"{node.path} does not contain the same members as in the saved search")
                     self.members[slot - self._hashes.first_member] = node.path, member
                     numbers[slot] = self._number_of(slot, node.path, count)
 
@@ -311,7 +311,9 @@ class Resumption(Generic[S]):
             places = np.minimum(np.searchsorted(missing, hashes), len(missing) - 1)
             missing = np.delete(missing, np.unique(places[missing[places] == hashes]))
         if len(missing):
-            raise SpecChanged(f"action {wanted[int(missing[0])]} leads to different states than in the saved search")
+            raise SpecChanged(
+                f"action {wanted[int(missing[0])]} does not lead to the same states as in the saved search"
+            )
 
 
 class _Calls(Generic[S]):
@@ -338,7 +340,7 @@ class _Calls(Generic[S]):
             told_apart, caller.told_apart[tree] = caller.told_apart[tree], frozenset()
             caller.precision[tree] = logged.precision
             if not self._is_as_logged(logged):  # repeated without distinctions by type that were added later
-                raise SpecChanged(f"{caller.name_of(tree)} returns different results than in the saved search")
+                raise SpecChanged(f"{caller.name_of(tree)} does not return the same results as in the saved search")
             caller.told_apart[tree] = told_apart
 
     def _is_as_logged(self, logged: LoggedCall) -> bool:
@@ -399,7 +401,7 @@ def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: 
 
 def _check_type(node: Struct | Parts | Collection, value: object) -> None:
     if type(value) is not (tuple if isinstance(node, Parts) else node.cls):
-        raise SpecChanged(f"{node.path or 'the state'} has a different type than in the saved search")
+        raise SpecChanged(f"{node.path or 'the state'} does not have the same type as in the saved search")
 
 
 @contextmanager
@@ -412,6 +414,4 @@ def _changed() -> Iterator[None]:
     except SpecError as error:
         raise SpecChanged(str(error)) from error
     except CHANGES as error:
-        raise SpecChanged(
-            "the calls of the spec read different components of the states than in the saved search"
-        ) from error
+        raise SpecChanged("the spec does not read the same components of the states as in the saved search") from error

@@ -100,7 +100,7 @@ class Lease(Claim):
             _log.warning("%s may be using %s: waiting %g seconds to find out", using, self._storage.place, seconds)
             self._ended.wait(seconds)
             if (now := self._found()) not in (found, b""):
-                raise LeadlineError(f"{owner_named(now)} is using {self._storage.place}: wait until it ends")
+                raise LeadlineError(f"{owner_named(now)} is using {self._storage.place}: wait until that search ends")
 
     def _found(self) -> bytes:
         return self._storage.read_bytes(FILE) if self._storage.exists(FILE) else b""

