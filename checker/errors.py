@@ -25,7 +25,7 @@ class LeadlineError(Exception):
 
 
 class SpecError(LeadlineError):
-    """Raised if a spec, an action, a property or a bound is invalid, or if its code raised an exception."""
+    """Raised if a spec, an action, a property or a bound is invalid, or if the code of a spec raised an exception."""
 
 
 class Damaged(LeadlineError):
@@ -60,7 +60,7 @@ def error_text(error: BaseException) -> str:
 def error_line(error: BaseException) -> str:
     """Return the type, the message and the source line of an exception as one line of text.
 
-    The source line is the innermost line of the traceback, skipping libraries and generated code.
+    The source line is the innermost line of the traceback that is not in a library or in generated code.
     """
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])

@@ -1,4 +1,4 @@
-"""The search engines. `ENGINES` maps each engine's name to the engine.
+"""The search engines. `ENGINES` maps the name of each engine to the engine itself.
 
 Every engine is called with a spec, limits, a progress function and settings, and returns a `Result`.
 """

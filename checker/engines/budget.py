@@ -5,8 +5,8 @@ memory. Therefore `Budget.enforced` also checks the budget in a second thread. W
 sends a signal that, like Ctrl-C, raises an exception in the main thread. This interrupts Python code, but not a C
 function that does not return.
 
-A spec may catch this exception, for example with a bare ``except``, and return normally. Its return value may then be
-wrong, so the search is reported as incomplete; see `Budget.swallowed`.
+A function of the spec may catch this exception, for example with a bare ``except``, and return normally. Its return
+value may then be wrong, so the search is reported as incomplete; see `Budget.swallowed`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class StopSearch(Exception):
 
 
 class LimitReached(KeyboardInterrupt):
-    """Raised in the main thread when a limit is exceeded inside `Budget.enforced`. The message names the limit.
+    """Raised in the main thread when a limit is exceeded in a ``with`` block of `Budget.enforced`. The message names
+    the limit.
 
     Attributes:
         stop: the reason why the search stops. It names the limit.
@@ -67,7 +68,7 @@ class Budget:
         limits: the limits of the search. This class uses only the limits on time and memory.
         helpers: a function that returns the ids of the helper processes that this process has forked.
         spent: the number of seconds used by earlier runs of the search.
-        tuning: contains the intervals between checks of the limits.
+        tuning: internal settings, including the intervals between checks of the limits.
 
     Attributes:
         started: the value of `time.monotonic` at the start of the search, minus `spent`.
@@ -90,8 +91,8 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """The reason for the first interrupt that the spec caught and that therefore did not reach the search. None if
-        there is no such interrupt.
+        """The reason for the first interrupt that did not reach the search because the spec caught it, or None if there
+        was no such interrupt.
         """
         return _stop(self._not_caught[0]) if self._not_caught else None
 
@@ -125,7 +126,7 @@ class Budget:
         """Return the reason to stop if the search exceeds a memory limit, otherwise None.
 
         Parameters:
-            more: the number of bytes that the search is about to allocate. They count as memory in use.
+            more: the number of bytes that the search is about to allocate. These bytes are counted as memory in use.
         """
         reason = self.memory.exceeded(more)
         return None if reason is None else Stop(StopKind.MEMORY, reason)

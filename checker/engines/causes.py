@@ -49,7 +49,7 @@ def causes(trace: Trace[S]) -> list[Cause]:
 
     Returns:
         The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, if the
-        property is a liveness property, or if the reads of the spec cannot be recorded.
+        property is a liveness property, or if the spec's reads cannot be recorded.
 
     Raises:
         LeadlineError: if an action or the property raised an exception.
@@ -66,7 +66,7 @@ def causes(trace: Trace[S]) -> list[Cause]:
 
 
 def _without_laziness(call: Callable[[], T]) -> T:
-    """Call a function that records reads, and return its result. Afterwards, undo the changes that the recording has
+    """Call the given function, which records reads, and return its result. Then undo the changes that the recording
     made to the spec's classes.
     """
     from leadline.checker.observing.lazy import make_ordinary
@@ -115,7 +115,8 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return a caller that records reads, and the states of the trace. Each state is given as one value index per slot.
+    """Return two objects: a caller that records reads, and a list of the trace's states. Each state is given as one
+    value index per slot.
 
     A component whose shape changes during the trace gets a single slot.
     """

@@ -92,8 +92,8 @@ def property_results(
     Parameters:
         spec: the spec that was searched.
         sightings: maps each property to its sightings, in the order of discovery.
-        arrivals: maps each state in a sighting, and each state on a shortest path to it, to the steps that end the
-            shortest paths to that state.
+        arrivals: maps each state on a shortest path to a sighting, including the sighting's own state, to the last
+            steps of the shortest paths to that state.
         limits: the limits of the search, including the maximum number of traces per property.
         exhausted: whether every reachable state was searched.
         liveness: maps each liveness property whose check has finished to a counterexample, or to None if the property

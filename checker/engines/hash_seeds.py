@@ -6,9 +6,10 @@ that contain them. Each process imports the spec and expands the same states. St
 which are the same in every process. If an action leads to different next states in two processes, or if a property has
 different verdicts, the spec depends on the iteration order of a set.
 
-Limits: a difference is found only if it occurs in these states. If a function uses the first of two members of a set,
-all five processes use the same member with probability 1/16, and the difference is not found. If the set has three
-members, the probability is 1/81. It decreases with every additional state in which the function uses a different set.
+Limits: a difference is found only if it occurs in these states. If a function uses the first member of a set that has
+two members, all five processes use the same member with probability 1/16, and the difference is not found. If the set
+has three members, the probability is 1/81. It decreases with every additional state in which the function uses a
+different set.
 """
 
 from __future__ import annotations
@@ -307,7 +308,7 @@ class Prefix(Generic[S]):
 
 
 def text_of(state: object) -> str:
-    """Return a state as text for an error message, cut off after `WORDS` characters."""
+    """Return a state as text for an error message, truncated to `WORDS` characters."""
     try:
         shown = visible(repr(state))
     except Exception:

@@ -1,8 +1,8 @@
 """Measures the memory that a search uses, and determines its limits on memory.
 
-A process that reaches a limit on memory can be killed without warning, or its allocations fail. There are three kinds
-of limits: the memory of the machine, the control groups of a container, and ``ulimit``. Engines check all of them here,
-so that a search stops and reports its result before it reaches a limit.
+A process that reaches a limit on memory may be killed without warning, or its allocations may fail. There are three
+kinds of limits: the memory of the machine, the control groups of a container, and ``ulimit``. Engines check all of them
+here, so that a search stops and reports its result before it reaches a limit.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Ceiling:
 
     Attributes:
         size: the number of bytes that may be used.
-        used: a function that returns the number of bytes in use that count towards the limit.
+        used: a function that returns how many bytes currently count towards the limit.
         reached: a phrase for the message when the limit is reached, for example "reached 2.0 GiB of memory".
-        of_addresses: whether the limit applies to reserved address space, even if nothing has been written to it.
+        of_addresses: whether reserved address space counts towards the limit, even if nothing has been written to it.
     """
 
     size: int
@@ -97,8 +97,8 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Check whether `more` additional bytes would exceed a limit. If so, return `Ceiling.reached` of this limit,
-        and otherwise None.
+        """Check whether `more` additional bytes would exceed a limit. If so, return the `Ceiling.reached` phrase for
+        this limit. Otherwise, return None.
         """
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
@@ -115,7 +115,7 @@ class Memory:
 
     @property
     def for_states(self) -> int:
-        """How much address space, in bytes, a search may reserve for states when it starts."""
+        """The number of bytes of address space that a search may reserve for states when it starts."""
         return max(
             0,
             min(
@@ -153,8 +153,8 @@ class _Processes:
 def _anonymous(process: int) -> tuple[int, int]:
     """Measure a process's anonymous memory in two ways, and return both sizes in bytes.
 
-    The first size counts a page that n processes share as 1/n of a page. The second counts every page in full. Both are
-    0 if the operating system does not provide them.
+    The first size counts a page that n processes share as 1/n of a page. The second size counts every page in full.
+    Both sizes are 0 if the operating system does not provide them.
     """
     try:
         lines = [line.split() for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]]
@@ -165,7 +165,8 @@ def _anonymous(process: int) -> tuple[int, int]:
 
 
 def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
-    """Yield the memory limits of the control groups (version 1 and 2) that contain this process, including all parents.
+    """Yield the memory limits of the control groups (version 1 and 2) that contain this process, and of all their
+    parent groups.
 
     The mount points are read from ``mountinfo``; see `cgroups(7)` and `proc_pid_mountinfo(5)`. In some containers, only
     the container's own part of the hierarchy is mounted.
@@ -231,7 +232,7 @@ def _physical() -> int:
 
 
 def _of_the_process() -> Iterator[Ceiling]:
-    """Yield the limits that ``ulimit -v`` and ``ulimit -d`` set."""
+    """Yield the memory limits that ``ulimit -v`` and ``ulimit -d`` set for this process."""
     for number, what in ((resource.RLIMIT_AS, "address-space"), (resource.RLIMIT_DATA, "data-segment")):
         limit, _ = resource.getrlimit(number)
         if limit != resource.RLIM_INFINITY:

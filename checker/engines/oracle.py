@@ -38,8 +38,8 @@ class OracleSearch(Generic[S]):
 
     Attributes:
         statistics: the current statistics.
-        arrivals: maps each state that was found to a list with the last step of each shortest path to it. The states
-            are in the order of discovery.
+        arrivals: maps each state that was found to a list: the last step of every shortest path to this state. The
+            states are in the order of discovery.
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
         liveness: maps each liveness property that was checked to a counterexample, or to None if the property holds.

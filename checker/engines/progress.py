@@ -14,7 +14,7 @@ MOST_SAMPLES = 60
 
 
 class Pace:
-    """A progress function that records how fast states were found.
+    """A progress function that records how fast a search finds states.
 
     Parameters:
         progress: a second progress function, which is called with the same statistics.

@@ -93,8 +93,8 @@ class Purity(Generic[S]):
 
         Parameters:
             state: the state.
-            before: a copy of the state. An error is raised if a call has changed the state, so that it differs from the
-                copy.
+            before: a copy of the state. An error is raised if the state differs from this copy, because a call has
+                changed it.
         """
         outcomes: dict[str, object] = {}
         steps: list[S] = []

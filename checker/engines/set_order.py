@@ -1,6 +1,6 @@
 """Checks whether a spec depends on the order of a set, by calling its functions again with reordered sets.
 
-Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
+The iteration order of a set differs between processes if the set contains strings, bytes or enum members, or values
 that contain them. For example, ``next(iter({"a", "b"} - taken))`` can return either member. A search finds only the
 states that follow from one of the members, and may wrongly report that a property holds.
 
@@ -11,8 +11,8 @@ that uses the first of two members of a set is always found if it does so in an 
 not support the code of the spec, the states are expanded by separate processes with different hash seeds instead; see
 `hash_seeds`.
 
-Limits: a difference is found only if it occurs in these states. A spec is not checked if its code cannot create a set
-(see `makes_sets`). The specs that are part of leadline are not checked either, because leadline's tests search them
+Limits: a difference is found only if it occurs in an expanded state. A spec is not checked if its code cannot create a
+set (see `makes_sets`). The specs that are part of leadline are not checked either, because leadline's tests search them
 with several hash seeds.
 """
 
@@ -142,7 +142,7 @@ class _Check(Generic[S]):
         self._turn = 0
 
     def run(self, seconds: float) -> Stop | None:
-        """Expand states until they have taken the given amount of processor time, in seconds.
+        """Expand states until the given amount of processor time, in seconds, has been used.
 
         Raises:
             SpecError: if an action, a property or the initial states depend on the order of a set.
@@ -199,7 +199,7 @@ class _Check(Generic[S]):
 
         Parameters:
             find: the function. It returns a mapping from the names of actions or properties to their results.
-            where: a description of the state, with which the error message ends.
+            where: a phrase for the error message that says in which state the function was called.
         """
         self._turn += 1
         found = find()
@@ -248,7 +248,9 @@ def _modules(spec: Spec[S]) -> list[ModuleType]:
 
 
 def module_name(value: object) -> str | None:
-    """Return the name of a module, or of the module that defines a class or function, or None if unknown."""
+    """Return the name of a module, or of the module that defines a class or function. Return None if the module is
+    unknown.
+    """
     named = stored(value, "__name__") if is_a(value, ModuleType) else getattr(type(value), "__module__", None)
     if is_a(value, type) or callable(value):
         with contextlib.suppress(Exception):

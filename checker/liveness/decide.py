@@ -250,7 +250,7 @@ def _ways(graph: StateGraph[S], wanted: Obligation) -> tuple[Ways, list[int]]:
 
 
 def _beyond_recovery(graph: StateGraph[S], item: Property) -> Trace[S] | None:
-    """Return a shortest trace to a state after which the property can never be satisfied again. None if there is no
+    """Return a shortest trace to a state after which the property can never be satisfied again, or None if there is no
     such state.
     """
     spec = graph.spec

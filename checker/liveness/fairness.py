@@ -33,7 +33,7 @@ class Condition:
 
     @property
     def rule(self) -> str:
-        """A phrase that says how often the condition is enabled when it is neglected."""
+        """A phrase that says how often the condition is enabled in a behaviour that violates it."""
         return "is enabled again and again" if self.strong else "is enabled in every state"
 
 

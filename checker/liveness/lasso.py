@@ -78,7 +78,9 @@ def shortest(sets: Iterable[FairSet], length_of_stem: Callable[[int], int]) -> t
 
 
 def _starts(each: FairSet) -> Iterator[int]:
-    """Yield the states at which to begin loops: the first `TRIED` states, and one at which no steps are needed."""
+    """Yield the states at which to begin loops: the first `TRIED` states, and one state that satisfies all conditions
+    without a step, if there is one.
+    """
     yield from itertools.islice(each.first, TRIED)
     rest = (index for index in each.first if all(index in need.states for need in each.needs))
     yield from itertools.islice(rest, 1)

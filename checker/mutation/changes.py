@@ -197,7 +197,7 @@ class _Functions:
         self._walk.run()
 
     def _methods(self, cls: type | ModuleType) -> list[object]:
-        """Return the members of a class or module whose names occur in the code. The special methods of a class are
+        """Return each member of a class or module whose name occurs in the code. The special methods of a class are
         always included.
         """
         is_class = is_a(cls, type)

@@ -38,7 +38,7 @@ class Answer(Generic[T]):
     Attributes:
         name: the name of the call.
         found: the result of the call, or the `LeadlineError` that it raised. If the call raised a different exception,
-            or if the process ended without a result, a sentence that describes the failure.
+            or if the process ended without a result, this is a sentence that describes the failure.
         seconds: the duration of the call in seconds.
         is_late: whether the process was killed because it exceeded the time limit.
         worker: the index of the worker that made the call.

@@ -18,13 +18,14 @@ from leadline.checker.settings import Tuning
 
 
 class BlockParts:
-    """The parts of a block of states, and the progress of the compiled loop in each part. See `kernel.expand`.
+    """The parts of a block of states, and the progress of the compiled loop in each part. See `kernel.expand`. A path
+    through a decision tree is called unknown if it has not been learned yet.
 
     Parameters:
         first, last: the range of states in the block, excluding `last`.
         count: the number of parts.
         slots: the number of slots per state.
-        tuning: contains the maximum numbers of unknown paths and deferred states per part.
+        tuning: internal settings, including the maximum numbers of unknown paths and deferred states per part.
 
     Attributes:
         ends: the first state of each part, followed by the end of the block.

@@ -137,7 +137,7 @@ class Checkpoint:
             raise Damaged(f"{path} is damaged: {error}") from error
 
     def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
-        """Recompute the values of the saved search with the spec, and return the position of the search."""
+        """Recompute the saved search's values by calling the spec, and return the position of the search."""
         saved = Snapshot.of_json(found["search"])
         hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
         saved.check(spec, hashes)

@@ -3,8 +3,8 @@
 Transition tables are faster in large state spaces, where the result of one call can be used for many similar states.
 They require the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
 with them if the first levels show that the state space is small. In a large state space, the search returns to direct
-calls if they turn out to be faster. Direct calls are faster if few results can be used again, for example because a
-state is a single value that never recurs, or if there are many levels with few states each.
+calls if they turn out to be faster. Direct calls are faster if few results can be reused, for example because a state
+is a single value that never recurs, or if there are many levels with few states each.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ class _Look:
 
     Parameters:
         progress: a function that is called with the current statistics if the search takes a long time.
-        tuning: contains the time of the first decision, and the CPU time below which a state space counts as small.
+        tuning: internal settings, including the time of the first decision, and the CPU time below which a state space
+            counts as small.
     """
 
     def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
@@ -178,7 +179,7 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     Parameters:
         statistics: the current statistics of the search.
         seconds: the number of CPU seconds since the first state was expanded.
-        tuning: contains the CPU time below which a state space counts as small.
+        tuning: internal settings, including the CPU time below which a state space counts as small.
     """
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):

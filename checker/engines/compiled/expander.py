@@ -67,9 +67,9 @@ class BlockResult:
     Attributes:
         counts: for each action instance, the number of its steps, and the number of those steps that led to a new
             state. The shape is (action instances, 2).
-        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness. Their
-            number is at most the requested number.
-        dead: the first deadlocked states (states without a next state). Their number is at most the requested number.
+        steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness, up to
+            the requested number.
+        dead: the first deadlocked states (states without a next state), up to the requested number.
     """
 
     counts: NDArray[np.int64]
@@ -85,8 +85,8 @@ class Expander(Generic[S]):
 
     Parameters:
         tables: the transition tables. Calls to the spec's functions extend them.
-        store: the states found so far. `keep` adds the new states.
-        watch: checks the limits on time and memory, and contains the threads of the search.
+        store: the states found so far. The method `keep` adds the new states.
+        watch: the object that checks the limits on time and memory. It also holds the threads of the search.
 
     Attributes:
         tuning: internal sizes and times.
@@ -313,7 +313,9 @@ class Expander(Generic[S]):
         wanted: NDArray[np.bool_],
         answers: Sequence[UnlearnedSteps],
     ) -> list[bool]:
-        """Generate the next states of the remaining states. Return, for each part, whether its buffer is full."""
+        """Generate the next states of all states that remain to be processed. Return, for each part, whether its buffer
+        is full.
+        """
         tables, store, packing = self.tables, self.store, self.store.packing
         parts.fit(len(packing.sizes))
         answers = answers or [UnlearnedSteps([], packing)] * len(parts.cursors)
@@ -330,7 +332,7 @@ class Expander(Generic[S]):
         )  # fmt: skip
 
     def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[UnlearnedSteps]:
-        """Call the actions on the deferred states of some parts, and return the steps of each part.
+        """Call the actions on the deferred states of the given parts, and return the steps of each part.
 
         Return no steps if the packing of the states changes during the calls.
         """

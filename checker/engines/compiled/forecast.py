@@ -61,7 +61,7 @@ def forecast(levels: Sequence[int]) -> float:
 
 
 def expected_states(now: Statistics) -> float:
-    """Estimate the number of states of a state space. The estimate is infinite if too few levels are known.
+    """Estimate the number of states in a state space. The estimate is infinite if too few levels are known.
 
     Parameters:
         now: the current statistics of a search that has expanded some of its states.
@@ -83,7 +83,8 @@ def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
     Parameters:
         now: the current statistics of a search.
         rate: the number of states per second that a search with direct calls expands.
-        tuning: contains the minimum number of levels, and the minimum time that the compiled loops take for a level.
+        tuning: internal settings, including the minimum number of levels, and the minimum time that the compiled loops
+            take for a level.
     """
     return now.depth >= tuning.narrow_levels and now.expanded < tuning.level_seconds * rate * now.depth
 
@@ -106,7 +107,7 @@ class Forecast:
 
     Attributes:
         rate: the number of states per second that a search with direct calls expands.
-        tuning: contains the times and the speeds at which a search may be stopped.
+        tuning: internal settings, including the times and the speeds at which a search may be stopped.
     """
 
     rate: float

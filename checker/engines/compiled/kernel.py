@@ -9,7 +9,7 @@ A block is processed in three passes. `expand` generates the next states of a pa
 states; each worker uses its own region of the hash table. `append` counts and stores the new states of a part, in the
 order in which the oracle finds them. Therefore the counts do not depend on the number of workers.
 
-The loops take their arrays in named tuples; see `arrays`. Compared with separate arguments, named tuples add 5 to 10
+The loops take their arrays as named tuples; see `arrays`. Compared with separate arguments, named tuples add 5 to 10
 microseconds to a call that takes milliseconds, and 2 % to the compilation time. `loop_cache.SOURCES` lists the files
 from which the loops are compiled.
 """
@@ -327,7 +327,7 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
     Parameters:
         region: the region.
         count: the number of states stored so far.
-        regions, routes: the next states of each region, for each part of the block; see `SuccessorArrays`.
+        regions, routes: the next states of each part of the block, grouped by region; see `SuccessorArrays`.
         found: the packed next states of all parts. The shape is (parts * room, words).
         hashes: the hashes of the next states.
         places: for each next state, the position of its table entry, or -1 if the state is not new (an output). The
@@ -521,7 +521,7 @@ def rebuild(region, regions, first, last, states, table):
 
 @njit(nogil=True)
 def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
-    """Return the index of the first state whose recorded step is not possible, or -1 if there is no such state.
+    """Return the index of the first state whose recorded step is impossible, or -1 if there is no such state.
 
     Parameters:
         first, last: the range of states to check, excluding `last`.
@@ -571,7 +571,7 @@ def hash_all(states, hashes):
 
 @njit(nogil=True)
 def keep(count, new, found, places, states, table):
-    """Store the new states that `insert` has found, in order. Unlike `append`, this loop does not count steps."""
+    """Store, in order, the new states that `insert` has found. Unlike `append`, this loop does not count steps."""
     for index in new:
         for cell in range(states.shape[1]):
             states[count, cell] = found[index, cell]
@@ -587,10 +587,10 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
 
     Parameters:
         part, packed: the named tuples `Part` and `Packed`.
-        first: the smallest index of a state in any part.
+        first: the smallest state index in any part.
         inherit: for each predicate, whether it is known that no predecessor of these states violates the property or
-            satisfies the witness. If so, this also applies to every state that equals its predecessor in all bits that
-            the predicate reads.
+            satisfies the witness. If so, the predicate need not be evaluated on a state that equals its predecessor in
+            all bits that the predicate reads.
         reads: for each predicate and word, the bits that the predicate's tree reads.
         wanted: for each predicate, whether to evaluate it.
         shown: for each state and predicate, whether the state violates the property or satisfies the witness (an
@@ -626,7 +626,7 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
 
 @njit(nogil=True)
 def steps_into(part, packed, targets, table, steps, instances, learned):
-    """Find the steps that lead from the remaining states of a part to some target states.
+    """Find the steps that lead from the remaining states of a part to the target states.
 
     Parameters:
         part, packed, learned: the named tuples `Part`, `Packed` and `Learned`.

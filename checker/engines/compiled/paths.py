@@ -66,8 +66,8 @@ class Paths(Generic[S, P]):
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """Return a dict with each target and each state on a shortest path to a target. Map each of these states to the
-        last steps of the shortest paths to it.
+        """Return a dict with an entry for each state on a shortest path to a target, including the target itself. The
+        entry contains the last steps of the shortest paths to that state.
         """
         found: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         for level in range(max(map(self._level_of, self._states), default=0), 0, -1):
@@ -82,7 +82,7 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
     """Find all steps from a range of states to the target states. The search itself stores only one step to each state.
 
     Parameters:
-        expander: contains the states and the transition tables.
+        expander: the expander, which holds the states and the transition tables.
         targets: a function that returns the target states, packed with the current packing.
         first, last: the range of states where the steps begin, excluding `last`.
 
@@ -117,7 +117,7 @@ def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint6
     """Find all steps from the given states to the target states. If a path is unknown, call the action.
 
     Parameters:
-        expander: contains the states and the transition tables.
+        expander: the expander, which holds the states and the transition tables.
         indices: the indices of the states where the steps begin.
         targets: the target states, packed with the current packing.
     """

@@ -97,7 +97,7 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
     """Return, for each action instance, the number of states in which it is enabled.
 
     Parameters:
-        expander: contains the states and the transition tables.
+        expander: the expander, which holds the states and the transition tables.
         last: the index after the last state to count. All states before it must have been expanded. States that do not
             satisfy `Spec.within` are not counted.
     """
@@ -117,7 +117,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
     """Return the values that each field of the state takes during a search.
 
     Parameters:
-        expander: contains the states.
+        expander: the expander, which holds the states.
         last: the index after the last state to inspect. States that do not satisfy `Spec.within` are skipped.
     """
     store, layout = expander.store, expander.layout
@@ -145,7 +145,9 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
-    """Yield each part of a state for which values are collected, with its path and whether it is a component."""
+    """Yield the parts of a state whose values are collected. Each part is followed by its path and by whether it is a
+    component.
+    """
     if isinstance(node, Struct):
         for field in attrs.fields(node.cls):
             if field.name in node.children:

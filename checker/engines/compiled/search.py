@@ -328,7 +328,9 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Record which states violate `Spec.within`, starting at index `first`, and subtract them from the counts."""
+        """Record which of the states from index `first` onwards violate `Spec.within`, and subtract them from the
+        counts.
+        """
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):

@@ -32,7 +32,8 @@ class Snapshot:
         members: the collection members that have a slot; see `Layout`.
         slots_read, reads_all: the slots that predicates have read; see `TransitionTables`.
         packing: the packing of the states.
-        packings: the number of times that the states were repacked. This number is part of the states file's name.
+        packings: the number of times that the states were repacked. This number is part of the name of the file that
+            holds the states.
         initials: the number of initial states.
         counters: the counters of `kernel.append`.
         outside: for each state, a bit that is 1 if the state violates `Spec.within`.
@@ -110,7 +111,7 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """Convert an object that `as_json` has returned back to a snapshot, without values, members or log.
+        """Restore a snapshot, without values, members or log, from an object that `as_json` returned.
 
         Raises:
             ValueError, TypeError, KeyError: if the object was not returned by `as_json`.

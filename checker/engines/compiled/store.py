@@ -51,7 +51,8 @@ class Store:
         workers: the threads that fill the hash table.
         first: the number of initial states.
         constrained: whether the spec has a constraint, `Spec.within`.
-        tuning: contains the number of states between two points where a long loop can be interrupted.
+        tuning: internal settings, including the number of states between two points where a long loop can be
+            interrupted.
 
     Attributes:
         states: the packed states. The shape is (room, words).
@@ -209,7 +210,7 @@ def arrival_type(instances: int) -> np.dtype[Any]:
 
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
-    """Add the counters of `kernel.append` that describe expanded states to existing counters; see `kernel.STATES`."""
+    """Add `more` counters of `kernel.append` to `counters`, but only those that describe expanded states."""
     if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, no expanded state satisfied `Spec.within`
         first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]

@@ -33,7 +33,7 @@ class Part(NamedTuple):
             called.
         unknown: the unknown paths that the loop finds (an output); see `kernel.TREE`.
         rows: for each unknown path, a state with this path, as one value index per slot (an output). For a path of a
-            step predicate, the states before and after a step.
+            step predicate, the row contains the states before and after a step.
     """
 
     cursor: Numbers

@@ -39,7 +39,7 @@ class LoggedCall:
         slots: the number of slots per state when the call ended.
         rows: the state on which the function was called, or the states before and after a step. Each state is given as
             one value index per slot.
-        reads: the slots that the call read. The slots of the state after a step are numbered from `SECOND`.
+        reads: the slots that the call read. The slots of the state after a step are numbered starting with `SECOND`.
         gave: the result; see `Call.gave`.
     """
 
@@ -106,7 +106,7 @@ class CallLog:
         self.pending = array("i")
 
     def read(self, numbers: NDArray[np.int32]) -> Iterator[LoggedCall]:
-        """Decode the contents of a log file. The calls are also added to this log.
+        """Decode the contents of a log file, and add its calls to this log.
 
         Parameters:
             numbers: all integers of the file.

@@ -65,12 +65,12 @@ class Call:
     """The reads and the result of one call to a spec's function.
 
     Attributes:
-        reads: the slots that the call read, each with the index of its value, in the order in which they were read.
-            The slots of the state after a step are numbered from `SECOND`.
+        reads: the slots that the call read, each with the index of its value, in the order in which they were read. The
+            slots of the state after a step are numbered starting with `SECOND`.
         copied: the slots whose values the call copied to a next state without reading them.
-        enumerated: the paths of the sets and bags that the call iterated over, so that it has read all their members.
-        constructs: code that the analysis does not support, found in loops over collections. Because of this code,
-            members count as read even if the call did not need them.
+        enumerated: the paths of the sets and bags that the call iterated over. It has therefore read all their members.
+        constructs: code in the body of a loop over a collection, if the analysis does not support this code. Because of
+            it, members count as read even if the call did not need them.
         gave: the result. For an action, the changes that each step makes. For a predicate, whether the state or step
             violates an invariant or satisfies a witness. For `Spec.distance`, the distance.
     """
@@ -100,8 +100,9 @@ class Caller(Generic[S]):
 
     Parameters:
         spec: the spec.
-        layout: defines the slots of the spec's states.
-        given_states: the indices of the trees whose functions are called on real states instead of lazy states.
+        layout: the layout, which defines the slots of the spec's states.
+        given_states: the indices of the trees whose functions are called on real states instead of lazy states. A lazy
+            state records which of its parts are read.
         purity: checks, on a sample of the states, whether the functions are pure. All attempts at a search share this
             object. If it is None, a new object is created.
         tuning: internal sizes and limits.
@@ -117,7 +118,7 @@ class Caller(Generic[S]):
             false.
         precision: for each tree, the precision with which its calls are recorded.
         lowered_by: for each tree, the code that caused the precision to be lowered, or None if it was not lowered.
-        told_apart: for each tree, the types for which the function may distinguish equal values by identity.
+        told_apart: for each tree, the types whose equal values the function may distinguish by identity.
         purity: the purity checks.
         tuning: internal sizes and limits.
     """
@@ -204,8 +205,8 @@ class Caller(Generic[S]):
             SpecError: if the function raised an exception or is not pure.
             ShapeChanged: if a component has a different shape than in the initial state.
             NotRecorded: if the reads of the call cannot be recorded precisely enough.
-            NewKind: if the call writes a value of a new type to a slot, earlier calls have copied this slot without
-                reading it, and their functions may distinguish values of this type by identity.
+            NewKind: if the call writes a value of a new type to a slot that earlier calls have copied without reading
+                it, and the functions of these calls may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
         while True:
@@ -252,7 +253,7 @@ class Caller(Generic[S]):
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
         """Return the recorded reads and the result of a call to an action.
 
-        If a step writes back the value that a read slot already had, the result omits the slot.
+        If the call read a slot, and a step writes the value that this slot already had, the result omits the slot.
 
         Parameters:
             recorder: the recorder of the call.
@@ -425,7 +426,7 @@ class Caller(Generic[S]):
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate or `Spec.distance` on lazy states, and record the slots that it reads.
 
-        One in `Tuning.compared_calls` calls is compared with a call on real states.
+        One of every `Tuning.compared_calls` calls is compared with a call on real states.
         """
         recorder = self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:
@@ -455,7 +456,7 @@ class Caller(Generic[S]):
 
 
 def _failing(failure: BaseException) -> Construct:
-    """Return the innermost line of the spec's code in an exception's traceback, as a construct."""
+    """Return the innermost line of the spec's code in an exception's traceback, as a `Construct`."""
     trace, own = failure.__traceback__, None
     while trace is not None:
         if origin(trace.tb_frame.f_globals.get("__name__")) is Origin.SPEC:

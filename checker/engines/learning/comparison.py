@@ -40,8 +40,8 @@ class Comparison(Generic[S]):
         """Compare the learned results for the given states with those of actual calls. Each path of a decision tree is
         compared once.
 
-        Call this method before the states are expanded, when all known results for these states were learned from other
-        states.
+        Call this method before the states are expanded. At that point, all known results for these states were learned
+        from other states.
 
         Parameters:
             states: the packed states; shape (states, words).
@@ -101,7 +101,7 @@ class Comparison(Generic[S]):
             row, state: the state, as a row of value indices and as an object.
 
         Returns:
-            The known steps, each as its changes and the next state. The list is empty if the steps are not known.
+            The known steps, each given as its changes and the next state. The list is empty if the steps are not known.
 
         Raises:
             NotRecorded: if the call returned different steps.
@@ -123,8 +123,8 @@ class Comparison(Generic[S]):
         Parameters:
             tree: the index of the decision tree of the property's predicate.
             rows, states: the state, or the states before and after the step, as rows of value indices and as objects.
-            found: the result that the search found: whether the state or step violates an invariant or satisfies a
-                witness. If it is None, the result in the tree is compared.
+            found: whether the search found that the state or step violates an invariant or satisfies a witness. If it
+                is None, the result in the tree is compared.
 
         Returns:
             True if there was a result to compare.

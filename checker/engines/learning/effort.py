@@ -2,7 +2,7 @@
 
 A recorded call takes about ten times as long as a call that is not recorded. Recording saves time only if many states
 use the path of the call. If few states need a path, the function is called on each of these states without recording,
-as the oracle engine does. Therefore recording takes a limited fraction of the time of a search, even if the results can
+as the oracle engine does. Therefore recording takes a limited fraction of the search time, even if the results can
 rarely be reused.
 """
 

@@ -4,7 +4,8 @@ In most states, most action instances are not enabled. Often, the first one or t
 enough to determine this, for example the role of a broker or the epoch of a request. Therefore the index has a table
 for each such pair of slots. Looking up the values of the two slots returns one bit for each instance. If the bit is 0,
 the instance is not enabled, and its decision tree does not have to be walked. If the bit is 1, the instance may be
-enabled. The bit is also 1 if the path was not known when the table was built. The tables are rebuilt from time to time.
+enabled. The bit is also 1 if the instance's path through its decision tree was not known when the table was built. The
+tables are rebuilt from time to time.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ class EnabledIndex:
 
     Parameters:
         tables: the decision trees of the action instances.
-        packing: defines the number of bits of each slot.
+        packing: the packing, which defines the number of bits in each slot.
 
     Attributes:
         packing: the packing for which the index was built.
         calls: the number of learned calls when the index was built.
         always: the set of instances that are not in `table`. They may be enabled in any state.
-        pairs: for each pair, the first slot and the stride of its value, the second slot and the stride of its value,
-            and the position in `table` where the table of the pair begins.
+        pairs: for each pair, the first slot and its stride, the second slot and its stride, and the position in `table`
+            where the pair's table begins. A stride is the distance between the entries of consecutive value indices.
         table: for each pair and each combination of values, the set of instances that may be enabled.
     """
 

@@ -47,8 +47,9 @@ class Learner(Generic[S]):
 
     Parameters:
         tables: the transition tables.
-        holder: contains the states of the search.
-        workers: contains the helper processes, which also call the spec's functions.
+        holder: the object that stores the states of the search.
+        workers: the threads and processes of the search, including the helper processes, which also call the spec's
+            functions.
 
     Attributes:
         tables: the transition tables.
@@ -174,7 +175,7 @@ class Learner(Generic[S]):
         return call.gave
 
     def note_values(self) -> None:
-        """Add bits to the packing if the values and collection members found so far need more."""
+        """Add bits to the packing if the values and collection members found so far need more bits."""
         self._note_members()
         if not self._holder.packing.fits(self.tables.layout.sizes()):
             self._fit()

@@ -30,7 +30,7 @@ CHANGES = (ShapeChanged, Crowded, NotRecorded, NewKind)
 
 @attrs.frozen
 class Adjustments:
-    """What earlier attempts at a search have found out about a spec. It determines how the next attempt handles states
+    """The findings about a spec from earlier attempts at a search. They determine how the next attempt handles states
     and calls.
 
     Attributes:

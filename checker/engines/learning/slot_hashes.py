@@ -24,8 +24,8 @@ class SlotHashes:
     """The hash of every value in every slot.
 
     Parameters:
-        layout: defines the slots.
-        packing: defines the number of entries of each slot.
+        layout: the layout, which defines the slots.
+        packing: the packing, which defines the number of table entries for each slot.
 
     Attributes:
         layout, packing: the layout and the packing for which the table was created.
@@ -58,10 +58,10 @@ class SlotHashes:
             self._known[slot] = len(domain.values)
 
     def calibrate(self, state: object) -> None:
-        """Set `offset` so that `of` returns the content hash of a state.
+        """Set `offset` so that `of` returns content hashes.
 
         Parameters:
-            state: a state. All its values must have hashes in the table.
+            state: any state whose values all have hashes in the table.
         """
         self.offset = 0
         (found,) = self.of(np.array([self.layout.row(state)])).tolist()

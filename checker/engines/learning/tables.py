@@ -94,21 +94,21 @@ class TransitionTables(Generic[S]):
 
     Attributes:
         spec: the spec.
-        layout: defines the slots of the spec's states.
+        layout: the layout, which defines the slots of the spec's states.
         caller: calls the spec's functions.
         state_checks, step_checks, instances, first_step: see `Caller`.
         forest: the decision trees, in the order of `Caller`.
-        predicates: the indices of the trees of predicates.
+        predicates: the tree indices of the predicates.
         outcomes: all outcomes, to which the leaves in the trees of action instances refer.
         leaf_start, leaf_count: for each leaf in the tree of an action instance, its first outcome and its number of
             outcomes.
         distances: for each leaf of the distance's tree, the distance.
         keep, put: for each outcome and each word of a packed state, the mask of the bits to keep, and the bits to set.
         slots_read: for each predicate, the slots that it has read in any call. The slots of the state after a step are
-            numbered from `SECOND`.
+            numbered starting with `SECOND`.
         reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
         effort: counts the calls to each action instance, each predicate and the distance.
-        compared: the number of comparisons with calls; see `comparison`.
+        compared: the number of results that have been compared with those of actual calls; see `comparison`.
         rows: the states in the parameter `states`, each given as one value index per slot.
         agreed: for each slot, the number of its values that have the same index in all processes of the search. None if
             there is only one process.
@@ -247,7 +247,7 @@ class TransitionTables(Generic[S]):
 
     @property
     def most_outcomes(self) -> int:
-        """The largest number of outcomes in a leaf of an action instance."""
+        """The largest number of outcomes of any leaf in the trees of action instances."""
         return int(self.leaf_count.max())
 
     def leaf_of(self, call: Call) -> int:

@@ -122,7 +122,7 @@ def unpack(states, index, values, word, shift, mask):
 
 @njit()
 def led_to(pool, node, number):
-    """Return the code that a node's edge for a value index leads to, or 0 if there is no such edge."""
+    """Return the target code of a node's edge for a value index, or 0 if there is no such edge."""
     edge = edge_of(pool, node, np.int64(number))
     return pool[edge] if edge else np.int32(0)
 
@@ -132,7 +132,7 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
     """Fill the table of a pair of slots; see `EnabledIndex`.
 
     Parameters:
-        pair: the pair, as in `EnabledIndex.pairs`.
+        pair: an entry of `EnabledIndex.pairs`.
         trees: the action instances that are looked up in this table.
         first_values: the number of values of the first slot.
         dead: for each leaf, whether it has no outcomes. At such a leaf, the action instance is not enabled.
@@ -158,7 +158,7 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
     Parameters:
         indices: the indices of the states in `states`.
         first_tree: the index of the first tree.
-        codes: the output: the codes of the leaves, or 0 where the path is not known; shape (states, trees).
+        codes: the codes of the leaves, or 0 where the path is not known (an output); shape (states, trees).
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):
@@ -174,7 +174,7 @@ def path_ends(indices, states, pool, word, shift, mask, ends):
 
     Parameters:
         indices: the indices of the states in `states`.
-        ends: the output: the positions of the edges, or -1 where the path is not known; shape (states, trees).
+        ends: the positions of the edges, or -1 where the path is not known (an output); shape (states, trees).
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):

@@ -126,7 +126,7 @@ class Verification(Generic[S]):
             states, packing: see `actions`.
             first: the index of the first state to check.
             wanted: for each state property, 0 if the property was not evaluated, otherwise any other number.
-            shown: for each state, beginning with `first`, and each property, whether the search found that the state
+            shown: for each state from `first` onwards, and for each property, whether the search found that the state
                 violates the invariant or satisfies the witness; shape (states, properties).
 
         Raises:
@@ -248,7 +248,8 @@ class Verification(Generic[S]):
         return np.ascontiguousarray(ends[:, list(trees)])
 
     def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Choose applications to check: alternately a random one, and one whose path has been checked least often.
+        """Choose applications to check, alternating between a random one and one whose path has been checked least
+        often.
 
         Parameters:
             ends: for each application, the position of the last edge of its path.

@@ -51,7 +51,7 @@ class Workers:
         Parameters:
             kernel: a function that releases the global interpreter lock.
             arguments: for each call, a tuple of its arguments.
-            alone: whether to make all calls in the current thread, which is faster if there is little work.
+            alone: whether to make all calls in the current thread. This is faster if there is little work.
 
         Returns:
             The results of the calls, in the order of `arguments`.

@@ -1,7 +1,7 @@
 """Random search, for state spaces that are too large to search exhaustively.
 
 Read the modules in this order: `search` contains the function that runs a search; `walkers` takes random steps and
-expands states, using the compiled loop of `kernel` and the tables of `walker_tables`; `arrays` defines the arguments of
+expands states, using the compiled loop in `kernel` and the tables in `walker_tables`; `arrays` defines the arguments of
 the loop; `frontier` holds the states that have been found but not yet expanded; `distinct_estimate` estimates the
 number of distinct states, and `coverage` measures coverage; `shorten` shortens counterexamples; `leave_out` removes
 unnecessary steps from a counterexample; `visited_states` stores the states visited while a counterexample is shortened.

@@ -89,7 +89,7 @@ class Walkers(NamedTuple):
         walk: the index of the current walk. For a walker that expands states, its own index among such walkers.
         step: the number of steps from an initial state to the walker's state.
         phase: see `ARRIVED`.
-        left: the number of steps that the walker has yet to take in this round. Expanding a state counts as one step.
+        left: the number of steps that the walker still has to take in this round. Expanding a state counts as one step.
         calm: the set of predicates that are evaluated on a step only if the step changes a slot that they have read.
         parked: whether the walker is waiting for the results of calls.
         fresh: whether the walker's results in `Answers` belong to its current state.
@@ -101,9 +101,10 @@ class Walkers(NamedTuple):
             function is called, or of the state after the step.
         seen: for each predicate, the number of steps from an initial state to the first finding for its property, or -1
             if there is none yet.
-        last_tree: for each predicate, the index of the action instance that leads to this finding, if the walker
-            checked the step to it without taking the step. Otherwise -1.
-        last_hash: for each predicate, the hash of the state after this step.
+        last_tree: for each predicate, the index of the action instance of the finding's last step, if the walker
+            checked this step without taking it. Otherwise -1.
+        last_hash: for each predicate, the hash of the state after the finding's last step. It is ignored if the entry
+            in `last_tree` is -1.
         by: the index of the action instance that led to the walker's state, or -1 for an initial state.
         trees: for each step of the walk, the index of its action instance. Walkers that expand states have no entry.
         path: for each state of the walk, its hash. Walkers that expand states have no entry.
@@ -134,15 +135,15 @@ ROWS = ("values", "after")
 
 
 class Answers(NamedTuple):
-    """The results of calls that are stored for a single walker instead of in the decision trees.
+    """Results of calls, called answers, that are stored for a single walker and not in the decision trees.
 
     Attributes:
         begins: for each walker, the index of its first answer. The last entry is the total number of answers.
         trees: for each answer, the index of the called function's decision tree.
         contents: for each answer, the hash of the state on which the function was called. For a call on a step, this is
             the hash of the state after the step.
-        start: for each answer of an action instance, the index of its first outcome. For each answer of a predicate,
-            `SHOWN` or `NOT_SHOWN`.
+        start: for each answer of an action instance, the index of its first outcome (the set of changes that one step
+            makes). For each answer of a predicate, `SHOWN` or `NOT_SHOWN`.
         counts: for each answer of an action instance, the number of its outcomes. For each answer of a predicate, -1.
     """
 
@@ -160,10 +161,10 @@ class Sample(NamedTuple):
         counters: see `STEPS`.
         hashes: for each sampled state, its mixed hash; see `kernel.mixed`.
         depths: for each sampled state, the number of steps from an initial state.
-        by: for each sampled state, the index of the last step's action instance, or -1 for an initial state.
+        by: for each sampled state, the index of the action instance that led to it, or -1 for an initial state.
         degrees: for each sampled state, the number of steps that begin in it.
-        rows: for each sampled state, the index of the value in each slot. If states are not needed, the array has no
-            columns.
+        rows: for each sampled state, the index of the value in each slot. If only the hashes are needed, the array has
+            no columns.
         taken: for each action instance, the number of times that it was taken.
         enabled: for each action instance, the number of visited states in which it was enabled.
         ends: for each reason and each number of steps, the number of walks that ended for this reason after this number
@@ -195,7 +196,7 @@ class Plan(NamedTuple):
         initial_hashes: for each initial state, its hash.
         sought: the set of predicates to evaluate.
         of_states: the set of all state predicates.
-        limit: an array with one entry, the largest hash that a state in the sample of distinct states may have.
+        limit: an array with one entry: the largest hash that a state can have to be in the sample of distinct states.
         starts: for each state of the frontier where walks may begin, the index of the value in each slot.
         start_step, start_trees, start_path: the paths to these states; see `steps`, `trees` and `path` of `Starts`.
     """
@@ -225,7 +226,7 @@ class Scratch(NamedTuple):
         trees: for each candidate, the index of its action instance.
         hashes: for each candidate, the hash of the next state.
         outside: for each candidate, whether `Spec.within` is false for the next state.
-        filled: an array with one entry, the number of stored next states of expanded states.
+        filled: an array with one entry: how many next states of expanded states are stored.
         rows: for each stored next state, the index of the value in each slot.
         found: for each stored next state, its hash.
         by: for each stored next state, the index of the action instance that leads to it.
@@ -337,10 +338,10 @@ def new_sample(notes: int, instances: int, longest: int, slots: int) -> Sample:
     """Allocate the arrays of an empty sample.
 
     Parameters:
-        notes: the maximum number of states that the walkers of the sample visit in a round.
+        notes: the maximum number of visited states that can be recorded in one round.
         instances: the number of action instances.
         longest: the maximum number of steps in a walk.
-        slots: the number of slots of a state, or 0 if the rows of states are not needed.
+        slots: the number of slots of a state, or 0 if only the hashes of states are needed.
     """
     return Sample(
         counters=np.zeros(COUNTERS, np.int64),

@@ -2,7 +2,7 @@
 
 The sample contains the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation
 Under Multiset Operations, SIGMOD 2007). The sample does not depend on the order in which states are found. If all
-states fit into the sample, the number is exact.
+states fit into the sample, the estimate is exact.
 """
 
 from __future__ import annotations

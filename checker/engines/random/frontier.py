@@ -93,7 +93,7 @@ class Starts(NamedTuple):
     Attributes:
         rows: for each state, the index of the value in each slot.
         steps: for each state, the number of steps to it from an initial state.
-        trees: for each state and each of these steps, the index of the step's action instance.
+        trees: for each state, the index of the action instance of each step on the path to it.
         path: for each state, the hashes of all states on the path to it, from the initial state to the state itself.
     """
 

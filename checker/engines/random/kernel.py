@@ -73,7 +73,7 @@ def _random(seed, walk, step, use):
 
 @njit(inline="always")
 def _below(random, bound):
-    """Scale a random number to a number from 0 to `bound` - 1.
+    """Scale a random number to the range from 0 to `bound` - 1.
 
     Parameters:
         random: a random number from 0 to 2 ** 64 - 1.
@@ -94,7 +94,8 @@ def _lowest(bits):
 
 @njit(inline="always")
 def _code(pool, tree, before, after):
-    """Return the code of the leaf that a state or step reaches in a decision tree, or 0 if the path is not known.
+    """Return the code of the leaf that a state or step reaches in a decision tree, or 0 if the tree has no such leaf
+    yet.
 
     Parameters:
         pool: see `Forest`.
@@ -117,7 +118,8 @@ def leaves(rows, tree, pool, codes):
         rows: for each state, the index of the value in each slot.
         tree: the index of the tree.
         pool: see `Forest`.
-        codes: the output array. For each state, it is set to the code of the leaf, or to 0 if the path is not known.
+        codes: the output array. For each state, it is set to the code of the leaf, or to 0 if the tree has no such leaf
+            yet.
     """
     for place in range(len(rows)):
         codes[place] = _code(pool, tree, rows[place], rows[place])
@@ -232,11 +234,11 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Store a state or step that violates a property or satisfies a witness. Only the first one in each walk is stored
-    for each property.
+    """Store a state or step that violates a property or satisfies a witness. For each property, only the first one in
+    each walk is stored.
 
-    If several of them are found after the same number of steps and for the same action instance, the one with the
-    smallest hash is stored.
+    If several are found for a property after the same number of steps and for the same action instance, the one with
+    the smallest hash is stored.
 
     Parameters:
         predicate: the position of the property in the arrays of `Walkers`.
@@ -395,7 +397,7 @@ def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside,
 def walk(first, last, plan, learned, answers, walkers, sample, scratch):
     """Move a range of walkers.
 
-    A walker stops when it has taken all its steps of this round, when it has expanded its state, when it needs the
+    A walker stops when it has taken all its steps for this round, when it has expanded its state, when it needs the
     result of a call, or when `scratch` has no room for its next states.
 
     Parameters:

@@ -59,7 +59,7 @@ WHY = {
 
 
 class Search(Protocol):
-    """The type of a function that runs an exhaustive search of a spec."""
+    """A function that runs an exhaustive search of a spec."""
 
     def __call__(self, spec: Spec[S], limits: Limits, /) -> Result: ...
 
@@ -71,7 +71,7 @@ def shortened(
     workers: int | None = None,
     tuning: Tuning = DEFAULT,
 ) -> Result:
-    """Shorten the traces that a random search found, and return its result with the shorter traces.
+    """Shorten the traces that a random search found, and return the search's result with the shorter traces.
 
     The traces of witnesses are shortened only by leaving out steps. Calls to the spec's functions while traces are
     being shortened do not count towards the coverage.
@@ -164,7 +164,7 @@ class _Shortening:
     def _leave_out(
         self, items: Iterable[Property], shorter: Callable[[Trace[object], Keep[object]], Trace[object]]
     ) -> None:
-        """Shorten the traces of the given properties by leaving out steps. Observe the limits on time and memory.
+        """Shorten the traces of the given properties by leaving out steps, within the limits on time and memory.
 
         Parameters:
             items: the properties.
@@ -246,7 +246,7 @@ class _Shortening:
 
         Parameters:
             item: the property that the counterexample violates.
-            most: the total number of states that these searches may visit.
+            most: the maximum number of states that these searches may visit in total.
 
         Raises:
             StopSearch: if a limit was exceeded, or the user interrupted the search.
@@ -309,7 +309,7 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
 
     Parameters:
         trace: a counterexample.
-        most: the total number of states that these searches may visit.
+        most: the maximum number of states that these searches may visit in total.
         search: a function that runs an exhaustive search.
         keep: a function that is called with each shorter counterexample.
 

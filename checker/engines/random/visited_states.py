@@ -44,7 +44,7 @@ class Steps(Generic[S]):
 
 
 class VisitedStates(Generic[S]):
-    """The set of visited states, with the steps from each state. Each state is expanded only once.
+    """The visited states, and the steps from each of them. Each state is expanded only once.
 
     Parameters:
         spec: the spec. Its functions are called again on some of the states, to check that they are pure.

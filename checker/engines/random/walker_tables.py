@@ -54,7 +54,7 @@ class WalkerTables(Generic[S]):
         packing: a packing with room for more values per slot than the search has found so far.
         initial_rows: for each initial state, the index of the value in each slot.
         checks: the properties that have a predicate, in the order of their decision trees.
-        words: the number of 64-bit words that represent a set of predicates. The set has one bit for each predicate.
+        words: the number of 64-bit words that represent a set of predicates, with one bit per predicate.
         of_states: the set of state predicates.
         hashes: the object that computes the hashes of states.
     """
@@ -109,8 +109,8 @@ class WalkerTables(Generic[S]):
         self.hashes.offset = offset
 
     def widen(self) -> None:
-        """Add columns for new slots to the initial states, and update the hashes. The rows then have the same length as
-        those of the walkers.
+        """Add columns for new slots to the initial states, and update the hashes. Afterwards, the rows of the initial
+        states are as long as those of the walkers.
         """
         self.initial_rows = arrays.widened(self.initial_rows, self.layout.slots)
         self.hashes.update()
@@ -259,7 +259,8 @@ class WalkerTables(Generic[S]):
         Parameters:
             walkers: the walkers.
             walker: the index of the walker.
-            asked: the index of the called function's decision tree, and the hash of the last state in `rows`.
+            asked: two numbers: the index of the called function's decision tree, and the hash of the last state in
+                `rows`.
             rows: the states on which to call the function.
         """
         given = self.learner.call(asked[0], *rows)

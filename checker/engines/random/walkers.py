@@ -346,7 +346,7 @@ class Walks(Generic[S]):
         return distances
 
     def _move(self) -> None:
-        """Move the walkers until each has taken its steps of this round, and collect the violations and counts.
+        """Move the walkers until each has taken its steps for this round, and collect the violations and counts.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.

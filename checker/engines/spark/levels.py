@@ -40,8 +40,8 @@ class Level:
 
     Attributes:
         bases: for each part of the previous level, the index of the part's first state within the previous level.
-        blocks: for each part of the previous level and each shard, a block with the new states first reached from this
-            part.
+        blocks: for each part of the previous level and each shard, a block with the shard's new states that were first
+            reached from this part.
     """
 
     bases: list[int]

@@ -226,7 +226,7 @@ class Manifest:
             numbers: the values of each slot, in the order of their indices.
 
         Raises:
-            LeadlineError: if the file cannot be written, or two different values have the same content.
+            LeadlineError: if the file cannot be written, or if two different values have the same content.
         """
         self._hashes = self._hashes.extended(numbers.values, numbers.members, self._unused)
         found = {"search": reached.as_json(), "values": self._hashes.values, "members": self._hashes.members}

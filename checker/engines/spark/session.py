@@ -103,7 +103,7 @@ class Session:
         self._homes: dict[int, Any] = {}
 
     def _ship(self, packed: Path) -> None:
-        """Send the leadline package to the executors, including its compiled functions."""
+        """Send the leadline package, including its compiled functions, to the executors."""
         package = Path(checker.__file__).parents[1]
         if self.is_local:
             self._context.environment["PYTHONPATH"] = str(package.parent)

@@ -154,7 +154,8 @@ class BackDone:
 
     Attributes:
         steps: the steps. Each step is a tuple of four items: the index (within the task) of the state where it begins;
-            the index of the value in each slot of this state; the action instance; and the index of the target.
+            the index of the value in each slot of this state; the action instance; and the index of the state to which
+            it leads, among `BackTask.targets`.
     """
 
     steps: list[tuple[int, list[int], int, int]]
@@ -172,7 +173,7 @@ class Failure:
 
 
 def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
-    """Decorate a task so that it returns a `Failure` instead of raising an error, if the error would recur.
+    """Decorate a task so that it returns a `Failure` if it raises an error that would occur again.
 
     If the task raises any other exception, Spark repeats the task.
     """

@@ -167,7 +167,8 @@ def _read(mark: Path) -> dict[str, Any]:
 def scratch(run: str) -> Path:
     """Return the folder for the files of a run on this machine.
 
-    The folder is inside Spark's local folder, which Spark removes. If Spark has none, it is inside a temporary folder.
+    The folder is inside Spark's local folder, which Spark removes. If Spark has no local folder, it is inside a
+    temporary folder.
 
     Parameters:
         run: the identifier of the run.
