@@ -365,7 +365,7 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
     changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
     own, others = list(_codes(compiled)), list(_codes(changed))
     if [code.co_qualname for code in own] != [code.co_qualname for code in others]:
-        raise NotUnderstood(f"the functions in {file} cannot be matched to the functions that have hooks")
+        raise NotUnderstood(f"the functions in {file} cannot be matched to the copies that contain hooks")
     return dict(zip(own, others, strict=True))
 
 

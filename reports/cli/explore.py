@@ -37,8 +37,8 @@ from leadline.reports.formats.runs import RUN_FORMATS
     type=click.Choice(list(EXHAUSTIVE)),
     default="compiled",
     show_default=True,
-    help="compiled: a fast engine, which builds lookup tables from the spec. spark: like compiled, but distributed over "
-    "the machines of a cluster. oracle: plain Python, for tiny specs and for comparison.",
+    help="compiled: a fast engine, which builds lookup tables from the spec. spark: like compiled, but distributed "
+    "over the machines of a cluster. oracle: plain Python, for tiny specs and for comparison.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours with at most N states.")
 @click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop after N distinct states.")
