@@ -131,7 +131,7 @@ class Original:
             them only if it makes the premise true.
         counts: the counts of the search.
         steps: the digests of all reachable steps, or None if there are more than `EXACT` states.
-        code: a digest of the code of the spec.
+        code: a digest of the spec's code.
     """
 
     bounds: str
@@ -178,8 +178,9 @@ class Way:
     Attributes:
         engine: the name of the engine.
         max_seconds: the time limit for each search, in seconds.
-        max_states: the maximum number of distinct states per search. None means no limit for the original spec. For a
-            mutant, it means a limit that depends on the number of states of the original spec; see `TIMES`.
+        max_states: the maximum number of distinct states per search. If it is None, the original spec is searched
+            without a limit, and the limit for a mutant depends on the number of states of the original spec; see
+            `TIMES`.
         all_properties: whether to continue after a violation in order to find every property that a mutant violates.
         workers: the number of mutants that are searched at the same time.
     """
@@ -201,7 +202,7 @@ class Way:
         Parameters:
             spec: the spec.
             keep_going: whether to continue after a violation.
-            max_states: the maximum number of distinct states, or None.
+            max_states: the maximum number of distinct states, or None for no limit.
         """
         bytes_each = int(memory.SHARE * psutil.virtual_memory().available / self.workers)
         limits = Limits(
@@ -223,8 +224,8 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
         A dict that maps each set of bounds, as text, to the result of its search.
 
     Raises:
-        SpecError: if the spec is invalid, fails during a search, or depends on the order of a set. Mutants are not
-            checked for such a dependency.
+        SpecError: if the spec is invalid, fails during a search, or depends on the iteration order of a set. Mutants
+            are not checked for such a dependency.
         NotSearched: if a limit was reached before a search was complete.
         KeyboardInterrupt: if the user pressed Ctrl-C.
     """
@@ -246,12 +247,12 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
 
 
 def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Original], way: Way) -> Iterator[Outcome]:
-    """Search the mutants of a spec, and yield the outcome of each search as soon as it ends.
+    """Search the mutants of a spec, and yield each outcome as soon as the search of that mutant ends.
 
     Parameters:
         spec: the original spec.
         mutations: the mutations, one for each mutant.
-        originals: the return value of `originals`.
+        originals: the results of searching the original spec, as returned by the function `originals`.
         way: the settings for the searches.
     """
     by_name = {mutation.name: mutation for mutation in mutations}
@@ -335,7 +336,7 @@ def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: i
 
 
 def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate, str]:
-    """Return the verdict, with an explanation, on a mutant that does not violate any property."""
+    """Return the fate of a mutant that violates no property, and an explanation."""
     states, counts = counted(original.distinct, "state"), Counts.of(result)
     if original.steps is None or result.statistics.distinct > EXACT:
         if counts == original.counts:
