@@ -145,9 +145,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
-    """Yield the parts of a state whose values are collected. Each part is followed by its path and by whether it is a
-    component.
-    """
+    """For each part of a state, yield the part, its path, and whether it is a component."""
     if isinstance(node, Struct):
         for field in attrs.fields(node.cls):
             if field.name in node.children:

@@ -210,7 +210,7 @@ def arrival_type(instances: int) -> np.dtype[Any]:
 
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
-    """Add `more` counters of `kernel.append` to `counters`, but only those that describe expanded states."""
+    """Add to `counters` those entries of `more` that describe expanded states; see `kernel.STATES`."""
     if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, no expanded state satisfied `Spec.within`
         first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]

@@ -108,7 +108,7 @@ class TransitionTables(Generic[S]):
             numbered starting with `SECOND`.
         reads: for each predicate and each word of a packed state, the bits of the slots in `slots_read`.
         effort: counts the calls to each action instance, each predicate and the distance.
-        compared: the number of results that have been compared with those of actual calls; see `comparison`.
+        compared: the number of comparisons with the results of actual calls; see `comparison`.
         rows: the states in the parameter `states`, each given as one value index per slot.
         agreed: for each slot, the number of its values that have the same index in all processes of the search. None if
             there is only one process.
