@@ -100,7 +100,7 @@ class Property:
         kind: the kind of the property.
         sentence: a one-sentence description of the property.
         function: the predicate. It takes a state. For a property of steps, it takes the states before and after a step.
-        source: the source of the rule, such as an article, a KIP or a ticket.
+        source: the source of the property, such as an article, a KIP or a ticket.
         fails_in: the names of specs that are known to violate the property for some values of their bounds.
         premise: a predicate of a state, or None. The property applies only to states in which the premise is true. A
             step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
@@ -134,7 +134,7 @@ class Property:
 
         Raises:
             SpecError: if the predicate returned something other than a bool or an iterator of sentences, or raised an
-                exception that is not an `Exception`, as ``pytest.fail`` does.
+                exception whose class is not derived from `Exception`, as ``pytest.fail`` does.
         """
         try:
             return next(self.complaints(*states), None)
@@ -180,9 +180,10 @@ def invariant(
 
     Parameters:
         sentence: a one-sentence description of the property.
-        source: the source of the rule, such as an article, a KIP or a ticket.
+        source: the source of the property, such as an article, a KIP or a ticket.
         fails_in: the names of specs that are known to violate the property.
-        premise: a predicate of a state, or a witness. The property applies only where it is true; see `Property`.
+        premise: a predicate of a state, or a witness. The property applies only where the premise is true; see
+            `Property`.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
@@ -217,7 +218,7 @@ def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Propert
 
     Parameters:
         sentence: a one-sentence description of the property.
-        source: the source of the rule, such as an article, a KIP or a ticket.
+        source: the source of the property, such as an article, a KIP or a ticket.
 
     Raises:
         SpecError: if the sentence is missing, or if the function does not take exactly one parameter.
@@ -232,7 +233,7 @@ def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Pr
 
     Parameters:
         sentence: a one-sentence description of the property.
-        source: the source of the rule, such as an article, a KIP or a ticket.
+        source: the source of the property, such as an article, a KIP or a ticket.
 
     Raises:
         SpecError: if the sentence is missing, or if the function does not take exactly two parameters.
@@ -250,7 +251,7 @@ def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Calla
 
     Parameters:
         sentence: a one-sentence description of the property.
-        source: the source of the rule, such as an article, a KIP or a ticket.
+        source: the source of the property, such as an article, a KIP or a ticket.
         quiet: whether the property applies only to behaviours with finitely many perturbing steps; see `Action.effect`.
 
     Raises:
@@ -296,7 +297,7 @@ def recoverable(sentence: str, *, source: str = "", by_healing: bool = False) ->
 
     Parameters:
         sentence: a one-sentence description of the property.
-        source: the source of the rule, such as an article, a KIP or a ticket.
+        source: the source of the property, such as an article, a KIP or a ticket.
         by_healing: whether steps of healing actions alone must be able to reach such a state; see `Action.effect`.
 
     Raises:

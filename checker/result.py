@@ -75,7 +75,8 @@ FIRST_VIOLATION = Stop(StopKind.VIOLATION, "stopped at the first violation")
 
 @attrs.frozen
 class Limits:
-    """The limits of a search, and options for its results. A limit of None means that there is no limit.
+    """The limits of a search, and options for its results. Except for `max_memory`, a limit of None means that there is
+    no limit.
 
     Attributes:
         depth: the maximum number of states on a path from an initial state, including the initial state.
@@ -170,8 +171,8 @@ class WholeRead:
         line: the line of the code, or the first line of the function if the line is unknown.
         reads: a description of the parts of a state that the code is assumed to read, for example ``whole states``.
         used_by: the names of the actions and properties that use the code.
-        calls: the number of calls to these actions and properties. Some of these calls would be necessary even if the
-            code were supported.
+        calls: the number of calls to the actions and properties in `used_by`. Some of these calls would be necessary
+            even if the code were supported.
     """
 
     construct: str
@@ -190,8 +191,8 @@ class Learning:
     Attributes:
         actions: the number of calls that the engine learned from, keyed by the name of the action.
         properties: the number of calls that the engine learned from, keyed by the name of the property.
-        called: the number of calls that the engine did not learn from, because too few states would have used the
-            result.
+        called: the number of calls that the engine did not learn from, because too few states would have used their
+            results.
         by_oracle: the number of calls that the oracle engine would have made for the same states.
         memory: the size of the learned results in bytes.
         widest: the part of the state with the most distinct values, or None if all parts are split.
@@ -216,8 +217,8 @@ class Verified:
     """The counts of comparisons between learned results and actual calls. All compared results were equal.
 
     Attributes:
-        checked: the number of uses of a learned result that were compared.
-        drawn: the number of compared uses that were chosen at random among all uses.
+        checked: the number of uses of learned results that were compared.
+        drawn: the number of compared uses that were chosen at random from all uses.
         made: the total number of uses of learned results, or None if the search does not count them. Results for which
             the engine called the function are not included.
     """
@@ -317,7 +318,7 @@ class Statistics:
         compared: the number of learned results that were compared with a call on a state other than the one from which
             they were learned.
         whole_reads: the code that the engine does not support. The most frequently called code comes first. Empty if
-            the engine does not learn. The Spark engine reports only the code and the calls of its driver.
+            the engine does not learn. For the Spark engine, only calls made by its driver are included.
         verified: the counts of learned results that were compared with calls. None if the engine does not learn.
         levels: the number of distinct states at each depth. Empty for a random search.
         samples: a (seconds, number of distinct states found by then) pair for each measurement, in order. Empty unless

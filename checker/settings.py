@@ -25,7 +25,7 @@ class Tuning:
         block: the number of states that each thread expands between two checks of the limits.
         chunks: the number of chunks per thread into which a block is divided. An idle thread takes the next chunk.
         alone: if there are fewer states than this number to process, the engine uses only one thread.
-        asked: the number of unknown paths in a chunk that are learned before the compiled loop of the chunk continues.
+        asked: the maximum number of unknown paths that the compiled loop of a chunk collects before they are learned.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
         pays: if at least this number of states in a block need a path, the engine always learns the path.
         always: for each action instance and property, the number of calls at the start of a search from which the
@@ -50,7 +50,7 @@ class Tuning:
             the state space. If it is 0, the search starts to learn at once, even if the state space is small.
         small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
             seconds.
-        sample: the number of initial states that are used first to measure the speed of direct calls.
+        sample: the number of initial states with which the speed of direct calls is first measured.
         first_look: the number of seconds for which a search learns before it may return to direct calls.
         behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
             would expand in the same time.
@@ -60,8 +60,8 @@ class Tuning:
             every state space are small.
         known_states: the number of expanded states after which the engine estimates the fraction of calls that are new,
             because at first all calls are new.
-        verify: how often the application of a learned result is compared with a direct call, as a fraction from 0 to 1.
-            None means that about 3 % of the running time is spent on comparisons. See
+        verify: the fraction of the applications of learned results to compare with direct calls, from 0 to 1. None
+            means that about 3 % of the running time is spent on comparisons. See
             `leadline.checker.engines.learning.verification`.
         verify_seed: the seed for the random choice of the applications to compare.
         progress_seconds: the number of seconds between two calls to the progress function.
@@ -146,8 +146,8 @@ class CompiledSettings:
         checkpoint_every: the number of seconds between two saves.
         resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
             same folder.
-        verify: how often the use of a learned result is compared with a direct call, as a fraction from 0 to 1. None
-            means that about 3 % of the running time is spent on comparisons.
+        verify: the fraction of the uses of learned results to compare with direct calls, from 0 to 1. None means that
+            about 3 % of the running time is spent on comparisons.
         tuning: internal sizes and times.
     """
 
@@ -204,9 +204,10 @@ class SparkSettings:
         shards: the number of shards across which the states are distributed. None means one for each core.
         work_dir: a local path or a URI that the driver and the executors can access. None means a temporary folder,
             which works only on a single machine.
-        resume: the work directory of an earlier run. This run continues the search from its last complete level.
-        keep_files: whether to keep the files of the levels after the search has finished. If a limit or an interrupt
-            ended the search, they are always kept for `resume`.
+        resume: the work directory of an earlier run. This run continues from the last level that the earlier run
+            completed.
+        keep_files: whether to keep the files that contain the levels after the search has finished. If a limit or an
+            interrupt ended the search, they are always kept for `resume`.
         conf: Spark configuration properties.
         verbose: whether to show Spark's log and progress bar.
         verify: see `CompiledSettings`.

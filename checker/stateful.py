@@ -151,12 +151,12 @@ class SpecMachine(RuleBasedStateMachine):
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
 
     def moves(self, choice: int, state: object) -> Moves:
-        """Return those steps from a state that `choice` allows; see `choose`."""
+        """Return the steps that `choice` allows from a state; see `choose`."""
         guided = self.spec.distance is not None and choice >= CHOICES // 2
         return self._nearest(state) if guided else self.visited.steps(state).moves
 
     def _nearest(self, state: object) -> Moves:
-        """Return those steps from a state that lead to the smallest distance; see `Spec.distance`."""
+        """Return the steps from a state after which the distance is smallest; see `Spec.distance`."""
         if state not in self._nearest_moves:
             moves = self.visited.steps(state).moves
             distances = {after: self.spec.distance_of(after) for states in moves.values() for after in states}
@@ -183,7 +183,9 @@ class SpecMachine(RuleBasedStateMachine):
                 self._look()
 
     def _look(self) -> None:
-        """Check the properties of the last state and step of the behaviour, unless they have already been checked."""
+        """Check the properties for the last state and the last step of the behaviour, unless this has already been
+        done.
+        """
         self.arrived()
         state, step = self.states[-1], tuple(self.states[-2:])
         if self.spec.distance is not None:

@@ -13,7 +13,7 @@ def put(value: T, /, *path_and_new: Any) -> T:
     """Return a copy of a tuple or an attrs value with one part replaced. The part can be at any depth.
 
     ``put(grid, 1, 2, 0)`` is like ``[grid EXCEPT ![1][2] = 0]`` in TLA+. If an action uses `put`, the compiled engine
-    does not count the parts that are only copied as parts that the action reads.
+    does not assume that the action reads the parts that are only copied.
 
     Parameters:
         value: a tuple or an attrs value.

@@ -247,7 +247,7 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
 
 
 def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Original], way: Way) -> Iterator[Outcome]:
-    """Search the mutants of a spec, and yield each outcome as soon as the search of that mutant ends.
+    """Search the mutants of a spec, and yield the outcome for each mutant as soon as its search ends.
 
     Parameters:
         spec: the original spec.

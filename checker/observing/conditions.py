@@ -265,7 +265,7 @@ def plain_tuple(value: T) -> T:
 
 
 def integer(value: object) -> int:
-    """Check that an operand of a sum or a difference is an integer, and return it.
+    """Check that an operand of an addition or a subtraction is an integer, and return it.
 
     Raises:
         NotPlain: if it is not an integer.

@@ -1,4 +1,4 @@
-"""Stores the values that have occurred in each slot. A slot holds one part of a state, which is not split further."""
+"""Stores the values that have occurred in each slot. A slot holds a part of a state that is not split further."""
 
 from __future__ import annotations
 
@@ -112,10 +112,11 @@ class Domain:
         slot: the index of the slot.
         path: the location of the slot in the state, for messages.
         read_when_copied: whether copying the slot counts as reading it.
-        kinds: collects the classes, functions and modules that occur in the values.
+        kinds: the object that collects the classes, functions and modules that occur in the values.
 
     Attributes:
-        values: the values. A row contains indices into this list instead of the values themselves.
+        values: the values. The rows that represent states contain indices into this list instead of the values
+            themselves.
         types: the types of the values.
     """
 

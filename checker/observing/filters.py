@@ -64,7 +64,7 @@ class Asked(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """The filter of a loop, or of one ``for`` clause of a comprehension.
+    """The conditions under which a loop, or one ``for`` clause of a comprehension, skips members of a collection.
 
     Attributes:
         target: the syntax tree of the target to which the loop assigns each member.
@@ -201,8 +201,8 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     """Return the filters of all loops in a file.
 
     Returns:
-        A dict that maps the code of each function to a second dict. The second dict maps each position at which a loop
-        starts to the filters of the loop.
+        A dict that maps the code of each function to a second dict. The second dict maps the start position of each
+        loop to the loop's filters.
     """
     source = "".join(linecache.getlines(filename))
     try:
@@ -464,12 +464,12 @@ def _names(node: ast.AST) -> set[str]:
 def _compiled(
     target: ast.expr, condition: ast.expr, running: CodeType
 ) -> tuple[CodeType, tuple[str, ...], tuple[str, ...]]:
-    """Compile a condition to a function. The arguments are a member and the values of the names in the condition.
+    """Compile a condition to a function that takes a member and the values of the names in the condition.
 
     Parameters:
         target: the target to which the loop assigns each member.
         condition: the condition.
-        running: the code of the function that contains the loop. It determines which names are local.
+        running: the code of the function that contains the loop. This code determines which names are local.
 
     Returns:
         The code of the function, the local names in the condition, and the global names in the condition.

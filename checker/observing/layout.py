@@ -49,14 +49,14 @@ class Layout:
         whole: the paths of parts that must not be split, because their structure differs between states.
         apart: additional parts to split, given as path patterns; see `pattern`.
         read_when_copied: the slots that count as read even when code only copies them.
-        many_values: the minimum number of values for a leaf to count as crowded.
+        many_values: the number of distinct values at which an unsplit part counts as crowded.
 
     Attributes:
-        root: the root of the tree.
+        root: the root of the tree that describes the structure of a state.
         domains: the values of each slot.
         members: a (collection path, member) pair for each slot that belongs to a member of a collection.
-        crowded: the leaves that have at least `many_values` values and can be split, given as path patterns.
-        kinds: collects the classes, functions and modules that occur in the values.
+        crowded: the unsplit parts that have at least `many_values` values and can be split, given as path patterns.
+        kinds: the object that collects the classes, functions and modules that occur in the values.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Layout:
         Parameters:
             before: the first state.
             after: the second state. Objects that both states contain are not compared.
-            row: the row of the first state.
+            row: the row that represents the first state.
 
         Raises:
             ShapeChanged: if a part of the second state does not have the same structure as in the initial state.
@@ -195,8 +195,8 @@ class Layout:
         Parameters:
             node: the collection.
             member: the member.
-            asked: whether code only tested for the member, as in ``True in state.numbers``. If false, the collection
-                contains the member in some state.
+            asked: whether the member has occurred only in a membership test, such as ``True in state.numbers``. If
+                false, the collection contains the member in some state.
 
         Raises:
             ShapeChanged: if there are more than `MOST_MEMBERS` members, or if code tested for a value that is equal to
@@ -226,8 +226,8 @@ class Layout:
         return slot
 
     def is_known_as(self, node: Collection, member: object) -> bool:
-        """Return whether a member has a slot for exactly this value. For example, the slot of ``1`` is not a slot for
-        ``True``.
+        """Return whether a collection has a slot for exactly the given member. For example, the slot of ``1`` is not a
+        slot for ``True``.
         """
         slot = node.members.get(member)
         return slot is not None and (self._known[slot] is member or difference(self._known[slot], member) is None)
@@ -344,7 +344,7 @@ class Layout:
 
     @staticmethod
     def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
-        """Return the value indices of a node's slots. Members that a collection does not contain are left out."""
+        """Return the value indices of a node's slots, without those of members that a collection does not contain."""
         if isinstance(node, Collection):
             return tuple([(slot, numbers[slot]) for slot in node.members.values() if numbers[slot]])
         if node.collections:

@@ -9,7 +9,8 @@ lines that run only for skipped members would not be counted. Helper processes a
 processes are not measured.
 
 A step witness is not evaluated again after it has been satisfied, and a step invariant is not evaluated again after the
-requested number of counterexamples has been found. Lines that would run only later are reported as never run.
+requested number of counterexamples has been found. Lines that would run only in such a later evaluation are reported as
+never run.
 """
 
 from __future__ import annotations

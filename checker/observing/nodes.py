@@ -137,7 +137,7 @@ class Collection:
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
     def of(self, counts: dict[object, int]) -> Any:
-        """Return the canonical collection with the given counts. Members with the count 0 or False are omitted."""
+        """Return the canonical collection with the given counts. Members with a count of 0 or False are omitted."""
         if self.cls is Bag:
             return canonical(Bag.of({member: count for member, count in counts.items() if count}))
         return canonical(frozenset(member for member, count in counts.items() if count))

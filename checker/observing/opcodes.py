@@ -110,8 +110,8 @@ class IdentityTest(NamedTuple):
 
     Attributes:
         taken_by: the names of the attributes through which the left operand is read from a state, or None if the left
-            operand may have a different source. If all of these attributes are fields, the left operand has been read,
-            and not only copied, because indexing a tuple of a lazy state reads the element.
+            operand may have a different source. If all of these attributes are fields, the left operand counts as read,
+            not only as copied, because accessing a field or indexing a tuple is recorded as a read.
         right: the instructions that compute the right operand, or None if they are too complex.
     """
 
@@ -316,8 +316,8 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
 
 
 def _operand(before: Sequence[Instruction]) -> int | None:
-    """Find the instructions that compute the last value, and return the index of the first one. Return None if they
-    cannot be determined.
+    """Return the index of the first instruction that computes the value on top of the stack. Return None if this
+    instruction cannot be determined.
     """
     if not before:
         return None
@@ -334,8 +334,8 @@ def _operand(before: Sequence[Instruction]) -> int | None:
 
 
 def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | None, tuple[Instruction, ...] | None]:
-    """Return the instructions that compute each of the last two values. For a value whose instructions cannot be
-    determined, return None.
+    """Return the instructions that compute each of the top two values on the stack. For a value whose instructions
+    cannot be determined, return None.
     """
     middle = _operand(before)
     if middle is None:
@@ -367,8 +367,8 @@ def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> b
 
 
 def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-    """Return the attributes through which the last value is read from a state. Return None if the value may have a
-    different source.
+    """Return the attributes through which the value on top of the stack is read from a state. Return None if the value
+    may have a different source.
     """
     begin = _operand(before)
     return None if begin is None else _of_chain(before[begin:], roots)

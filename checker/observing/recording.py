@@ -123,7 +123,9 @@ class Recorder:
         return count
 
     def is_known_as(self, node: Collection, member: object) -> bool:
-        """Return whether a member has a slot for exactly this value. The slot of ``1`` is not a slot for ``True``."""
+        """Return whether a collection has a slot for exactly the given member. For example, the slot of ``1`` is not a
+        slot for ``True``.
+        """
         return self.layout.is_known_as(node, member)
 
     def ordinary(self, value: Any) -> Any:
@@ -268,9 +270,8 @@ class Recorder:
 
         Parameters:
             recorded: the next state that the recorded call returned. It shows which slots were only copied.
-            successor: the next state that the call on the state itself returned. It contains no views or lazy
-                instances.
-            state: the state itself.
+            successor: the next state that the same call on `state` returned. It contains no views or lazy instances.
+            state: the state before the step, without views or lazy instances.
 
         Raises:
             ShapeChanged: if a part of the next state does not have the same structure as in the initial state.
@@ -345,11 +346,13 @@ class Recorder:
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> object:
-        """Return an item of a `TupleView`. If the item is a node, return the object that represents the node."""
+        """Return an item of a `TupleView`. If the item is a node, return the object that represents this part of the
+        state.
+        """
         return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: object, value: object) -> None:
-        """Record a read for each part of a state inside a written value.
+        """Record a read of each part of a state that a written value contains.
 
         Parameters:
             seen: the value that the recorded call wrote.
@@ -362,7 +365,7 @@ class Recorder:
             raise Mismatch
 
     def read_within(self, value: object) -> bool:
-        """Record a read for each part of a state inside a value.
+        """Record a read of each part of a state that a value contains.
 
         Returns:
             True if the value could be searched completely. If not, the caller must compare the value with the real

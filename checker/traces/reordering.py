@@ -26,7 +26,7 @@ WIDTH = 100
 
 @attrs.frozen(eq=False)
 class _Way(Generic[S]):
-    """A partial reordering: the first steps of the new trace.
+    """A partial reordering: the first steps of the new trace. Each step belongs to a part of the state.
 
     Attributes:
         switches: the number of times that a step belongs to a different part than the step before it.
@@ -60,7 +60,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
         trace: the trace. If its property is a property of steps, the last step stays last.
 
     Returns:
-        A trace of the same length. For a given trace, every engine leads to the same result.
+        A trace of the same length. The result does not depend on the engine.
     """
     numbers = {instance: number for number, instance in enumerate(trace.spec.instances)}
     own = [numbers[instance] for instance in trace.instances]
