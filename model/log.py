@@ -72,7 +72,7 @@ class Log:
         """Yield the epoch and the first offset of each sequence of records with the same epoch, in order.
 
         Parameters:
-            wanted: the smallest epoch that the result is used for. A log may leave out sequences of earlier epochs.
+            wanted: the smallest epoch that the caller needs. Sequences of earlier epochs may be left out.
         """
         before = None
         for offset, record in enumerate(self.records):
@@ -82,7 +82,7 @@ class Log:
 
     def end_of_epoch(self, epoch: int) -> int:
         """Return the end offset of an epoch: the offset at which the next epoch starts, or the log end offset if there
-        is none.
+        is no later epoch.
         """
         following = self.first_offset_after(epoch)
         return self.end_offset if following is None else following

@@ -16,7 +16,7 @@ Taken = Callable[..., Iterator[Any]]
 
 
 def under(action: Action[Any, ...], **rules: object) -> Taken:
-    """Return a function that executes an action with changed rules of the protocol.
+    """Return a function that executes an action under changed protocol rules.
 
     Parameters:
         action: the action.
@@ -54,7 +54,7 @@ def changing(state: S, broker: int, **fields: object) -> S:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Mistake:
-    """A deliberately wrong rule. It tests whether the properties of a spec detect it.
+    """A deliberately wrong rule that the properties of a spec should detect.
 
     Attributes:
         name: the name of the mistake.

@@ -50,7 +50,7 @@ class Request:
 
 
 class Brokers(Protocol):
-    """The bounds that every family has: the number of brokers, and the last leader epoch."""
+    """The bounds that every family of specs has: the number of brokers, and the last leader epoch."""
 
     @property
     def brokers(self) -> int:

@@ -72,10 +72,10 @@ class Bug:
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
             changed no rules.
-        besides: other known bugs, which searches would find first. Therefore they are fixed in every search for this
-            bug.
+        besides: other known bugs, which a search would find first. They are fixed in every search for this bug.
         note: further facts, such as disputed versions.
-        on_brokers: what real brokers show instead of the two replays, if they cannot show both.
+        on_brokers: what real brokers show, if they cannot show both the bug in an affected release and its absence in
+            the fixed release.
     """
 
     ticket: str
@@ -199,7 +199,7 @@ class Archive:
         return bugs, unreached
 
     def possible(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs in a release that can occur with the given settings, in a cluster of any size.
+        """Return a release's bugs that can occur with the given settings, in a cluster of any size.
 
         Parameters:
             spec: the spec of a release. Its bounds give the settings of the cluster and the kinds of failures that can
@@ -208,7 +208,7 @@ class Archive:
         return [bug for bug in self.affecting(spec) if _is_possible(_bounds_of(bug, spec), spec.bounds)]
 
     def outside(self, spec: Spec[Any]) -> list[Bug]:
-        """Return the bugs in a release that a search of its spec cannot find.
+        """Return a release's bugs that a search of the release's spec cannot find.
 
         Parameters:
             spec: the spec that is searched. The search cannot find a bug that needs different settings, larger bounds,
@@ -225,7 +225,7 @@ class Archive:
         ]
 
     def known(self, spec: Spec[Any], name: str) -> list[Bug]:
-        """Return the bugs in a release that can violate a property within the bounds of a search.
+        """Return a release's bugs that can violate a property within the bounds of a search.
 
         Parameters:
             spec: the spec with the bounds of the search.
@@ -327,7 +327,7 @@ def _same_settings(needed: AnyBounds, given: AnyBounds) -> bool:
 
 
 def _names(bounds: AnyBounds, names: Sequence[str]) -> list[str]:
-    """Return those of the names that are bounds of the family."""
+    """Return only those of the given names that are bounds of the family."""
     return [name for name in names if hasattr(bounds, name)]
 
 
@@ -405,7 +405,7 @@ _RELEASE = re.compile(rf"({REPLICATION}|{TRANSACTIONS})/\d")
 
 
 def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
-    """Return the tickets of the known bugs in a release that a search of its spec cannot find.
+    """Return the tickets of a release's known bugs that a search of the release's spec cannot find.
 
     Parameters:
         spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
@@ -421,8 +421,8 @@ class KnownBug:
 
     Attributes:
         ticket: the ticket of the bug.
-        defaults: the bounds on failures that the bug needs, if the search uses the release's defaults for them. Keyed
-            by name.
+        defaults: bounds on failures that the bug needs, keyed by name. Only those bounds are included that have the
+            release's default value in the search.
     """
 
     ticket: str
@@ -430,7 +430,7 @@ class KnownBug:
 
 
 def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
-    """Return the known bugs in a release that can violate a property within the bounds of a search.
+    """Return a release's known bugs that can violate a property within the bounds of a search.
 
     Parameters:
         spec: the spec with the bounds of the search. If the spec is not a release, the archive is not read and the

@@ -49,7 +49,7 @@ def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("broker {broker} crashes and loses its log from offset {offset} onward", broker=followers_first, offset=offsets)
 def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
-    """A broker crashes and loses the end of its log, because it was only in the page cache or the disk is replaced."""
+    """A broker crashes and loses the end of its log, which was only in the page cache or on a disk that is replaced."""
     if state.may("lossy_crashes") and state.replicas[broker].up and state.replicas[broker].log.has(offset):
         yield from _crashed(state.having("lossy_crashes"), broker, state.replicas[broker].log.truncate_to(offset))
 
@@ -132,8 +132,8 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
 
     If the controller has not noticed that the broker was down, the broker is still in the ISR and may still lead,
     although it may have lost records. The rule `bounce` defines in which releases this is possible (KAFKA-1120,
-    KAFKA-18106). In the articles, this is possible only for followers. In all other releases, a broker restarts only
-    after the controller has noticed that the broker was down.
+    KAFKA-18106). In the articles, this is possible only for followers. In releases in which this is not possible, a
+    broker restarts only after the controller has noticed that the broker was down.
     """
     replica, quorum = state.replicas[broker], state.quorum
     if replica.up:

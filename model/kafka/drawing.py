@@ -217,15 +217,15 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
 
 
 def _rule(protocol: Protocol, field: str) -> str:
-    """Return text that names a protocol and one of its rules. The rule has the name and value that `leadline specs`
-    shows.
+    """Return text that names a protocol and one of its rules, with the rule's value. `leadline specs` shows the same
+    names.
     """
     listed = rule_and_value(protocol, field)
     return f"{protocol.name}'s {f'rule {listed}' if listed else rule(field, getattr(protocol, field))}"
 
 
 def answers(step: Step[Partition]) -> Iterator[Answer]:
-    """Yield the end offsets of epochs that leaders send to followers in a step, each with the leader's record at the
+    """Yield the epoch end offsets that leaders send to followers in a step, each with the leader's record at this
     offset.
     """
     for broker, replica in enumerate(step.after.replicas):
@@ -272,7 +272,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def missed(step: Step[Partition]) -> Iterator[MissedWatermark]:
-    """Yield the high watermarks that followers miss in a step, because the fetch responses with them are lost."""
+    """Yield the high watermarks that followers miss in a step because fetch responses are lost."""
     for broker, replica in enumerate(step.before.replicas):
         response, now = replica.in_flight, step.after.replicas[broker]
         if not isinstance(response, FetchResponse) or now.in_flight == response:
@@ -291,7 +291,7 @@ def counted(step: Step[Partition]) -> Iterator[FollowerEndOffset]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """Yield the followers that leaders admit to the ISR in a step, with the rule that allows it."""
+    """Yield the followers that leaders admit to the ISR in a step, each with the rule that allows it to join."""
     before, after, protocol = step.before, step.after, step.before.protocol
     for leader, replica in after.believed_leaders():
         known = before.replicas[leader]

@@ -74,7 +74,9 @@ def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd
 
 
 def _entries(log: Log, wanted: int) -> Iterable[Entry]:
-    """Yield an entry for each sequence of records with the same leader epoch, as far as a lookup needs them."""
+    """Yield an entry for each sequence of records with the same leader epoch. Entries that a lookup of the `wanted`
+    epoch does not need may be left out.
+    """
     return (Entry(epoch, start) for epoch, start in log.starts(wanted))
 
 

@@ -222,10 +222,10 @@ def _looked_at(
     Parameters:
         state: the state before the leader handled the request.
         leader, follower: the broker that handled the request, and the broker that sent it.
-        request: the request that decides whether the follower may join the ISR.
+        request: the fetch request that determines whether the follower may join the ISR.
         outdated: whether the follower has restarted since it sent the request.
-        seen: the remote log end offset after the step, if the leader handled a second fetch request in the meantime.
-            The default is the offset of `request`.
+        seen: the follower's log end offset as the leader stores it after the step, if the leader handled a second fetch
+            request in the meantime. The default is the offset of `request`.
     """
     replica = state.replicas[leader]
     joins = (

@@ -28,7 +28,7 @@ def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchR
             this and the log is not empty.
 
     Returns:
-        An `OffsetsForLeaderEpoch` request, or a fetch request from the log end offset.
+        An `OffsetsForLeaderEpoch` request, or a fetch request that starts at the log end offset.
     """
     if follower.leader is None:
         raise ValueError("a replica without a leader cannot send a request")

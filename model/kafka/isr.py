@@ -148,8 +148,8 @@ def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
     from a response, or a change of the replicas.
 
     If the leader already knows of the change, the record has the leader's partition epoch, and is applied again
-    (`Partition.makeLeader`, KAFKA-13790). The leader then discards its newer proposal, but the request stays in flight
-    or in the queue. The rule `same_record` defines in which releases this happens.
+    (`Partition.makeLeader`, KAFKA-13790). The leader then discards its newer proposal, but the request that contains it
+    stays in flight or queued. The rule `same_record` defines in which releases this happens.
     """
     replica = state.replicas[leader]
     if replica.metadata == CURRENT or not state.is_true_leader(leader):

@@ -57,8 +57,8 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 
 def _waited_from(state: Partition, broker: int) -> int:
-    """Return the first epoch for whose records producers may still be waiting, or `NO_EPOCH`. The broker has led since
-    then.
+    """Return the first epoch whose producers may still be waiting for acknowledgements, or `NO_EPOCH` if there is none.
+    The broker has led without interruption since that epoch.
     """
     replica = state.replicas[broker]
     if replica.leader != broker or state.bounds.acks != "all" or not state.protocol.acknowledges_earlier:
@@ -139,7 +139,8 @@ def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
-    """Return the replica of a follower that continues to fetch in a new epoch. Its request in flight has the new epoch.
+    """Return the replica of a follower that continues to fetch in a new epoch. Its in-flight request gets the new
+    epoch.
 
     In releases in which followers continue to fetch, leaders do not check the epoch of a request.
     """

@@ -608,7 +608,7 @@ def why_harmless(rule: Rule, own: str, other: str) -> str:
 
     Parameters:
         rule: the rule.
-        own: the name of the value in the release.
+        own: the name of the value that the rule has in the release.
         other: the name of the different value.
     """
     names = [value.name for value in rule.values]

@@ -47,12 +47,12 @@ class Protocol:
         end_of_epoch: looks up an epoch in a leader epoch cache. See `leadline.model.kafka.epochs`.
         answers: returns a leader's response to an `OffsetsForLeaderEpoch` request. The arguments are the leader's
             replica, the requested epoch, and `end_of_epoch`.
-        truncates_to: returns what a follower does after this response. The arguments are the follower's replica, the
-            response, and `end_of_epoch`.
+        truncates_to: returns what a follower does after the response to its `OffsetsForLeaderEpoch` request. The
+            arguments are the follower's replica, the response, and `end_of_epoch`.
         sends_last_epoch: returns the epoch that a follower sends in a fetch request, or None if it sends no epoch. The
             argument is the follower's log.
         fetches_with_epochs: whether a follower can send an epoch in a fetch request.
-        diverges: if a fetch request shows that the logs differ, returns the end of the follower's last epoch in the
+        diverges: if a fetch request shows that the logs differ, returns where the follower's last epoch ends in the
             leader's log. Otherwise, returns None. The arguments are the leader's replica, the request, and
             `end_of_epoch`.
         counts_diverging: whether a leader uses the offset of a fetch request as the follower's log end offset even if
@@ -84,8 +84,8 @@ class Protocol:
             earlier during its uninterrupted leadership.
         tells: returns the high watermark in a fetch response. The arguments are the leader's replica before and after
             it handled the request, and whether there are records to send.
-        learns: returns a follower's high watermark. The arguments are the follower's log end offset and the leader's
-            high watermark.
+        learns: returns the high watermark that a follower adopts from a fetch response. The arguments are the
+            follower's log end offset and the leader's high watermark.
         checkpoints: returns the high watermarks that can be on disk. The argument is the high watermark in memory or
             the highest one that can be on disk, whichever is higher.
         keeps_newer_checkpoints: whether a high watermark that has decreased in memory can still be on disk.
@@ -114,8 +114,8 @@ class Protocol:
         reassigns: whether the model has reassignments, and leaders that apply metadata late (with KRaft).
         completes: returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
             replicas that are being removed.
-        replaces_empty: whether an operator's new reassignment also replaces the sets of added and removed replicas that
-            it leaves empty.
+        replaces_empty: whether a new reassignment replaces the previous set of added or removed replicas even if its
+            own set is empty.
         cuts_elr: whether the controller removes a broker from the ELR if the broker has no replica.
         forgets_newer_proposals: whether a leader discards its newer proposed ISR when it applies the record of a change
             that it already knows.

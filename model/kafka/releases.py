@@ -35,9 +35,9 @@ class Column:
         changed: the values that differ from those of the preceding column.
         bounds: the default bounds and the default configuration. With the default bounds, a search takes seconds.
         versions: the published releases with these rules, oldest first. Empty for a design.
-        suffix: the text that follows the version in the name and the aliases, such as ``-zk``. Empty if these names
-            stand for this kind of controller without a suffix.
-        same_as: the canonical name of the column if the column was looked up by an alias, or an empty string.
+        suffix: the text that follows the version in the name and the aliases, such as ``-zk``. Empty if names without a
+            suffix stand for this kind of controller.
+        same_as: the column's canonical name, or an empty string if the column was not looked up by an alias.
     """
 
     name: str
@@ -66,7 +66,9 @@ class Column:
 
     @property
     def note(self) -> str:
-        """A remark with the canonical name of the column if it was looked up by an alias, or an empty string."""
+        """A remark that gives the column's canonical name, or an empty string if the column was not looked up by an
+        alias.
+        """
         if not self.same_as or len(self.versions) < 2:
             return f"stands for {self.same_as}" if self.same_as else ""
         mode = f" with {self.controller}" if self.suffix else ""

@@ -27,7 +27,7 @@ class Value:
         name: the name of the value on the command line.
         sentence: the answer to the question of the rule.
         source: the KIP, ticket or article from which the value is taken.
-        sets: the fields of `Protocol` that the value determines, with their contents.
+        sets: the functions and constants that the value assigns to fields of `Protocol`, keyed by field.
     """
 
     name: str
@@ -686,7 +686,7 @@ def rule_of(name: str) -> Rule:
     """Return the rule with the given name.
 
     Raises:
-        SpecError: if there is no rule with the name. The message suggests the most similar name.
+        SpecError: if there is no rule with this name. The message suggests the most similar name.
     """
     if name not in _BY_NAME:
         raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists all rules)")
@@ -694,9 +694,7 @@ def rule_of(name: str) -> Rule:
 
 
 def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
-    """Return the value that a protocol has for a rule, or None if the protocol's functions are not those of a value in
-    the table.
-    """
+    """Return a protocol's value for a rule, or None if no value in the table has the protocol's functions."""
     followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
     return next(followed, None)
 

@@ -46,7 +46,7 @@ class FrameKind:
         api: the name of the request in Kafka's definitions, such as ``Fetch``.
         request: True if the frame is the request, False if it is the response.
         source, target: the sender and the receiver. Each is the name of a parameter of the action, or ``leader`` for
-            the broker that the follower follows, or `CONTROLLER`.
+            the leader of the action's follower, or `CONTROLLER`.
     """
 
     api: str
@@ -63,10 +63,10 @@ class OnTheWire:
     """How an action appears on real brokers.
 
     Attributes:
-        passes: the held frames that the driver releases first, in this order.
+        passes: the held frames that the driver, which replays a trace, releases first, in this order.
         does: the operations that the driver then performs, in this order.
         leaves: the frames that are held after the step, and that identify the step. A frame can be missing if its
-            receiver is down. All other changes of the step are visible on disks and at the controller.
+            receiver is down. All other effects of the step are visible on disks and at the controller.
         loses: whether the step may remove the broker's messages in flight. The driver then closes their connections.
         within: the actions that real brokers execute together with this action, as one step. The step must directly
             follow a step of one of them. Empty if the action is a separate step on real brokers.

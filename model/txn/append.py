@@ -14,7 +14,7 @@ def needs_verification(state: Transactions, request: Produce) -> bool:
 
 
 def _has_open(state: Transactions, request: Produce) -> bool:
-    """Return whether, for the leader, a record belongs to an open transaction (hasOngoingTransaction)."""
+    """Return whether a record belongs to a transaction that the leader considers open (hasOngoingTransaction)."""
     partition = state.partitions[request.partition]
     is_own = not state.protocol.compares_open_epoch or partition.producer_epoch == request.epoch
     return partition.is_open and is_own

@@ -32,8 +32,8 @@ Handlers return None if nothing changes and the producer repeats the request (CO
 
 
 def initialised(state: Transactions, request: InitProducerId) -> Handled | None:
-    """Handle an `InitProducerId` request. An ongoing transaction is aborted with a higher producer epoch, which is sent
-    to no producer.
+    """Handle an `InitProducerId` request. An ongoing transaction is aborted with a higher producer epoch, which no
+    producer receives.
     """
     own = state.coordinator
     if own.is_prepared:
@@ -130,7 +130,7 @@ def marker_of(state: Transactions, partition: int) -> WriteMarker:
 
 
 def expired(state: Transactions) -> Transactions | None:
-    """Abort the ongoing transaction because it has expired. Return the new state, or None if none is ongoing."""
+    """Abort an expired transaction and return the new state, or None if no transaction is ongoing."""
     own = state.coordinator
     if own.state != ONGOING:
         return None

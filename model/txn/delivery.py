@@ -149,7 +149,7 @@ def _in_time(state: Transactions, producer: int) -> Iterator[Transactions]:
 
 
 def _late(state: Transactions) -> list[Request]:
-    """Return the late requests without duplicates, in an order that does not depend on the process."""
+    """Return the late requests without duplicates, in an order that is the same in every process."""
     return sorted(state.late, key=repr)
 
 

@@ -14,8 +14,8 @@ class InitProducerId:
 
     Attributes:
         producer: the producer that sends the request.
-        expected: the producer's current epoch if it requests a higher epoch (KIP-360). None if the producer has just
-            started.
+        expected: the current producer epoch if the producer requests a higher one (KIP-360). None if the producer has
+            just started.
     """
 
     producer: int

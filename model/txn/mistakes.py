@@ -150,10 +150,10 @@ IF_RE_INITIALISED: Mapping[tuple[str, str], str] = {
 
 
 def may_be_mutated(values: Mapping[str, str]) -> bool:
-    """Return whether the specs of a column satisfy the properties, so that a mutation can be noticed.
+    """Return whether the specs of a column satisfy the properties. Otherwise, mutations could not be noticed.
 
-    They do with transaction version 2, and with version 1 if leaders ask the coordinator and the application replaces
-    its producer after a time-out.
+    They satisfy them with transaction version 2, and with version 1 if leaders ask the coordinator and the application
+    replaces its producer after a time-out.
 
     Parameters:
         values: the values of the column.

@@ -88,7 +88,7 @@ class Partition:
 
     @property
     def is_open(self) -> bool:
-        """Whether the log has an open transaction, which means a record after the last marker."""
+        """Whether the log has an open transaction, that is, a record after the last marker."""
         return bool(self.log) and isinstance(self.log[-1], Data)
 
     def appended(self, entry: Entry, lag: int) -> Self:
@@ -97,7 +97,7 @@ class Partition:
         return attrs.evolve(self, log=log, high_watermark=self.high_watermark if lag else len(log))
 
     def spans(self) -> Iterator[tuple[list[tuple[int, Data]], Marker | None, int | None]]:
-        """Yield the records of each transaction in the log with their offsets, its marker, and the marker's offset.
+        """For each transaction in the log, yield its records with their offsets, its marker, and the marker's offset.
 
         The marker and its offset are None for an open transaction. A marker without records is left out.
         """

@@ -55,7 +55,9 @@ def initialise(state: Transactions, producer: int) -> Iterator[Transactions]:
     partition=partitions,
 )
 def add_partition(state: Transactions, producer: int, partition: int) -> Iterator[Transactions]:
-    """A producer adds a partition before it writes to it. The first partition begins a transaction."""
+    """A producer adds a partition to its transaction before it writes to the partition. The first partition begins a
+    transaction.
+    """
     for begun, own in _in_transaction(state, producer):
         if partition not in own.added:
             yield _sending(begun, producer, own, AddPartitions(own.epoch, partition, own.transaction))
@@ -107,7 +109,7 @@ def give_up(state: Transactions, producer: int) -> Iterator[Transactions]:
 
 def after_lost_response(state: Transactions, producer: int) -> Iterator[Transactions]:
     """Yield the states after the response to a request has been lost: the producer sends the request again, or gives up
-    on a record.
+    on its record.
     """
     own = state.producers[producer]
     yield state.with_producer(producer, _retrying(state, own))
@@ -116,9 +118,7 @@ def after_lost_response(state: Transactions, producer: int) -> Iterator[Transact
 
 
 def _in_transaction(state: Transactions, producer: int) -> Iterator[tuple[Transactions, Producer]]:
-    """Yield the state and the producer after making sure that the producer has an open transaction. If there is none, a
-    new one begins.
-    """
+    """Yield the state and the producer, with a new transaction if the producer has no open one."""
     own = state.producers[producer]
     if own.request is not None:
         return

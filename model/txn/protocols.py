@@ -36,12 +36,13 @@ class Protocol:
         fences_adding: returns whether the coordinator refuses an `AddPartitionsToTxn` request or a verification. The
             arguments are the coordinator's producer epoch and the epoch of the request.
         initialises_with_higher_epoch: whether `InitProducerId` raises the producer epoch.
-        marker_epoch_bumped: whether markers have the raised producer epoch, if `EndTxn` raises it.
+        marker_epoch_bumped: whether markers have the new producer epoch if `EndTxn` raises the producer epoch.
         fences_coordinators: whether leaders refuse markers of an earlier coordinator epoch.
         resumes: whether a coordinator writes the remaining markers after a failover.
         checks_sequences: whether leaders compare the sequence number of a record with the expected one.
         waits_for_markers: whether a new transaction begins only after all markers of the previous one are written.
-        compares_results: whether the coordinator refuses a repeated `EndTxn` request with the other result.
+        compares_results: whether the coordinator refuses a repeated `EndTxn` request whose result differs from that of
+            the first request.
         replicated_markers_only: whether a transaction is unstable until its marker is below the high watermark.
     """
 

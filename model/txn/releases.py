@@ -30,7 +30,7 @@ class Column:
         changed: the values that differ from those of the preceding column.
         versions: the published broker releases with these rules, oldest first. Empty for a design.
         client_versions: the published client releases with these rules, oldest first. Empty for a design.
-        same_as: the canonical name of the column if the column was looked up by an alias, or an empty string.
+        same_as: the column's canonical name, or an empty string if the column was not looked up by an alias.
         bounds: the default bounds. With them, a search takes seconds.
     """
 
@@ -51,13 +51,15 @@ class Column:
 
     @property
     def note(self) -> str:
-        """A remark with the canonical name of the column if it was looked up by an alias, or an empty string."""
+        """A remark that gives the column's canonical name, or an empty string if the column was not looked up by an
+        alias.
+        """
         span = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
         return f"stands for {self.same_as}{span}" if self.same_as else ""
 
     def is_not_before(self, other: Column) -> bool:
-        """Return whether neither the brokers nor the clients of this column are older than those of another column. A
-        design has no releases, so that no column is before it.
+        """Return whether this column's brokers and clients are at least as new as those of another column. If a column
+        is a design, which has no releases, return True.
         """
         pairs = ((self.versions, other.versions), (self.client_versions, other.client_versions))
         return all(PUBLISHED.index(own[0]) >= PUBLISHED.index(others[0]) for own, others in pairs if own and others)
@@ -242,7 +244,9 @@ def _release(name: str) -> Column | None:
 
 
 def _holder(version: str, spans: list[tuple[str, tuple[str, ...]]]) -> str | None:
-    """Return the name of the releases to which a version belongs. A minor version stands for its first release."""
+    """Return the name of the range of releases that contains a version, or None. A minor version stands for its first
+    release.
+    """
     if version not in PUBLISHED:
         like = known_like(version)
         if not like or version != minor(like[0]):

@@ -148,7 +148,7 @@ def rule_of(name: str) -> Rule:
     """Return the rule with the given name.
 
     Raises:
-        SpecError: if there is no rule with the name. The message suggests the most similar name.
+        SpecError: if there is no rule with this name. The message suggests the most similar name.
     """
     if name not in _BY_NAME:
         raise SpecError(f"there is no rule {name!r}{nearest(name, _BY_NAME)}")

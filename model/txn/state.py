@@ -41,7 +41,7 @@ class Coordinator:
     """The transaction coordinator's metadata for the transactional id (Kafka's TransactionMetadata).
 
     Attributes:
-        state: the state, such as `ONGOING`.
+        state: the state of the transaction, such as `ONGOING`.
         epoch: the producer epoch.
         last_epoch: the producer epoch before a producer last requested a higher one by sending its own epoch (KIP-360),
             or `NO_EPOCH`.
@@ -76,10 +76,10 @@ class Producer:
         mode: what the producer can do next, such as `READY` or `OPEN`.
         epoch: its producer epoch.
         transaction: the number of its current transaction, or 0.
-        added: the partitions of its transaction.
+        added: the partitions that it has added to its transaction.
         written: for each partition, the number of records that it has sent in its transaction.
         sequences: for each partition, the next sequence number.
-        request: the request to which the producer is waiting for a response, or None.
+        request: the request whose response the producer is waiting for, or None.
         then: the mode that the producer will have once its transaction has ended: `MUST_BUMP`, `MUST_RESTART` or
             `READY`.
     """
@@ -122,7 +122,7 @@ class Transactions:
         begun: the number of transactions that producers have begun.
         initialised: the highest producer epoch that a producer has received in a response to an `InitProducerId`
             request.
-        late: the requests in flight to which no producer is waiting for a response.
+        late: the in-flight requests whose responses no producer is waiting for.
         spent: how often each perturbation has happened.
         promises: the promises about each transaction. Transactions are numbered from 1.
         coordinator: the transaction coordinator.
@@ -173,7 +173,7 @@ class Transactions:
         return self.promises[transaction - 1]
 
     def requests(self) -> Iterator[Request]:
-        """Yield the requests in flight: first those that producers are still waiting on, then late requests."""
+        """Yield the requests in flight: first those whose responses producers are waiting for, then late requests."""
         yield from (producer.request for producer in self.producers if producer.request is not None)
         yield from self.late
 

@@ -41,7 +41,7 @@ class Finding:
         group: the effect of the upgrade on the bug.
         before, after: the decisions on whether the bug can occur before and after the upgrade.
         harm: a phrase that says what a violation of the bug's property means.
-        feature: the feature that fixes the bug after the upgrade if it is enabled, or an empty string.
+        feature: the feature that, once enabled after the upgrade, fixes the bug. Empty if there is no such feature.
     """
 
     bug: Bug
@@ -82,8 +82,8 @@ class Advice:
         settings: the settings from the given files.
         findings: the known bugs of the two releases, with the effect of the upgrade on each.
         rules: the replication rules that change. See `leadline.reports.advice.cluster.changed_rules`.
-        searched: the number of bugs of replication in the archive.
-        unmodelled: the known bugs of replication that are not modelled.
+        searched: the number of replication bugs in the archive.
+        unmodelled: the known replication bugs that are not modelled.
         interrupted: true if the searches were interrupted.
     """
 
@@ -112,7 +112,7 @@ class Advice:
 
 
 def advise(before: Cluster, after: Cluster, settings: Settings, archive: Archive, decider: Decider) -> Advice:
-    """Return the advice on an upgrade. It is about bugs of replication, because bugs of transactions also depend on the
+    """Return the advice on an upgrade. Only replication bugs are covered, because transaction bugs also depend on the
     clients.
 
     Parameters:
@@ -137,8 +137,8 @@ def _of(bug: Bug, cluster: Cluster, archive: Archive, decider: Decider) -> Decis
 
 
 def _may_affect(bug: Bug, cluster: Cluster, archive: Archive) -> bool:
-    """Return whether a bug affects the release of a cluster, or may affect it because of what the user has changed: a
-    rule of the release, or the default that a later release fixed.
+    """Return whether a bug affects a cluster's release, or may affect it because the user has changed a rule of the
+    release or has set the default values that a later release changed to fix the bug.
     """
     if archive.affects(bug, cluster.column) or (cluster.is_changed and _has_rules(bug, cluster)):
         return True
@@ -146,7 +146,7 @@ def _may_affect(bug: Bug, cluster: Cluster, archive: Archive) -> bool:
 
 
 def _has_rules(bug: Bug, cluster: Cluster) -> bool:
-    """Return whether a cluster has the rules of a bug, and the kind of controller of an affected release."""
+    """Return whether a cluster has the rules that allow a bug, and the controller kind of an affected release."""
     affected = [column_of(name) for name in bug.affected]
     kinds = [column.controller for column in affected if column is not None]
     values = cluster.column.values
@@ -157,8 +157,8 @@ def _has_rules(bug: Bug, cluster: Cluster) -> bool:
 def _before(bug: Bug, cluster: Cluster, after: Decision, archive: Archive, decider: Decider) -> Decision:
     """Decide whether a bug can occur before the upgrade. The cluster may still use the protocol of an older release.
 
-    If the archive does not list the release, but the bug is possible after the upgrade, a search decides whether it is
-    new: other defects of old releases can violate the same property.
+    If the archive does not list the release, but the bug is possible after the upgrade, a search decides whether the
+    bug is new. The search is needed because other defects of old releases can violate the same property.
     """
     decision = _of(bug, cluster, archive, decider)
     if decision == ABSENT and after.status is Status.POSSIBLE and _has_rules(bug, cluster):
@@ -171,7 +171,7 @@ def _before(bug: Bug, cluster: Cluster, after: Decision, archive: Archive, decid
 
 
 def _reason_of_older(older: Column) -> str:
-    """Return the reason why a bug is undecided if the cluster uses the protocol of an older release."""
+    """Return why it is undecided whether a bug can occur in a cluster that uses the protocol of an older release."""
     return (
         f"a bug of {older.name}, whose protocol the cluster uses in part because of inter.broker.protocol.version; "
         "leadline has no spec of this"

@@ -70,14 +70,14 @@ class Cluster:
 
     @property
     def is_changed(self) -> bool:
-        """True if the rules are not those of a release as it is shipped, such as the rules of ``4.0+elr=on``."""
+        """True if the user has changed rules of the release, as in ``4.0+elr=on``."""
         return "+" in self.column.name
 
     def chooses(self, values: Mapping[str, int | bool | str]) -> bool:
-        """Return whether the files give all these values, rather than the release by its defaults.
+        """Return whether the files set all the given values. Values that are only defaults of the release do not count.
 
         Parameters:
-            values: values of the bounds that users configure, by name.
+            values: values of bounds that users configure, keyed by name.
         """
         return all(
             self.settings[name].value == value and not self.settings[name].is_default for name, value in values.items()

@@ -102,8 +102,8 @@ class Decider:
 
         Parameters:
             bug: the bug.
-            cluster: a cluster whose release is affected by the bug, or may be: if its rules or the defaults that fixed
-                the bug are changed, a search decides.
+            cluster: a cluster whose release is or may be affected by the bug. It may be affected if the user has
+                changed its rules, or has set the defaults that the fix changed. A search then decides.
         """
         decision = self._decided(bug, cluster)
         others = [other for other in self.archive.bugs if other.ticket in bug.besides and fix_of(other, cluster.column)]
@@ -204,7 +204,7 @@ class Decider:
         return is_violated and not why_not_promised(bug.property, parting.second)
 
     def _is_mended(self, bug: Bug, cluster: Cluster, spec: Spec[object]) -> bool:
-        """Return whether the release that fixed a bug also fixes it with the settings of a cluster."""
+        """Return whether the rules of the release that fixed a bug also avoid it with the settings of a cluster."""
         if not bug.rules:
             return False
         rules = _rules(bug, cluster) | fix_of(bug, cluster.column)
@@ -231,7 +231,9 @@ class Decider:
 
 
 def _is_chosen(bug: Bug, cluster: Cluster) -> bool:
-    """Return whether the files give the values whose change as defaults fixed a bug, so that no release fixes it."""
+    """Return whether the files set the old default values that allow a bug. A release that only changes the defaults
+    does not fix the bug then.
+    """
     return bool(bug.defaults) and cluster.chooses(bug.defaults)
 
 

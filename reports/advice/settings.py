@@ -49,7 +49,7 @@ class KnownSettings:
 
     Attributes:
         broker, topic, producer: the names of the settings of brokers, topics and producers.
-        prefixes: by owner, the prefixes that also mark a name as a setting of that owner.
+        prefixes: for brokers, topics and producers, the prefixes that also mark a name as one of their settings.
         abstract: the replication settings whose values the model does not need, each with the reason.
     """
 

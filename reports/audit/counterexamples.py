@@ -56,8 +56,8 @@ class Counterexample:
         return explore_command(self.trace)
 
     def matches(self, finding: Finding) -> bool:
-        """Return whether the trace ends in the same kind of violation as a finding and a release with the bug could
-        have written the logs.
+        """Return whether the trace ends in the same kind of violation as a finding, and whether a release with the bug
+        could have written the logs.
         """
         return finding.shape in self.shapes and finding.releases == self.releases
 

@@ -109,7 +109,7 @@ def verdict_sentence(result: AuditResult) -> str:
 
 
 def _where(errors: Sequence[Finding]) -> str:
-    """Return the number of partitions with errors. The metadata log and directories are named instead."""
+    """Return text that says where the errors are: the number of partitions, the metadata log, or the directories."""
     topics = {(finding.topic, finding.partition) for finding in errors}
     partitions = len([topic for topic, _ in topics if topic not in (None, METADATA_TOPIC)])
     places = [counted(partitions, "partition")] if partitions else []

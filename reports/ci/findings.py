@@ -39,7 +39,7 @@ class Finding:
 
     Attributes:
         check: the check's title.
-        name: the property's name, or `WHOLE`.
+        name: the property's name, or `WHOLE` if the finding is about the whole check.
         status: ``passed``, ``failed``, or ``incomplete`` if the expected verdict was not reached.
         message: one line that describes the problem or, if the status is ``passed``, the result.
         property: the property, or None if the finding is about a whole check.
