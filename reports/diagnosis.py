@@ -48,11 +48,13 @@ Answer = Literal["mends", "does not mend", "not decided"]
 
 @attrs.frozen
 class Change:
-    """A change to a spec, and whether it mends a violation. After a change that mends it, the property holds.
+    """A change to a spec, and whether the change mends a violation. If it does, the changed spec satisfies the
+    property.
 
     Attributes:
         kind: what is changed: rules, the configuration, or the steps of the counterexample, one of which is left out.
-        name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step.
+        name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step that is
+            left out.
         answer: whether the change mends the violation.
         about: an explanation: the releases or protocols that have the changed rules, the disadvantage of the
             configuration, or the description of the step.
@@ -88,7 +90,7 @@ class Diagnosis:
 
     @property
     def undecided(self) -> list[Change]:
-        """The changes that were not decided within the time limit."""
+        """The changes whose effect was not determined within the time limit."""
         return [change for change in self.changes if change.answer == "not decided"]
 
 
@@ -123,7 +125,7 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
 
 @attrs.frozen
 class _Search:
-    """Searches changed specs for the cause of a violation. It ends when `time.monotonic` reaches `until`."""
+    """Searches changed specs for the cause of a violation. All searches end when `time.monotonic` reaches `until`."""
 
     spec: Spec[object]
     item: Property
@@ -200,8 +202,8 @@ def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
 
 
 def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Find the first later release whose rules mend the violation, and yield the change to those rules that are
-    necessary.
+    """Find the first later release whose rules mend the violation, and yield a change that consists of the necessary
+    ones among these rules.
     """
     kept: dict[str, str] = {}
     for each in table.later:

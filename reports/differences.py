@@ -1,7 +1,8 @@
 """Describe how two specs differ: in their rules and bounds, and in their behaviours.
 
-A protocol is a constant of the state: an attrs object whose fields are functions and plain values. The report names the
-fields that differ. For the `kafka` specs, the names come from the table of rules (`leadline.model.kafka.rules`).
+A protocol is a constant in the state. It is an attrs object whose fields are functions and plain values. The report
+names the fields that differ. For the `kafka` specs, the names come from the table of rules
+(`leadline.model.kafka.rules`).
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def _rules(was: object, now: object) -> Iterator[str]:
 
 
 def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:
-    """Yield the name and both values, as text, of each field that differs between two attrs objects of one class."""
+    """For each field that differs between two attrs objects of one class, yield its name and both values as text."""
     kind: type = type(was)
     if type(now) is kind and attrs.has(kind):
         for field in attrs.fields(kind):

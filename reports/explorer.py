@@ -210,7 +210,7 @@ Request = socket.socket | tuple[bytes, socket.socket]
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that handles each connection in a thread, and limits the number of connections."""
+    """A server that handles each connection in its own thread, and limits the number of connections."""
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)

@@ -1,10 +1,10 @@
 """Leave a step out of a counterexample, to find out whether the other steps can still violate the property.
 
-The world of a counterexample is its spec, restricted to the action instances that occur in the counterexample, in any
-order and any number of times. If the property holds once a step is left out of this world, the step may be the cause of
-the violation. But the property may also hold because it no longer applies: without writes, no write is lost. Therefore,
-if the property has a premise, the premise must still be true in some state. Otherwise, each field that the violation
-depends on must still change.
+The world of a counterexample is its spec, restricted to the action instances that occur in the counterexample. These
+instances may occur in any order, and any number of times. If the property holds once a step is left out of this world,
+the step may be the cause of the violation. But the property may also hold because it no longer applies: without writes,
+no write is lost. Therefore, if the property has a premise, the premise must still be true in some state. Otherwise,
+each field that the violation depends on must still change.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def world_without(trace: Trace[object], left_out: ActionInstance[object], item: 
 
 
 def _changes(path: Path, trace: Trace[object]) -> Property:
-    """Return a witness for changes of a field. It is shown if the field has a value that it has in no initial state."""
+    """Return a witness that is shown if a field changes, that is, takes a value that it has in no initial state."""
     first = {_at(state, path) for state in trace.spec.initials()}
     name = ".".join(map(str, path))
     return Property(f"{name} changes", Kind.WITNESS, f"{name} changes", lambda state: _at(state, path) not in first, "")
@@ -71,8 +71,8 @@ def _changes(path: Path, trace: Trace[object]) -> Property:
 def _decisive(trace: Trace[object], item: Property) -> list[Path]:
     """Return the changed fields that a violation depends on.
 
-    A violation depends on a field if it disappears when the field is reset to its initial value. If there is no such
-    field, for example because each of two fields suffices for the violation, return all changed fields.
+    A violation depends on a field if resetting the field to its initial value removes the violation. If there is no
+    such field, for example because each of two fields suffices for the violation, return all changed fields.
     """
     last, initials = trace.states[-1], trace.spec.initials()
     changed = [path for path in _paths(trace.states[0]) if all(_at(each, path) != _at(last, path) for each in initials)]
@@ -90,7 +90,7 @@ def _is_violated_with(trace: Trace[object], item: Property, path: Path) -> bool:
 
 
 def _paths(value: object, is_split: bool = False) -> Iterator[Path]:
-    """Yield the path to each field of a state. Attrs objects and components are divided into their own fields.
+    """Yield the path to each field of a state. For an attrs object or a component, yield the paths to the fields in it.
 
     Parameters:
         value: the state, or a part of the state.

@@ -133,7 +133,7 @@ def known_mutations(reference: str) -> list[Mutation]:
 
 
 def is_shipped(name: str | None) -> bool:
-    """Return whether the catalog has a spec with this name, possibly with changed rules."""
+    """Return whether the catalog has a spec with this name. The name may contain changed rules."""
     try:
         return name is not None and find(name) is not None
     except SpecError:

@@ -60,7 +60,7 @@ class Matrix:
 
     Attributes:
         specs: the names of the specs.
-        bounds: the bounds of all searches, which configurations can change.
+        bounds: the bounds of all searches. A configuration can override them.
         configurations: the configurations in which each spec is searched.
         properties: the names of the properties to check, or None for all properties of each spec. If the list is empty,
             the searches only count states.
@@ -68,7 +68,7 @@ class Matrix:
         max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
         known_bugs: true if the cells also show the known bugs that can occur in the configuration.
-        sizes: true if a last column shows the number of distinct states of each search, and its seconds.
+        sizes: true if the last column shows the number of distinct states and the duration of each search.
     """
 
     specs: list[str]
@@ -258,7 +258,7 @@ class MatrixCell:
 
     @classmethod
     def of_size(cls, result: Result) -> MatrixCell:
-        """Make a cell that shows the number of distinct states of a search, and its seconds.
+        """Make a cell that shows the number of distinct states and the duration of a search.
 
         Parameters:
             result: the result of the search.
@@ -281,7 +281,7 @@ class Column:
         spec: the name of the spec.
         cells: the cells, keyed by the name of the property.
         result: the result of the search.
-        bugs: the bugs in the archive that affect the release.
+        bugs: the bugs in the archive that affect the spec's release.
     """
 
     configuration: Configuration

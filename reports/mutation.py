@@ -211,14 +211,14 @@ class Report:
 
     @property
     def fates(self) -> str:
-        """The number of mutants with each fate, as text. Explained survivors are counted separately."""
+        """Text that says how many mutants were killed, survived, and so on. Explained survivors are counted apart."""
         texts = Counter(EXPLAINED if self.is_explained(each) else FATES[each.fate] for each in self.outcomes.values())
         order = [*FATES.values(), EXPLAINED]
         return ", ".join(f"{texts[text]:,} {text}" for text in order if text in texts)
 
     @property
     def counts(self) -> str:
-        """The numbers of searched mutants, as text: the total number, and the number with each fate."""
+        """Text that says how many mutants were searched, and how many of these were killed, survived, and so on."""
         return f"{counted(len(self.outcomes), 'mutant')}: {self.fates}" if self.outcomes else "no mutant was searched"
 
     @property
@@ -425,7 +425,7 @@ def _difference(name: str, value: object) -> str:
     """Return the reason why a saved report cannot be resumed.
 
     Parameters:
-        name: the key that differs from the current run.
+        name: the key whose value differs from that of the current run.
         value: its value in the saved report.
     """
     match name:

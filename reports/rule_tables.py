@@ -26,7 +26,7 @@ class RuleSet:
     Attributes:
         name: its name in the catalog.
         values: the values of its rules.
-        line: the line of releases to which the rule set belongs, such as the releases with KRaft or those of
+        line: the line of releases to which the rule set belongs, such as the releases with KRaft or the releases with
             transactions. Empty for a protocol.
     """
 
@@ -116,7 +116,7 @@ def _of_column(column: Column) -> RuleTable:
 def _after(base: Column) -> Sequence[Column]:
     """Return the releases after a given release. For a design of a KIP, return all releases.
 
-    With transactions, both the brokers and the client must not be older.
+    For releases with transactions, neither the brokers nor the client may be older than in the given release.
     """
     releases = releases_of(base)
     if isinstance(base, txn.Column):

@@ -36,7 +36,7 @@ def assert_holds(
         spec: the spec, or its name as for `leadline explore`.
         properties: the names of the properties to check. By default, all properties of the spec.
         limits: the limits of the search.
-        allow_incomplete: true if the test should also pass if the search reached a limit and found no violation.
+        allow_incomplete: true if the test should also pass when the search reaches a limit without finding a violation.
         bounds: the bounds that differ from the bounds of the spec.
 
     Returns:
@@ -157,6 +157,6 @@ def _chosen(spec: Spec[Any] | str, bounds: Mapping[str, Value], properties: Iter
 
 
 def _shown(result: Result) -> str:
-    """Return the first counterexample as text that ends a message, or an empty string if there is no counterexample."""
+    """Return text to append to an error message: the first counterexample, or an empty string if there is none."""
     violated = (item for item in result.properties if item.verdict is Verdict.VIOLATED)
     return next((f"\n\n{plain_text(trace)}" for item in violated for trace in item.traces), "")

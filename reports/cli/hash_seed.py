@@ -17,7 +17,7 @@ SEED = "0"
 
 
 def fix_hash_seed() -> None:
-    """Restart this process with a fixed hash seed, unless the seed is already fixed. Open files are kept."""
+    """Restart this process with a fixed hash seed, unless the seed is already fixed. Open files stay open."""
     if os.environ.get("PYTHONHASHSEED", "") not in ("", "random"):
         return
     if sys.flags.ignore_environment or not sys.executable or "-" in sys.orig_argv[1:2]:

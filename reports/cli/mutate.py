@@ -230,7 +230,7 @@ def _planned(
     is_part: bool,
     sample: Sample | None,
 ) -> Report:
-    """Return a report without outcomes. If mutants are left out, it does not say why the suite keeps properties."""
+    """Return a report of the mutations to search. The report has no outcomes yet."""
     harmless = {each.name: each.harmless for each in wanted if each.harmless}
     return Report(
         spec=spec.name,
@@ -251,7 +251,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
     """Return all mutations of a spec. Mutations of Kafka's rules come first.
 
     Parameters:
-        reference: the name of the spec, or a Python file.
+        reference: the name of the spec, or the path of a Python file.
         spec: the spec.
         given: true if the user gave bounds. All mutants then use these bounds.
     """

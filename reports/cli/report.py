@@ -120,7 +120,7 @@ def _read(files: Iterable[Path]) -> tuple[list[TraceFile], list[str]]:
 
 
 def _short_enough(file: Path) -> TraceFile:
-    """Read the trace in a file. Raise TraceError if it cannot be read or is too long for a page."""
+    """Read the trace in a file. Raise TraceError if the trace cannot be read, or is too long for a page."""
     recorded = read_trace(file)
     if len(recorded.states) > MOST_STATES:
         raise TraceError(

@@ -137,8 +137,8 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
         The exit code.
 
     Raises:
-        LeadlineError: if the spec of the trace is not a release, or if the two releases have different kinds of
-            controllers.
+        LeadlineError: if the spec of the trace is not a Kafka release, or if this release and the release to run have
+            different kinds of controllers.
     """
     release, column = broker_release(name), column_of(trace.spec.name.partition("+")[0])
     if column is None or not column.controller:
@@ -175,7 +175,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:
-    """Return the exit code that the conclusions from replays imply."""
+    """Return the exit code for the given conclusions, one from each replay."""
     if Judgement.OTHERWISE in judgements:
         return VIOLATED
     return INCOMPLETE if Judgement.NOT_MADE in judgements else AS_EXPECTED

@@ -74,7 +74,7 @@ def serve(
 
 
 def _trace(file: str, spec: str | None) -> tuple[Spec[object], Path]:
-    """Return the spec of a trace file, and the path of the trace.
+    """Read a trace file. Return the spec of the trace, and the path that leads to the trace's last state.
 
     Raises:
         LeadlineError: if the file cannot be read, or if its spec does not allow the trace.

@@ -1,4 +1,4 @@
-"""Handlers of the signals that end a process. Each signal, like Ctrl-C, still lets a command report its results."""
+"""Handlers for the signals that end a process. As after Ctrl-C, a command can still report its results."""
 
 from __future__ import annotations
 

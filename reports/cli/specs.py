@@ -39,8 +39,8 @@ def specs(name: str | None) -> None:
 
 
 def _rules_view(column: Column | txn_releases.Column, rules: Sequence[Rule]) -> RenderableType:
-    """Return a table of a release's rules with their possible values. It marks the values that the release has or has
-    changed.
+    """Return a table of a release's rules with their possible values. The table marks the values that the release uses,
+    and those that were changed.
     """
     table = empty_table("rules", ("--rule", "value", "says"))
     for rule in rules:

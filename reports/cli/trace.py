@@ -167,8 +167,8 @@ def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> i
 
 
 def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Spec[object]:
-    """Return the spec that the user named. Otherwise return the shipped spec that the file names, with the bounds in
-    the file.
+    """Return the spec that the user named. If there is none, return the shipped spec that the trace file names, with
+    the bounds in this file.
     """
     if spec is not None:
         return load_spec(spec).with_bounds(recorded.bounds)
@@ -187,8 +187,8 @@ def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Sp
 
 
 def _line(command: Sequence[str], spec: str) -> str:
-    """Return the command line with the option --spec. If the spec's name has hidden characters, use a placeholder
-    instead.
+    """Return the command line with the option --spec. If the spec's name has hidden characters, use a placeholder for
+    the name.
     """
     typed = spec if visible(spec) == spec else "PATH:NAME"
     return shlex.join(["leadline", *command, "--spec", typed])

@@ -1,4 +1,4 @@
-"""Write a page that shows which rules, pairs of rules and actions of the model recordings confirm, by release.
+"""Write a page that shows, for each release, which of the model's rules and actions are confirmed by recordings.
 
 ``python -m leadline.reports.conformance.confirmed FOLDER`` prints the page for the recordings in a folder.
 """
@@ -61,7 +61,7 @@ class Confirmed:
 
 
 def confirmed_by(path: Path) -> Confirmed:
-    """Return what a recording of one partition confirms of the model of its release.
+    """Return the rules, pairs of rules and actions that a recording of one partition confirms.
 
     Raises:
         LeadlineError: if the recording cannot be checked, does not name a release of the model, or does not conform to
@@ -101,7 +101,7 @@ def _actions(column: Column) -> list[str]:
 
 
 def by_release(found: Iterable[Confirmed]) -> list[Confirmed]:
-    """Return one result for each release, in the order of releases, from the results for recordings."""
+    """Merge the results for recordings into one result for each release. Sort these results by release."""
     merged: dict[str, Confirmed] = {}
     for each in sorted(found, key=lambda each: (each.column.versions, each.recordings)):
         known = merged.get(each.column.name)
@@ -120,7 +120,7 @@ def _merged(one: Confirmed, other: Confirmed) -> Confirmed:
 
 
 def page(releases: Sequence[Confirmed]) -> str:
-    """Return the page."""
+    """Return the page as Markdown."""
     return "\n".join(
         [_INTRODUCTION, *_shares(releases), *_rules(releases), *_pairs(releases), *_confirmed_actions(releases)]
     )

@@ -59,7 +59,9 @@ def _story(checked: Checked) -> Story | None:
 
 
 def _instance(step: Taken[Partition]) -> ActionInstance[Partition]:
-    """Convert a step to an instance of an action without parameters. The action's sentence is the observation."""
+    """Convert a step to an instance of an action that has no parameters. The action's sentence describes the
+    observation.
+    """
     name = "not seen" if step.observation is None else "seen"
     sentence = step.label.replace("{", "{{").replace("}", "}}")
     return ActionInstance(Action(name, _no_steps, {}, sentence), ())

@@ -44,7 +44,7 @@ class RuleShown:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the recording is rejected with every other value of the rule."""
+        """True if the recording does not conform to the spec with any other value of the rule."""
         return all(answer is Answer.REJECTED for answer in self.answers.values())
 
 
@@ -77,8 +77,8 @@ class ConformanceReport:
     @property
     def exit_code(self) -> int:
         """The exit code: 0 if the recording conforms, 1 if it does not, and 3 if this is undecided. The result for the
-        requested spec or the recording's own release counts. If there is neither, the recording must conform to any
-        release.
+        requested spec or the recording's own release decides. If there is neither, it is enough that the recording
+        conforms to one release.
         """
         if self.own is not None:
             return EXIT_CODES[self.own.conformance.answer]
@@ -107,7 +107,7 @@ def conformance_report(
             its release.
         limits: the limits of the search.
         keeps_logs: whether the states in the results contain whole logs, which the page shows.
-        progress: a function that is called with the name of each spec before the recording is checked against the spec.
+        progress: a function that is called with the name of each spec before the recording is checked against it.
 
     Raises:
         LeadlineError: if the file is not a recording, if the partition or the spec does not exist, or if the recording

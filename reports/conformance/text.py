@@ -1,4 +1,4 @@
-"""Explain the result of checking a recording in lines of text."""
+"""Write lines of text that explain whether a recording conforms to the specs."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _frames_of(observation: Observation[Partition]) -> str:
 
 
 def frames_around(report: ConformanceReport, observation: Observation[Partition]) -> Iterator[str]:
-    """Yield a line for each frame that shows an observation, and for the frames around it."""
+    """Yield a line for each frame that shows an observation, and a line for each frame just before or after it."""
     numbers = observation.source if isinstance(observation.source, tuple) else ()
     frames = [frame for frame in report.read.frames if frame.api not in _UNINTERESTING]
     places = [place for place, frame in enumerate(frames) if frame.number in numbers]

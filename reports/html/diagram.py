@@ -60,7 +60,7 @@ class Line:
 
 @attrs.frozen
 class Dot:
-    """A dot on a lane, which shows that a step happened in the row of the lane.
+    """A dot on a lane. It shows that a step happened in the row that the lane represents.
 
     Attributes:
         x: the horizontal position in pixels.

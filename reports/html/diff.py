@@ -1,4 +1,4 @@
-"""Write the HTML page that shows how two specs differ, by means of a behaviour that only one of them has."""
+"""Write the HTML page for the difference between two specs. It shows a behaviour that only one of them has."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Holding:
     Attributes:
         name: the name of the row.
         row: the row as the spec draws it.
-        cells: the cells of the row, then the cells that the step removed.
+        cells: the cells of the row, followed by the cells that the preceding step removed.
         marks: the marks of the row.
         width: the width of the picture, in pixels.
         badges: the badges of the row. Each is a (text, is new) pair.

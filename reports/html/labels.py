@@ -136,7 +136,7 @@ def _length(segment: Segment) -> float:
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """Yield a string, and then shorter and shorter prefixes of it."""
+    """Yield a text, and then shorter and shorter versions of it."""
     yield text
     for separator in (", ", " "):
         head = text.partition(separator)[0]

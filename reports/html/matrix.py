@@ -23,7 +23,7 @@ from leadline.reports.traces.story import what_happened
 
 @attrs.frozen(eq=False)
 class _Steps:
-    """The decisive steps of a trace, and of the traces of other specs that differ from it only in the spec.
+    """The decisive steps of a trace. The traces of other specs may have the same decisive steps.
 
     Attributes:
         name: the URL fragment that identifies the steps.
@@ -84,8 +84,8 @@ class _Traces:
     """The traces on the page. Traces with the same decisive steps and bounds appear on the page only once.
 
     Attributes:
-        found: the decisive steps, keyed by what the traces have in common.
-        names: the URL fragment of the steps of each trace, keyed by what determines the trace.
+        found: the decisive steps, keyed by the ticket, the command without the name of the spec, and the events.
+        names: the URL fragment for each trace, keyed by the ticket, the spec, the bounds and the property.
     """
 
     found: dict[tuple[object, ...], _Steps] = attrs.field(factory=dict)

@@ -49,7 +49,7 @@ def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, floa
 
 
 def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
-    """Return a plot that shows over time how many distinct states were found per second.
+    """Return a plot that shows, against time, how many distinct states were found per second.
 
     Parameters:
         samples: the number of distinct states at several times, see `Statistics.samples`.

@@ -98,7 +98,7 @@ class ActionRow:
     Attributes:
         name: the name of the action.
         generated: the number of states that the action generated.
-        distinct: the number of new states among them.
+        distinct: the number of generated states that were new.
     """
 
     name: str
@@ -121,7 +121,7 @@ class RunSection:
         order: a line that says in which order properties were checked, if the order made a difference.
         diagnosis: the lines of the diagnosis, followed by lines that say which violations are by design or known bugs.
         counts: lines with the counts of the run.
-        whole_reads: lines about code that the engine cannot analyse, and the cost of calling this code.
+        whole_reads: lines that name code that the engine cannot analyse, and give the resulting number of calls.
         plots: plots that show the number of states at each depth and the rate over time, if these are known.
         properties: the rows in the table of properties.
         actions: the rows in the table of actions.

@@ -1,4 +1,4 @@
-"""Print a replay on the terminal while it runs: each step of the model next to what was done with the brokers."""
+"""Print a replay on the terminal while it runs. Show each step of the model beside the operations on the brokers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LiveReplay(Listener):
         self._row(model, Text("\n".join([*map(visible, attempt.did), verdict])))
 
     def made(self, report: StepReport) -> None:
-        """Print a step of the model next to what was done with the brokers."""
+        """Print a step of the model, and beside it the operations that executed the step on the brokers."""
         step, count = report.step, len(self._plan.steps)
         model = Text(f"{step.number}/{count} {step.sentence}")
         quorum, before = sight_of(step.after).quorum, sight_of(step.before).quorum

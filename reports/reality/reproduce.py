@@ -1,4 +1,4 @@
-"""Reproduce a known bug on real brokers: replay its two schedules, and decide whether each replay shows the bug."""
+"""Reproduce a known bug on real brokers: run a replay of the bug and a control replay, and judge both."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Judge = Callable[[Replay, str], Judged]
 
 
 def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: Shown) -> ReproductionReport:
-    """Replay the two schedules for a bug on real brokers.
+    """Replay a bug on real brokers, and then run the control replay.
 
     Parameters:
-        schedules: the schedules and the releases for them.
+        schedules: the plans and releases for the two replays.
         folder: an empty folder. Each replay writes its logs, disks and recording to its own folder in it.
         listening: a function that takes a plan and returns the listener for its replay.
         shown: a function that is called after each replay, with the judged replay and the result of auditing the disks.

@@ -147,8 +147,8 @@ def controller_of(release: BrokerRelease) -> str:
 
 
 def _for_mended(found: Trace[Any], again: BugSearch, search: Search, controller: str) -> Trace[Any]:
-    """Return a counterexample for the fixed release with the old rule. If the given counterexample does not violate the
-    property there, search for another one.
+    """Return a counterexample for the fixed release with the old rule restored. Use the given counterexample if it
+    violates the property there. Otherwise, search for one.
     """
     followed = follow(schedule_of(found, controller), cast(Spec[Partition], again.spec))
     if followed.refused is None and _violates(followed.second, found):

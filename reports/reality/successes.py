@@ -119,7 +119,7 @@ def _tried(bug: Bug) -> Iterator[Try]:
 
 
 def read_tries(path: Path) -> list[Try]:
-    """Read the results of all replays so far from a file, oldest first. If the file does not exist, there are none."""
+    """Read the results of earlier replays from a file, oldest first. If the file does not exist, return no results."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Try(**json.loads(line)) for line in lines]
 

@@ -142,7 +142,7 @@ def _fields(
 
 
 def _converter() -> cattrs.Converter:
-    """Return a converter that raises plain exceptions, and does not change the values of bounds and settings."""
+    """Return a converter that does not wrap exceptions, and does not change the values of bounds and settings."""
     converter = cattrs.Converter(detailed_validation=False)
     converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
     return converter

@@ -200,7 +200,7 @@ def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
 
 
 def instance_columns(run: RunView) -> tuple[str, str]:
-    """Return the headings of the first two columns in the table of action instances. A random search counts visits."""
+    """Return the headings of the first two columns in the table of action instances."""
     return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
 
 
@@ -312,9 +312,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
 
 
 def _table_lines(statistics: Statistics) -> list[str]:
-    """Return lines about the memory and the calls of the compiled engine, with advice. For other engines, return no
-    lines.
-    """
+    """Return lines about the compiled engine's memory and calls, with advice. For other engines, return no lines."""
     if not statistics.calls:
         return []
     learning = statistics.learning

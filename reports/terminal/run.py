@@ -55,8 +55,8 @@ def result_view(run: RunView) -> RenderableType:
 
 
 def _learning(run: RunView) -> Learning | None:
-    """Return the counts of learned calls, or None if there are none or the state space is too small for meaningful
-    counts.
+    """Return the counts of learned calls, or None if there are none, or if the state space is too small for the counts
+    to be meaningful.
     """
     return run.statistics.learning if run.statistics.distinct > FEW_STATES else None
 
