@@ -1,8 +1,8 @@
 """Download the jars of a release once, and keep them in the user's cache.
 
 For each release, the cache contains a folder with the jars and a list of the jars. The jars are downloaded into a
-temporary folder, which is renamed at the end. Therefore, a download never leaves an incomplete folder. If the folder of
-a release exists, no network access is needed.
+temporary folder, which is renamed when the download is complete. Therefore, a download never leaves an incomplete
+folder. If the folder of a release exists, no network access is needed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def _jars(what: str, name: str, artifacts: _Artifacts) -> tuple[Path, ...]:
     Parameters:
         what: a description of the jars, for error messages.
         name: the name of the folder.
-        artifacts: a function that is called to find the artifacts if the folder does not exist or is incomplete.
+        artifacts: a function that returns the artifacts to download. It is called only if the folder does not exist or
+            is incomplete.
     """
     folder = cache_folder() / name
     if ":" in str(folder):
@@ -92,8 +93,8 @@ def cache_folder() -> Path:
 
 
 def _listed(folder: Path) -> tuple[Path, ...] | None:
-    """Return the jars that are named in a folder's list. Return None if the list or a jar is missing, or if a jar does
-    not have the size that the list gives.
+    """Return the jars that the given folder's list names. Return None if the list or a jar is missing, or if the size
+    of a jar differs from its size in the list.
     """
     jars = []
     try:
@@ -178,7 +179,7 @@ def _check(jar: Path) -> None:
 
 @contextmanager
 def _as_broker_errors(what: str) -> Iterator[None]:
-    """Replace each exception from jgo with a one-line error."""
+    """Return a context manager that converts each exception from jgo to a `BrokerError` with a one-line message."""
     import requests
 
     silenced = logging.getLogger("jgo")

@@ -1,7 +1,7 @@
 """Find out which process of a cluster opened a connection to a proxy.
 
-A frame does not reliably identify its sender. In Kafka 0.10.2, the client id of a fetcher names the leader, and
-ZooKeeper's frames do not name a client. If all processes run on one machine, the source port of the connection
+A frame does not reliably identify its sender. In Kafka 0.10.2, the client id of a fetch request names the leader, and
+ZooKeeper's frames do not contain a client id. If all processes run on one machine, the source port of the connection
 identifies the process.
 """
 

@@ -1,4 +1,6 @@
-"""Provide the Java options for class data sharing (JEP 350), which halves the processor time for starting a broker."""
+"""Provide the Java options for class data sharing (JEP 350), which halves the processor time that a broker needs to
+start.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A simple Kafka client. It opens a new connection for each request, and does not retry failed requests.
 
-The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. A replay
-cannot use them, because it holds back individual frames and must know every frame that is sent.
+The producers and consumers in client libraries retry, refresh their metadata and reconnect on their own. The replay of
+a trace cannot use them, because it holds back individual frames and must know every frame that is sent.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PartitionView:
         leader: the leader, or None if the partition has no leader.
         leader_epoch: the leader epoch, or None if the version of the Metadata response is lower than 7 (before Kafka
             2.1).
-        replicas, isr: the replicas in the order of the assignment, and the in-sync replicas.
+        replicas, isr: the replicas in the order in which they were assigned, and the in-sync replicas.
         error: the error code, or 0 if there is no error.
     """
 
@@ -88,8 +88,8 @@ class Client:
 
     Parameters:
         definitions: the message definitions of the release.
-        ports: the port for each broker and for the KRaft controller. This is the port of the process's proxy, or of the
-            process itself if there is no proxy.
+        ports: the port of each broker and of the KRaft controller. If a process has a proxy, this is the port of the
+            proxy.
         timeout: the default timeout for a request, in seconds.
     """
 

@@ -68,8 +68,8 @@ class Cluster:
         ports: the ports of the processes.
         settings: configuration properties for all brokers and the KRaft controller. They override the defaults.
         per_broker: additional configuration properties for individual brokers, keyed by broker id.
-        features: the feature levels for formatting a KRaft cluster (4.0 or later), keyed by feature name. A feature
-            without an entry gets the default level of the release.
+        features: the feature levels with which a KRaft cluster (4.0 or later) is formatted, keyed by feature name. A
+            feature without an entry gets the default level of the release.
 
     Raises:
         BrokerError: if the system is not Linux, or if Java does not accept the name of the folder.
@@ -117,7 +117,7 @@ class Cluster:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """All processes of the cluster, in the order in which they can be started."""
+        """All processes of the cluster, in an order in which they can be started."""
         return nodes_of(self.release, len(self._brokers))
 
     def start(self, nodes: Sequence[Node] | None = None) -> None:
@@ -186,7 +186,7 @@ class Cluster:
         The given broker must be running. It is shut down, started again, and shut down again.
 
         Raises:
-            BrokerError: if the broker does not start or shut down, or the archive was not written.
+            BrokerError: if the broker does not start or shut down, or if the archive is not written.
         """
         java = java_for(self.release)
         archive = class_archive(self.release, java)

@@ -114,7 +114,7 @@ def zookeeper_properties(data: Path, port: int) -> dict[str, str]:
 
 
 def meta_properties(cluster_id: str, node: int) -> dict[str, str]:
-    """Return the properties in the file `meta.properties` of a formatted KRaft data directory (KIP-631)."""
+    """Return the properties for `meta.properties`, the file that marks a KRaft data directory as formatted."""
     return {"version": "1", "cluster.id": cluster_id, "node.id": str(node)}
 
 

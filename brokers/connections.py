@@ -40,7 +40,7 @@ class Connection:
         ends: the client, and the process behind the proxy.
         dialect: the decoder for the frames.
         traffic: the log of frames, and the rules that hold frames back.
-        now: returns the time in seconds.
+        now: a function that returns the time in seconds.
         done: a function that is called with each frame after it is forwarded or dropped.
     """
 

@@ -105,7 +105,7 @@ class ZooKeeperDialect:
     """Decodes ZooKeeper's protocol on one connection.
 
     Parameters:
-        connected: a function that is called with the session in the server's connect response.
+        connected: a function that receives the session from the server's connect response.
     """
 
     def __init__(self, connected: Callable[[zookeeper.Session], None]) -> None:

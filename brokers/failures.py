@@ -14,7 +14,7 @@ _THROWN = re.compile(r"(?:Exception in thread \S+ |Caused by: |Error: )?((?:[a-z
 
 @attrs.frozen
 class _Failure:
-    """An error in a log. The cause is the last one in the stack trace, and is empty without a stack trace."""
+    """An error in a log. Its cause is the last exception in the stack trace, or empty if there is no trace."""
 
     message: str
     cause: str

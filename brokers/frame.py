@@ -62,7 +62,7 @@ class Frame:
 
 @attrs.frozen
 class Rule:
-    """A condition on frames. An attribute with the value None matches every frame.
+    """A condition that frames can satisfy. An attribute with the value None matches every frame.
 
     Attributes:
         source, target: the sender and the receiver of the frame.

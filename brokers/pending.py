@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Pending(Generic[T]):
-    """A request that was sent and whose response has not been read yet.
+    """A request that has been sent, but whose response has not been read yet.
 
     Parameters:
         connection: the socket. It is closed when the response has arrived or is late.

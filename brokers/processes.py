@@ -118,7 +118,7 @@ class OwnedProcess:
         return re.search(pattern, self._text()) is not None
 
     def reason(self) -> str:
-        """Return the line of the log that most likely gives the reason for the failure."""
+        """Return the line of the log that most likely gives the reason why the process failed."""
         return reason(self._text())
 
     def _text(self) -> str:

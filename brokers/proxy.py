@@ -38,7 +38,8 @@ class Proxy:
 
     Parameters:
         definitions: the message definitions of the release.
-        recording: receives an event for each connection and for each frame that was forwarded or dropped; or None.
+        recording: receives an event for each connection and for each frame that was forwarded or dropped. None for no
+            recording.
     """
 
     def __init__(self, definitions: Definitions, recording: RecordingWriter | None = None) -> None:
@@ -79,7 +80,7 @@ class Proxy:
         return int(server.sockets[0].getsockname()[1])
 
     def attribute(self, pids: Callable[[], Mapping[int, Node]]) -> None:
-        """Set a function that returns the cluster's processes, to which connections are attributed.
+        """Attribute connections to the processes that the given function returns.
 
         Parameters:
             pids: a function that returns the nodes, keyed by process id. The proxy's thread calls it for each

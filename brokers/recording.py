@@ -47,7 +47,7 @@ class RecordingWriter:
 
     Parameters:
         path: the path of the complete recording. An existing file is replaced by `close`.
-        about: additional fields of the first line, for example the release.
+        about: additional fields for the first line, for example the release.
 
     Raises:
         RecordingError: if the file cannot be created.

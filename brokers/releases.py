@@ -50,11 +50,12 @@ class BrokerRelease:
     def others(self) -> tuple[str, ...]:
         """The Maven coordinates of additional artifacts, which are downloaded without their dependencies.
 
-        If the broker depends on other versions of the same artifacts, these are replaced.
+        If the broker depends on a different version of such an artifact, that version is replaced.
 
             * A logging library, without which brokers do not log, or do not start.
-            * `javax.xml.bind`, which was removed from Java, for the cluster ids of 0.10.2 and 0.11 (KAFKA-4501).
-            * A ZooKeeper client that resolves addresses on Java 14 and newer (ZOOKEEPER-3779) for 2.0 to 2.3.
+            * `javax.xml.bind`, which was removed from Java. Releases 0.10.2 and 0.11 need it to create cluster ids
+              (KAFKA-4501).
+            * For 2.0 to 2.3, a ZooKeeper client that resolves addresses on Java 14 and newer (ZOOKEEPER-3779).
         """
         if self.version < (1, 0):
             return _JAXB

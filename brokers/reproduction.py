@@ -1,4 +1,6 @@
-"""Judge the reproduction of a known bug on real brokers. A reproduction is a replay and a control without the bug."""
+"""Judge the reproduction of a known bug on real brokers. A reproduction consists of a replay that should show the bug,
+and a second replay, the control, that should not.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ class Reproduction:
         ticket: the ticket of the bug.
         violated: the name of the property that the bug violates.
         affected: the replay on the affected release.
-        control: the replay of the same schedule on a release in which the bug is fixed, or without the event that
-            causes the bug.
+        control: the replay of the same schedule, either on a release in which the bug is fixed, or without the event
+            that causes the bug.
         left_out: the event that the control omits, or an empty string.
     """
 
@@ -122,7 +124,7 @@ def judged_without_event(replay: Replay, name: str) -> Judged:
 
 
 def _kept(state: Partition) -> set[int]:
-    """Return the records in the leader's log. Without a leader, use the logs of all brokers that may be elected."""
+    """Return the records in the leader's log. If there is no leader, use the logs of all electable brokers."""
     quorum = state.quorum
     leading = quorum.isr | quorum.elr if quorum.leader is None else {quorum.leader}
     return {record.value for broker in leading for record in state.replicas[broker].log.records}

@@ -33,7 +33,7 @@ class Traffic:
     """The log of frames, and the holds (active rules).
 
     Parameters:
-        now: returns the time in seconds.
+        now: a function that returns the time in seconds.
         kept_frames, kept_bytes: the maximum number of frames in memory, and the maximum total size of these frames in
             bytes. Older frames are removed from memory. A recording contains all frames.
     """
@@ -53,8 +53,8 @@ class Traffic:
     # --- the proxy's thread ---------------------------------------------------------------------------------------
 
     def next_number(self) -> int:
-        """Return the number for the next frame. Only the proxy's thread adds frames, so the number cannot change
-        meanwhile.
+        """Return the number for the next frame. Only the proxy's thread adds frames, so the number remains correct
+        until this thread adds the next frame.
         """
         return self._newest + 1
 

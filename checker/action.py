@@ -48,7 +48,7 @@ class Action(Generic[S, P]):
         name: the name of the function.
         function: a generator function that takes a state and the parameters, and yields the next states. If it yields
             nothing, the action is not enabled in the state.
-        domains: a dict that maps the name of each parameter to its possible values, in the order of the parameters.
+        domains: the possible values of each parameter, keyed by the parameter's name, in the order of the parameters.
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
         fair: the fairness of the action, a key of `FAIRNESS`. Only liveness properties depend on it.
         effect: ``"healing"`` if the action repairs something, ``"perturbing"`` if it is a failure or another
@@ -157,8 +157,8 @@ def action(
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
         fair: the fairness of the action, a key of `FAIRNESS`.
         effect: ``"healing"``, ``"perturbing"`` or an empty string; see `Action.effect`.
-        domains: for each parameter after the state, its possible values: an iterable, or a function of the spec's
-            bounds that returns an iterable.
+        domains: for each parameter after the state, its possible values: an iterable, or a function that takes the
+            spec's bounds and returns an iterable.
 
     Raises:
         SpecError: if the function is not a generator function, if its parameters do not match `domains` or

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class NoBounds:
-    """The bounds of a spec that has no bounds."""
+    """An empty set of bounds, for specs that declare none."""
 
 
 def bound(

@@ -36,7 +36,7 @@ class FieldCoverage:
 
     Attributes:
         count: the number of distinct values found.
-        is_exact: whether all values were collected. If it is false, the field may have more values.
+        is_exact: whether all values were collected. If false, the field may have more values.
         values: the values as text, sorted. Empty if there are more than `FEW_VALUES`.
     """
 
@@ -127,7 +127,7 @@ class FieldValues:
         Parameters:
             value: the value.
             path: the location of the value in the state.
-            apart: whether the value is a component. If it is a tuple, it is then split into its elements.
+            apart: whether the value is a component. A component that is a tuple is split into its elements.
         """
         kind: type = type(value)
         if attrs.has(kind):

@@ -134,8 +134,8 @@ class Drawing(Generic[S]):
     Attributes:
         rows: returns the rows of a state, keyed by name, in display order.
         messages: returns the messages that are in flight in a state.
-        arrivals: returns the messages that arrive in a step. A message that arrives but was not in flight before the
-            step was sent in the same step. If a message arrives but `messages` still returns it after the step, the
+        arrivals: returns the messages that arrive in a step. If a message arrives but was not in flight before the
+            step, it was sent in the same step. If a message arrives but `messages` still returns it after the step, the
             message waits at its receiver. A message that disappears from `messages` without arriving is lost.
         events: takes the steps of a trace in order and returns the events that decided its outcome. Reports show them
             as the explanation of the trace. If there are no events, reports instead list the steps that wrote the

@@ -46,9 +46,9 @@ def check(
         read: the recording of the partition.
         column: the release.
         limits: the limits of the search.
-        keeps_logs: whether the states in the result contain whole logs. If not, checking a recording with many records
-            takes less time and memory. See `leadline.model.kafka.conformance.window`.
-        without: the name of an action to leave out of the spec, or an empty string.
+        keeps_logs: whether the states in the result contain whole logs. If false, checking a recording with many
+            records takes less time and memory. See `leadline.model.kafka.conformance.window`.
+        without: the name of an action to omit from the spec, or an empty string.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.

@@ -1,8 +1,8 @@
 """Convert the frames and events of a recording to observations, and find the time window of each step.
 
-A step is executed after its cause has passed the proxy, and before the first frame that shows its effect arrives. For
-example, a leader handles a fetch request before it sends the response, and a follower handles the response before it
-sends its next request.
+A step is executed after its cause has passed the proxy, and before the proxy receives the first frame that shows the
+step's effect. For example, a leader handles a fetch request before it sends the response, and a follower handles the
+response before it sends its next request.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Events:
 
     Parameters:
         read: the part of the recording that is about the partition.
-        column: the release. The observations are made for checks against its spec.
-        without: the name of an action to leave out of the spec, or an empty string.
+        column: the release against whose spec the observations will be checked.
+        without: the name of an action to omit from the spec, or an empty string.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
@@ -201,7 +201,7 @@ class Events:
         return answer
 
     def _written_epochs(self) -> dict[int, tuple[float, float, tuple[int, ...], int]]:
-        """For each leader epoch, return the time window, the ISR and the leader of its first write to ZooKeeper."""
+        """Return the first write to ZooKeeper in each leader epoch: its time window, its ISR and its leader."""
         found: dict[int, tuple[float, float, tuple[int, ...], int]] = {}
         for frame, state in self._state_writes():
             answer = self._succeeded(frame)
@@ -435,7 +435,7 @@ class Events:
                     yield from self._fetch(follower, frame, part, following, checked)
 
     def _continues(self, frame: Seen, part: dict[str, Any], following: tuple[Seen, dict[str, Any]] | None) -> bool:
-        """Return whether a fetch response was handled, judging by the follower's next fetch request."""
+        """Return whether a follower handled a fetch response, judging by its next fetch request."""
         answer, follower = self._read.answer.get(frame.number), self._read.replica(frame.source)
         if following is None or answer is None or answer.passed is None or follower is None:
             return False
@@ -598,8 +598,8 @@ class Events:
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
         """Return the time window of a broker's registration at startup, from the request to the response.
 
-        This is its first registration after the end of its earlier run. If a process ended by itself, it is not known
-        when, so it is the last registration before the start was noted.
+        Usually, this is the first registration after the broker's previous run ended. If that run ended by itself, its
+        end time is unknown, so the last registration before the recorded start is used instead.
         """
         ended = before.begun[1] if before.ended == NEVER else before.ended
         frames = [frame for frame in self._read.frames if frame.source == node and ended <= frame.arrived <= at]
@@ -616,7 +616,9 @@ class Events:
         return ended, at
 
     def _dies(self, broker: int, at: float) -> float:
-        """Return when a running broker is next killed, from the given time on. Return infinity if it is not killed."""
+        """Return the first time, at or after the given time, at which a broker is killed. Return infinity if there is
+        none.
+        """
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _living(self) -> Iterator[Observation[Partition]]:

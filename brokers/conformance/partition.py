@@ -72,7 +72,7 @@ class PartitionRecording:
         events: the events, other than frames, that name a process.
         end: the time of the last line.
         assignment: the ids of the brokers with a replica, beginning with the preferred leader.
-        topic_ids: all ids of the topic that occur in the recording.
+        topic_ids: all ids that the recording contains for the topic.
         configs: the configuration with which the topic was created.
     """
 
@@ -98,7 +98,7 @@ class PartitionRecording:
     # --- the model's numbers --------------------------------------------------------------------------------------
 
     def replica(self, node: object) -> int | None:
-        """Return the broker number in the model, or None if the process has no replica of the partition."""
+        """Return the model's number for a broker, or None if the process has no replica of the partition."""
         return self.assignment.index(node) if node in self.assignment else None
 
     def isr(self, ids: list[int]) -> frozenset[int]:
@@ -147,10 +147,10 @@ class PartitionRecording:
     def records_from(
         self, batches: Body | None, offset: int
     ) -> tuple[int | None, tuple[tuple[int | None, int | None], ...]]:
-        """Return the offset of the first record at or after `offset`, or None if there is no such record. Also return
-        all records from that offset on.
+        """Return the offset of the first record at or after `offset`, and all records from there on. If there is no
+        such record, return None and no records.
 
-        A response contains whole batches, so it can begin with records before the offset.
+        A response contains whole batches, so it can begin with records before `offset`.
         """
         records = self.records(batches)
         if not batches or not records:

@@ -39,7 +39,7 @@ class Deeds:
 
     Parameters:
         stage: the cluster and its proxies.
-        observer: observes the brokers, and records which of them are down.
+        observer: the observer of the brokers, which also records which of them are down.
         did: a list to which a line is added for each deed.
     """
 
@@ -189,7 +189,9 @@ class Deeds:
         self._did.append(f"cut the log of broker {broker} to offset {offset}")
 
     def _set_checkpoint(self, step: PlannedStep, limit: float) -> None:
-        """Write the model's high watermark, which may be lower, to the checkpoint of a killed broker."""
+        """Write the model's high watermark to the checkpoint of a killed broker. It may be lower than the current
+        value.
+        """
         broker, wanted = step.broker, step.after.replicas[step.broker].high_watermark
         found = self.observer.high_watermark(broker)
         if found == wanted:
@@ -220,8 +222,7 @@ class Deeds:
     def _fail_over(self, unseen: Hold) -> None:
         """Let ZooKeeper notify the controller of a broker's restart, and then kill the controller.
 
-        In releases since 2.2, a controller would also miss a restart if it were killed before it compared broker
-        epochs.
+        In releases since 2.2, a controller would miss the restart if it were killed before it compared broker epochs.
         """
         before = self.observer.decision()
         unseen.end()

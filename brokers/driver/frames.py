@@ -27,7 +27,7 @@ class Frames:
 
     Parameters:
         stage: the stage that holds the frames.
-        observer: observes the brokers.
+        observer: the observer of the brokers.
         did: a list to which a line is added for each frame.
     """
 
@@ -46,8 +46,8 @@ class Frames:
                 self.let_through(self._frame(step, kind, limit))
 
     def await_left(self, step: PlannedStep, limit: float) -> None:
-        """Wait for the frames that a step leaves in flight. Instead of fetching, a follower may ask for the end offset
-        of an epoch.
+        """Wait for the frames that a step leaves in flight. Instead of a fetch request, a follower may send a request
+        for the end offset of an epoch.
         """
         if step.instance.action.name in _FETCHES:
             return  # the step has waited for the response
@@ -58,7 +58,7 @@ class Frames:
                 self.did.append(f"held: {self._told(self._first_held(step, kinds, limit))}")
 
     def end_proposals(self, step: PlannedStep, limit: float) -> None:
-        """For each proposal that a leader abandoned in a step, release the held frames.
+        """Release the held frames of each proposal that a leader abandoned in a step.
 
         A leader sends its next proposal only after it has received the response to the previous proposal.
         """

@@ -102,7 +102,7 @@ class Plan:
         start: the first state.
         controller: the kind of controller.
         refused: the step that follows the last one, if the model does not allow it, otherwise None. The driver attempts
-            this step, which must fail.
+            this step, and expects the attempt to fail.
         replicas: the brokers with a replica, in the order of the assignment. This order decides which broker is
             elected.
         lag_seconds: the lag time (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR, in
@@ -144,8 +144,9 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
     Parameters:
         trace: a trace of a Kafka spec.
         controller: the kind of controller that the release uses.
-        expected: the spec of the release that executes the trace, if it has different rules than the spec of the trace.
-            The plan then consists of states of this spec, and ends before the first step that this spec does not allow.
+        expected: the spec of the release that executes the trace, or None if the trace's spec has the same rules. If it
+            is given, the plan consists of states of this spec, and ends before the first step that this spec does not
+            allow.
 
     Raises:
         Unmakeable: if real brokers cannot execute a step. The message names the step and the reason.
@@ -171,7 +172,7 @@ def plan_of(trace: Trace[Partition], controller: str, expected: Spec[Partition] 
 
 
 def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
-    """Return the steps, and mark those that real brokers execute together with the next step."""
+    """Mark the steps that real brokers execute together with the next step, and return all steps."""
     following = itertools.pairwise([*steps, None])
     return tuple(
         attrs.evolve(step, with_next=next_one is not None and bool(step.wire.before or next_one.wire.within))
@@ -191,11 +192,12 @@ def _wire(instance: ActionInstance[Partition], controller: str, before: Partitio
 def _assignment(steps: Sequence[PlannedStep], start: Partition) -> tuple[int, ...]:
     """Return an order of the replicas that makes the controller elect the same leaders as in the trace.
 
-    A controller elects the first live replica of the assignment that may be elected (KafkaController's
+    A controller elects the first replica in the assignment that is live and may be elected (KafkaController's
     OfflinePartitionLeaderElection, PartitionChangeBuilder).
 
     Raises:
-        Unmakeable: if there is no such order. The message names the first election that goes wrong in the best order.
+        Unmakeable: if there is no such order. The message names an election with the wrong leader. Every order makes
+            this election or an earlier one go wrong.
     """
     others = [broker for broker in range(len(start.replicas)) if broker != PREFERRED]
     worst: PlannedStep | None = None
@@ -226,7 +228,7 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
 
 
 def _lags(steps: Sequence[PlannedStep]) -> dict[int, float]:
-    """Return the lag time in seconds (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR.
+    """Return the lag time (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR, in seconds.
 
     The leader must not remove the follower too early. Therefore, this time exceeds the total duration of the preceding
     steps in which the follower lags.

@@ -17,7 +17,7 @@ class Read:
         step: the number of the step before the read. None for the final read, which takes place after all brokers were
             restarted.
         broker: the leader.
-        values: the value of each record in the model, keyed by offset.
+        values: the model's value for each record, keyed by offset.
         end: the end offset that ListOffsets returned, or None if it returned an error.
     """
 

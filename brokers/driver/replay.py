@@ -36,7 +36,7 @@ class Outcome:
         reads: the records that consumers could read after each step that made a record readable or elected a leader,
             and at the end.
         replicas: the replicas at the end, after all brokers were restarted, keyed by broker.
-        quorum: the controller's decision at the end.
+        quorum: the last decision of the controller.
         leader: the leader at the end, or None.
     """
 
@@ -168,8 +168,8 @@ def replay(
         folder: an empty folder. The replay creates the folder `cluster` in it, and two copies of the data directories.
             The copy `before` is made before records are lost, when the last record has become readable. The copy
             `after` is made at the end.
-        listener: receives the events of the replay, or None.
-        recording: receives all frames, or None.
+        listener: the listener that receives the events of the replay, or None.
+        recording: the recording to which all frames are written, or None.
 
     Raises:
         BrokerError: if the brokers cannot be started.
@@ -217,8 +217,8 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
 def _last_before(plan: Plan) -> PlannedStep | None:
     """Return the step after which the disks are copied. With this copy, an audit can find records that are lost later.
 
-    Of the steps before the final one, it is the last that makes a record readable. If no step makes a record readable,
-    it is the second-to-last step.
+    This is the last step before the final one that makes a record readable. If no step makes a record readable, it is
+    the second-to-last step.
     """
     earlier = plan.steps[:-1]
     readable = [step for step in earlier if step.after.exposed != step.before.exposed]
@@ -251,7 +251,7 @@ def _bring_back(driver: Driver, broker: int) -> None:
 
 
 def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
-    """Read from a leader until its whole log can be read, or until a time limit is reached.
+    """Read from a leader repeatedly, until its whole log can be read or a time limit is reached.
 
     Returns:
         The last read, or None if the leader does not respond in time.

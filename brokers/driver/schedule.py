@@ -119,8 +119,8 @@ def _unnoticed_restart(trace: Trace[Partition], number: int, controller: str = Z
 def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
     """Yield a conflict if a broker restarts without learning the current epoch.
 
-    The controller considers a broker alive again when the broker has read the metadata log up to its registration. By
-    then, the broker has learned of the leader epoch that precedes the registration.
+    The controller considers a broker alive again when the broker has read the metadata log up to the record of its own
+    registration. By then, the broker has learned of the leader epoch that precedes the registration.
     """
     yield from _unnoticed_restart(trace, number, KRAFT)
     instance, before, after = trace.instances[number - 1], trace.states[number - 1], trace.states[number]
@@ -138,8 +138,8 @@ def _restart_in_kraft(trace: Trace[Partition], number: int) -> Iterator[_Conflic
 
 
 def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
-    """Yield a conflict if a broker skips a request: it learns of an epoch before it has handled the request of an
-    earlier one.
+    """Yield a conflict if a broker skips a request, which means that it learns of an epoch before it has handled the
+    request for an earlier epoch.
     """
     broker, epoch = trace.instances[number - 1].values
     before = trace.states[number - 1]
@@ -173,7 +173,7 @@ def _after_session(trace: Trace[Partition], number: int, broker: int) -> Iterato
 
 
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """For each request that was sent to a broker since it started, map the epoch to the number of the sending step."""
+    """Return the number of each step that sent a request to a broker since it started, keyed by the request's epoch."""
     sent: dict[int, int] = {}
     for at in range(1, number):
         before, after = trace.states[at - 1], trace.states[at]
@@ -185,8 +185,8 @@ def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict
 
 
 def _is_told(before: Partition, after: Partition, broker: int) -> bool:
-    """Return whether a ZooKeeper controller sends a running broker a request in a step: for a new epoch, and when the
-    broker has started or has a new session.
+    """Return whether a ZooKeeper controller sends a request to a running broker in a step. It does so for a new epoch,
+    and when the broker has started or has a new session.
     """
     if after.registrations[broker].status == FENCED:
         return False
@@ -257,7 +257,7 @@ def _executed(trace: Trace[Partition], instances: Sequence[Instance]) -> Trace[P
 def _successors(
     spec: Spec[Partition], instances: Sequence[Instance], states: Sequence[Partition], wanted: dict[Instance, Partition]
 ) -> Iterator[Partition]:
-    """Return the next states. Those that have more replicas in common with the original trace come first."""
+    """Return the next states. Those with the most replicas in common with the original trace come first."""
     instance = instances[len(states) - 1]
     target = wanted.get(instance)
     found = spec.take(instance, states[-1]) if spec.is_within(states[-1]) else []

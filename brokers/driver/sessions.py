@@ -38,8 +38,8 @@ class Sessions:
     def end(self, broker: int) -> str:
         """End the session of a broker now, as if it had timed out, and return a description of the operation.
 
-        ZooKeeper closes a session for any client that knows its password. A broker can ask a KRaft controller in a
-        heartbeat to fence it. The controller then handles it like a broker whose session has timed out
+        ZooKeeper closes a session for any client that knows its password. In a heartbeat, a broker can request its own
+        fencing from a KRaft controller. The controller then handles the broker like one whose session has timed out
         (ReplicationControlManager.handleBrokerFenced).
 
         Raises:

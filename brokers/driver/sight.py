@@ -40,7 +40,7 @@ class SeenReplica:
         log: the records on disk.
         high_watermark: the high watermark in the checkpoint on disk.
         message: the message in flight. None if it cannot be observed because the broker or its leader is down.
-        proposal: the ISR in the broker's AlterPartition request in flight, or None.
+        proposal: the ISR in the broker's in-flight AlterPartition request, or None.
     """
 
     up: bool
@@ -173,10 +173,10 @@ def is_seen_as(model: Message, real: Message | None) -> bool:
 
 
 def _can_be_last_epoch(model: int | None, real: int | None) -> bool:
-    """Return whether the last epoch in a real fetch request can correspond to the one in the model.
+    """Return whether the last epoch in a real fetch request can correspond to the last epoch in the model's request.
 
     After a broker has been the leader, its epoch cache also contains epochs in which it wrote nothing. The model
-    derives epochs from records, so it does not have these epochs (KAFKA-10706). Wrong epochs are detected anyway,
+    derives epochs from records, so it does not contain these epochs (KAFKA-10706). Wrong epochs are detected anyway,
     because the logs are compared too.
     """
     return real is None or real >= (-1 if model is None else model)

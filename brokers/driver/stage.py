@@ -64,7 +64,7 @@ class Stage:
         release: the release of the brokers.
         plan: the plan of the replay.
         folder: an empty folder for the cluster.
-        recording: receives all frames, or None.
+        recording: the recording to which all frames are written, or None.
     """
 
     def __init__(self, release: BrokerRelease, plan: Plan, folder: Path, recording: RecordingWriter | None = None):
@@ -256,13 +256,13 @@ class Stage:
                 yield ("ControlledShutdown", False, self.controller, own), None
 
     def _requests(self, broker: int) -> Where:
-        """Return a predicate on LeaderAndIsr requests: whether a request has a later epoch than any that a broker may
-        know.
+        """Return a predicate that is true for a LeaderAndIsr request if its epoch is later than all epochs that a
+        broker may know.
         """
         return lambda body: any(epoch > self.known[broker] for epoch in epochs_of_request(body))
 
     def _announces(self, broker: int) -> Where:
-        """Return a predicate on parts of the metadata log: whether a part tells a broker something new about the
+        """Return a predicate that is true for a part of the metadata log if it tells a broker something new about the
         partition.
         """
 
@@ -288,8 +288,8 @@ class Stage:
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
         """Return a held frame with the given API, direction, source and target, or None if there is none.
 
-        LeaderAndIsr and AlterPartition frames, and frames from a KRaft controller, are returned oldest first.
-        Otherwise, the newest frame is returned, and all older frames are dropped, because their connections are closed.
+        LeaderAndIsr and AlterPartition frames, and frames from a KRaft controller, are returned oldest first. For all
+        other frames, the newest is returned, and all older ones are dropped, because their connections are closed.
         """
         if api == "Fetch" and request:
             self.held("OffsetForLeaderEpoch", False, target, source)  # which may have to be let through first

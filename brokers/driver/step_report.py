@@ -52,7 +52,7 @@ class Produced:
     """A record that was sent to a leader.
 
     Attributes:
-        value: the value of the record in the model.
+        value: the model's value for the record.
         leader: the broker to which it was sent.
         outcome: ``waiting``, ``acknowledged at offset 3``, or the reason why the record was not acknowledged.
         offset: the offset in the acknowledgement, or None if there is none.

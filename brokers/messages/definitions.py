@@ -1,17 +1,17 @@
 """Definitions of Kafka's messages, read at run time from the jars of a release.
 
-``kafka-clients`` has the requests, responses and headers (``common/message/*.json``, from 2.2 on), and
-``kafka-metadata`` the records of KRaft's metadata log (``common/metadata/*.json``). The format of these files is
-described in Kafka's ``clients/src/main/resources/common/message/README.md``. The definitions of 3.9.1 contain every
+``kafka-clients`` contains the requests, responses and headers (``common/message/*.json``, from 2.2 on), and
+``kafka-metadata`` contains the records of KRaft's metadata log (``common/metadata/*.json``). The format of these files
+is described in Kafka's ``clients/src/main/resources/common/message/README.md``. The definitions of 3.9.1 contain every
 version that releases from 0.10 to 3.9 use; 4.0 removed old versions, so 4.x needs its own definitions.
 
 No Python library decodes these messages. The classes of kio are generated from one release. kio 0.6.5 supports 4.1, so
-it lacks LeaderAndIsr, UpdateMetadata, Fetch 0 to 3 and all versions that 4.0 removed, and all records of the metadata
-log. kio fails on unknown tagged fields and error codes. kafka-python can interpret definitions, but not through a
-documented interface, and ships only the messages of clients. With the definitions of 3.9.1, kafka-python 3.0.12 does
-not decode tagged fields whose tag is written as a string (the log directories in a broker's registration and
-heartbeat), and rejects tagged fields within tagged structs, which forward compatibility allows. All other Python
-clients contain only the messages of clients.
+it lacks everything that 4.0 removed, such as LeaderAndIsr, UpdateMetadata and the versions 0 to 3 of Fetch. It also
+lacks all records of the metadata log. kio fails on unknown tagged fields and error codes. kafka-python can interpret
+definitions, but not through a documented interface, and ships only the messages that clients use. With the definitions
+of 3.9.1, kafka-python 3.0.12 does not decode tagged fields whose tag is written as a string (the log directories in a
+broker's registration and heartbeat), and rejects tagged fields within tagged structs, which forward compatibility
+allows. All other Python clients contain only the messages that clients use.
 """
 
 from __future__ import annotations

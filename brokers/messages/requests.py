@@ -145,7 +145,7 @@ def read_record(definitions: Definitions, value: bytes) -> tuple[str, int, dict[
     """Decode a record of KRaft's metadata log.
 
     Parameters:
-        definitions: the definitions, which must include the jar of kafka-metadata.
+        definitions: the definitions, which must include those in the jar of kafka-metadata.
         value: the value of the record: the frame version, the key and version of the record, and the body.
 
     Returns:

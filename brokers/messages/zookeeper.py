@@ -148,8 +148,9 @@ def read_response(frame: bytes, operation: str | None) -> tuple[str, dict[str, A
         operation: the operation of the request with the same xid, or None if it is unknown.
 
     Returns:
-        The name of the operation, or "watch", and the body. The body contains the zxid, the error code, and the path
-        and event of a watch, the data of a "getData", or the path of a "create".
+        The name of the operation, or "watch", and the body. The body contains the zxid and the error code. Depending on
+        the operation, it also contains the path and the event of a watch, the data that "getData" returned, or the path
+        that "create" returned.
 
     Raises:
         Malformed: if the frame is not a valid response.

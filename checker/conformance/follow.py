@@ -77,7 +77,7 @@ class RecordingError(LeadlineError):
 
 class Undecided(Exception):
     """Raised by an observation or a hidden step if its effect on a state is unknown, because a part of the state was
-    cut.
+    removed.
 
     The argument is a clause that says which part is missing.
     """
@@ -183,12 +183,13 @@ def follow(
         forget: a function that removes the parts of a state that no observation can determine, such as history. It is
             applied to every state.
         cut: a function that takes all possible states, and returns them in the same order without the parts that later
-            observations can hardly depend on. Observations and hidden steps must raise `Undecided` if they do depend on
-            such a part. It is applied at the beginning and after every `SETTLE_EVERY` deadlines. A step of the
-            behaviour can therefore begin in a cut copy of the state in which the previous step ended.
+            observations are unlikely to depend on. Observations and hidden steps must raise `Undecided` if they do
+            depend on such a part. `cut` is applied at the beginning and after every `SETTLE_EVERY` deadlines. A step of
+            the behaviour can therefore begin in a cut copy of the state in which the previous step ended.
         touched_by_hidden: the values of `HiddenStep.touches` for all hidden steps of the spec.
         limits: the limits of the search.
-        kept_steps: the number of steps to return from the end of the behaviour, at most. None returns all steps.
+        kept_steps: the maximum number of steps to return, counted from the end of the behaviour. None returns all
+            steps.
         prunes: whether to drop nodes that another node reaches. False is used only to test that pruning does not change
             the answer.
         settled: a function that is called with each step of the behaviour, in order, as soon as all possible behaviours
@@ -353,7 +354,7 @@ class _Search(Generic[S]):
         return self._hidden_of[state]
 
     def _decided(self, compute: Callable[[], Iterable[T]]) -> list[T]:
-        """Return the different results that are not undecided, in order."""
+        """Return the distinct results, in order, up to the first one that is undecided."""
         found: dict[T, None] = {}
         try:
             for result in compute():
@@ -415,7 +416,7 @@ class _Search(Generic[S]):
             shared.before, shared.settled = None, True
 
     def _cut_states(self) -> None:
-        """Cut the states of the nodes."""
+        """Remove the parts of the nodes' states that later observations are unlikely to depend on."""
         states = self._cut([node.state for node in self._nodes])
         nodes: dict[tuple[frozenset[int], S], _Node[S]] = {}
         for node, state in zip(self._nodes, states, strict=True):

@@ -24,11 +24,11 @@ class Visible(Generic[S]):
     """A description of what a recorder sees of an action.
 
     Attributes:
-        shows: a function that returns what a recorder sees of a step. This is compared with the recorded value. Its
-            arguments are the states before and after the step and the values of the action's parameters. None if the
-            action is hidden, so that its steps are not recorded.
-        touches: a function that returns the names of the components that a step reads or writes. Its arguments are the
-            values of the parameters. None if a step may read or write any component. See `Observation.touches`.
+        shows: a function that returns what a recorder sees of a step. The result is compared with the recorded value.
+            The function's arguments are the states before and after the step and the values of the action's parameters.
+            None if the action is hidden, so that its steps are not recorded.
+        touches: a function that takes the values of the parameters, and returns the names of the components that a step
+            reads or writes. None if a step may read or write any component. See `Observation.touches`.
     """
 
     shows: Callable[..., object] | None

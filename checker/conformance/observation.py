@@ -22,7 +22,8 @@ def _not_nan(instance: object, attribute: attrs.Attribute[float], value: float) 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Observation(Generic[S]):
-    """Something that a recorder saw of a system: one step, several steps, or no step. It is a relation between states.
+    """Something that a recorder saw of a system: one step, several steps, or no step. An observation is a relation
+    between states.
 
     Observations are compared by identity, even if all their attributes are equal.
 

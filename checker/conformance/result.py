@@ -47,7 +47,7 @@ class Candidate(Generic[S]):
         state: the state.
         path: the last steps on the path to the state, in order.
         why: the reason, as `Observation.why` returns it.
-        early: the labels of the observations that were already taken although their windows are still open.
+        early: the labels of the observations that precede the state although their time windows are still open.
     """
 
     state: S
@@ -83,7 +83,7 @@ class Conformance(Generic[S]):
     Attributes:
         answer: whether the recording is a behaviour of the spec.
         observations: the number of observations that were explained.
-        behaviour: the last steps of a behaviour that explains them, in order.
+        behaviour: the last steps, in order, of a behaviour that explains these observations.
         hidden_steps: the number of hidden steps in the whole behaviour.
         actions: how often each action occurs in this behaviour, keyed by action name.
         largest: the largest number of possible states after an observation.

@@ -119,7 +119,7 @@ def _told(condition: ast.expr, negated: bool, names: dict[str, Any]) -> str:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """Return the names, fields and items in a condition that are not part of a larger one."""
+    """Return the largest expressions in a condition that are names, fields or items."""
     match node:
         case ast.Compare(left=left, comparators=others):
             return [part for each in (left, *others) for part in _parts(each)]
