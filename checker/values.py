@@ -1,6 +1,6 @@
 """Finds values that are equal but distinguishable, such as ``True`` and ``1``. Two states that differ only in such
 values would count as one state. The next steps would then depend on which of the two states a search reached first. TLC
-stops when it compares such values. In leadline, every engine rejects a spec in which a part of the state takes both
+stops when it compares such values. In leadline, every engine rejects a spec in which a part of the state takes two such
 values.
 """
 
@@ -88,10 +88,11 @@ def refusal(place: str, one: object, other: object) -> SpecError | None:
 
 
 class Values:
-    """Collects the values of a part of the state during a search. Rejects values that are equal but distinguishable.
+    """Collects the values that a part of the state takes during a search. Rejects values that are equal but
+    distinguishable.
 
     Parameters:
-        place: the location of the part in the state, for messages.
+        place: where the part is in the state, for use in messages.
     """
 
     def __init__(self, place: str) -> None:
@@ -104,10 +105,10 @@ class Values:
 
         Parameters:
             value: a state or a part of a state.
-            before: the value of the same part in a state that was already checked, or None. Parts that are the same
-                object in both values are not checked again.
-            is_part: whether the value is a state, a component, or an element of a component. The parts of such a value
-                are checked separately.
+            before: the value that the same part of the state had in a state that was already checked, or None. Parts
+                that are the same object in both values are not checked again.
+            is_part: whether the value is a state, a component of a state, or an element of a component. The parts of
+                such a value are checked separately.
 
         Raises:
             SpecError: if the value is rejected. The message names the part and both values.

@@ -168,7 +168,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
 
 
 def of_column(column: Column) -> Spec[kafka_state.Partition]:
-    """Return the spec of the release or design in a column of the table of rules."""
+    """Return the spec of the release or design that a column of the table of rules describes."""
     return kafka(column.protocol(), column)
 
 
@@ -193,7 +193,7 @@ def txn(protocol: TxnProtocol, column: txn_releases.Column) -> Spec[txn_state.Tr
 
 
 def txn_of_column(column: txn_releases.Column) -> Spec[txn_state.Transactions]:
-    """Return the spec of the releases or design in a column of the table of rules for transactions."""
+    """Return the spec of the releases or design that a column of the table of transaction rules describes."""
     return txn(column.protocol(), column)
 
 

@@ -52,8 +52,7 @@ def batch_crc(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def torn_from(replica: DiskReplica) -> int:
-    """Find the batches at the end of a log that a crash may have left incomplete, and return the index of the first
-    one.
+    """Return the index from which the batches at the end of a log may be incomplete because of a crash.
 
     All batches from this index on have wrong checksums and are not below the recovery point. If there are no such
     batches, for example because the broker was stopped cleanly, the index is the number of batches.

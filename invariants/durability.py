@@ -20,8 +20,8 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     """Compares each broker that believes it leads with the members of its own ISR.
 
     This property is kept because it depends only on the leader's own ISR and not on the controller. Most mutants that
-    violate it also violate `strong_isr`, although some do so only in later states. The lengths of its shortest
-    counterexamples equal those of the TLA+ specification.
+    violate it also violate `strong_isr`, although some do so only in later states. Its shortest counterexamples are as
+    long as those of the TLA+ specification.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:

@@ -1,4 +1,4 @@
-"""Groups of specs in which properties are known to fail. They are used as the argument `fails_in` of properties."""
+"""Groups of specs in which properties are known to fail. They are passed to properties as the argument `fails_in`."""
 
 from __future__ import annotations
 

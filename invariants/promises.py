@@ -1,4 +1,4 @@
-"""Properties of promises to clients: a record that consumers could read, or that was acknowledged, is not lost.
+"""Properties that state promises to clients: a record that consumers could read, or that was acknowledged, is not lost.
 
 States of the `kafka` family record these promises, although no broker stores them.
 """
@@ -22,12 +22,12 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """Return whether consumers could read a record, and a broker now leads in a later epoch."""
+    """Return whether consumers could read a record and a broker now leads in a later epoch."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """Return whether a record was acknowledged, and a broker now leads in a later epoch."""
+    """Return whether a record was acknowledged and a broker now leads in a later epoch."""
     return _led_after(state, state.acked)
 
 

@@ -49,7 +49,7 @@ def no_aborted_read(state: Transactions) -> Iterator[str]:
 def no_lost_write(state: Transactions) -> Iterator[str]:
     """Compares the markers with what producers were told.
 
-    This property is kept because it is the promise to producers, which the designs before part 2 of KIP-890 break. Each
+    This property is kept because it is the promise to producers that the designs before part 2 of KIP-890 break. Each
     mutant that violates it also violates another property.
     """
     for number, partition in enumerate(state.partitions):
@@ -68,9 +68,9 @@ def no_lost_write(state: Transactions) -> Iterator[str]:
     source=f"KIP-98: either all or none of the messages are visible; {JEPSEN}, torn transaction",
 )
 def no_torn_transaction(state: Transactions) -> Iterator[str]:
-    """Compares the markers after the records of a transaction in all partitions.
+    """Compares the markers that follow a transaction's records in all partitions.
 
-    This property is kept because it is the promise of atomicity, which the designs before part 2 of KIP-890 break. A
+    This property is kept because it is the promise of atomicity that the designs before part 2 of KIP-890 break. Each
     mutant that violates it also violates `no_lost_write`.
     """
     outcomes: dict[tuple[int, str], int] = {}
@@ -140,7 +140,7 @@ def lso_within_hw(state: Transactions) -> Iterator[str]:
 def fenced_stays_fenced(before: Transactions, after: Transactions) -> Iterator[str]:
     """Checks the records that a step commits.
 
-    This property is kept because it says why a record is read that was not committed: its producer was fenced.
+    This property is kept because it says why a record that was not committed is read: its producer was fenced.
     `txn/kip-360` violates it, and no mutant of `txn/kip-890-2` does.
     """
     for number, (was, now) in enumerate(zip(before.partitions, after.partitions, strict=True)):
@@ -191,7 +191,7 @@ BEFORE_WITH_VERSION_2 = BEFORE | {PREPARE_ABORT: {ONGOING, EMPTY, COMPLETE_COMMI
     source="KIP-98: TransactionMetadata.validPreviousStates",
 )
 def transitions_valid(before: Transactions, after: Transactions) -> Iterator[str]:
-    """Checks the coordinator's state, and not what the producers asked for.
+    """Checks the coordinator's state, not the requests of producers.
 
     This property is kept because it is violated as soon as the coordinator goes wrong, before a record is lost or read.
     """
@@ -207,7 +207,7 @@ def transitions_valid(before: Transactions, after: Transactions) -> Iterator[str
     source="KIP-360; KAFKA-20357: a producer that repeats its request after a failover fences itself",
 )
 def epoch_bump_repeatable(before: Transactions, after: Transactions) -> Iterator[str]:
-    """Checks the producers that have no other producer with their transactional id.
+    """Checks each producer whose transactional id is not used by another producer.
 
     This property is kept because it shows KAFKA-20357, in which nothing is lost. With transaction version 2, a producer
     does not ask for a higher epoch, so no mutant of `txn/kip-890-2` violates it.

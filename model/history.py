@@ -127,7 +127,7 @@ def none(_: object) -> tuple[Never, ...]:
 
 
 def rule(name: str, function: Callable[..., object]) -> str:
-    """Describe a rule of a protocol: the name of the rule, and the name of the function that implements it."""
+    """Describe a protocol's rule by its name and by the name of the function that implements it."""
     return f"rule {name}: {function.__name__.replace('_', ' ')}"
 
 
@@ -326,8 +326,8 @@ def _holds(log: Log, commit: Commit) -> bool:
 def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
     """Return the brokers that should have a committed record but do not.
 
-    Brokers that believe they lead and members of the quorum's ISR should have the record. If all of them have it,
-    return the members of a leader's own ISR that do not have the record.
+    All members of the quorum's ISR, and all brokers that believe they lead, should have the record. If all of them have
+    it, return the members of a leader's own ISR that do not.
     """
     leaders = list(state.believed_leaders())
     counted = {broker for broker, _ in leaders} | set(state.quorum.isr)

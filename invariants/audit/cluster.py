@@ -87,7 +87,7 @@ class Done:
     seconds: float = 0.0
 
     def add(self, report: PartitionReport, seconds: float) -> None:
-        """Add the report on a partition, whose audit ended `seconds` after the whole audit began."""
+        """Add the report on a partition. Its audit ended `seconds` seconds after the whole audit began."""
         self.partitions += 1
         self.batches += report.batches
         self.size += report.size
@@ -141,11 +141,11 @@ def compare(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Audit the data directories of brokers and compare them with an earlier copy.
+    """Audit the data directories of brokers and compare them with an earlier copy. For the remaining parameters, see
+    `audit`.
 
     Parameters:
-        before, after: the paths of the directories in the earlier and in the later copy. See `audit` for the remaining
-            parameters.
+        before, after: the paths of the directories in the earlier copy and in the later copy.
 
     Raises:
         LeadlineError: if a path contains no data directory or cannot be read, or if a copy contains several clusters.
@@ -308,7 +308,8 @@ def result_of(
     began: float,
     interrupted: bool,
 ) -> AuditResult:
-    """Combine the reports on partitions into the result of the audit, and check the properties of clusters.
+    """Combine the reports on partitions into the result of the audit, and check the properties that concern a whole
+    cluster.
 
     Parameters:
         clusters: the clusters that were audited.
@@ -359,7 +360,7 @@ def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
 
 
 def _of_removed_topics(cluster: Cluster) -> Iterator[Finding]:
-    """Yield findings about elections in partitions of topics that were removed."""
+    """Yield findings about past elections in the partitions of removed topics."""
     metadata = cluster.metadata
     for (topic_id, number), history in metadata.partitions.items() if metadata is not None else ():
         topic = metadata.topics.get(topic_id) if metadata is not None else None
@@ -410,7 +411,7 @@ def _names(checks: Iterable[Property]) -> str:
 
 
 def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
-    """Yield sentences that say why properties could not be decided for certain partitions."""
+    """Yield sentences that say why some properties could not be decided for certain partitions."""
     every = [
         reason
         for report in reports

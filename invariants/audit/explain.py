@@ -53,7 +53,7 @@ def explained(partition: DiskPartition, findings: Sequence[Finding]) -> list[Fin
 
 
 def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
-    """Yield the likely reason why a log ends below its high watermark, according to the replica's other files."""
+    """Yield the likely reason why a log ends below its high watermark, inferred from the replica's other files."""
     if finding.check != "hw_within_log":
         return
     for _, replica in partition.replicas_of(finding.brokers):
@@ -81,7 +81,7 @@ def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
 
 
 def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield a sentence for each pair of diverging logs to which findings refer."""
+    """Yield a sentence for each pair of diverging logs that is mentioned in a finding."""
     about = [set(finding.brokers) for finding in findings if finding.check in BETWEEN_BROKERS]
     for (one, replica), (other, peer) in itertools.combinations(partition.replicas_of(), 2):
         if any({one, other} <= brokers or (len(brokers) == 1 and brokers & {one, other}) for brokers in about):
@@ -143,7 +143,7 @@ def unclean_sentences(partition: DiskPartition) -> Iterator[str]:
 
 
 def _members(state: PartitionState) -> str:
-    """Return a clause that says which brokers were in the ISR and in the ELR."""
+    """Return a clause that says which brokers were in the ISR, and which were in the ELR."""
     sets = [f"the {name} was {_brokers(each)}" for name, each in (("ISR", state.isr), ("ELR", state.elr)) if each]
     return " and ".join(sets) or "the ISR and the ELR were empty"
 

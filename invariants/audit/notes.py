@@ -1,4 +1,4 @@
-"""Notes about a partition, which are useful information but not violations."""
+"""Notes about a partition: useful information that is not a violation."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ class PartitionTask:
         places: the locations of the replicas.
         topic_id, state: the topic id and the state of the partition in the metadata log, or None if the metadata log
             does not contain them.
-        history: (offset, state) pairs: the states of the partition, and the offset in the metadata log at which each
-            state began.
+        history: an (offset, state) pair for each state of the partition. The state began at this offset in the metadata
+            log.
         cleaned_below: the offset below which compaction may have changed the logs.
         one_moment: whether the disks were copied at the same moment.
         has_metadata: whether one of the given directories contains a metadata log.
@@ -261,8 +261,8 @@ def _asked(check: Property, releases: ReleaseRange, *moments: DiskPartition | No
         moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
-        A finding for each set of brokers named in complaints, and whether the property is undecided. The property
-        is undecided if a missing record may have arrived after the copy was made.
+        A finding for each set of brokers that a complaint names, and whether the property is undecided. The property is
+        undecided if a missing record may have arrived after the copy was made.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}
     later, count, partition = False, 0, moments[-1]

@@ -32,7 +32,7 @@ def _between(
     Parameters:
         text: the range in words.
         first, end: the first version, and the version before which the range ends.
-        controllers: the controllers of the releases to include.
+        controllers: the kinds of controller. Releases with any other kind are left out.
     """
     return ReleaseRange(
         text,
@@ -55,10 +55,10 @@ BEFORE_LEADER_EPOCHS = _between("releases before 0.11", (), (0, 11))
 def releases_of(partition: DiskPartition, *, has_metadata: bool) -> ReleaseRange:
     """Return the releases that could have written the logs of a partition.
 
-    Brokers have a metadata log only in KRaft mode. They store topic ids only in 2.8 and later (KIP-516). Later brokers
-    with ZooKeeper do not store topic ids if ``inter.broker.protocol.version`` is below 2.8 (Apache Kafka's
-    KafkaConfig.usesTopicId). Brokers store leader epochs, both in the batches and in a checkpoint, in 0.11 and later
-    (KIP-101).
+    Brokers have a metadata log only in KRaft mode. Only brokers of version 2.8 or later store topic ids (KIP-516). With
+    ZooKeeper, even these brokers do not store topic ids if ``inter.broker.protocol.version`` is below 2.8 (Apache
+    Kafka's KafkaConfig.usesTopicId). Brokers of version 0.11 or later store leader epochs, both in batches and in a
+    checkpoint (KIP-101).
 
     Parameters:
         partition: the partition.

@@ -74,11 +74,11 @@ class AuditResult:
 
     Attributes:
         findings: the findings, errors first.
-        reasons: sentences that say why the audit is incomplete. Empty if it is complete.
+        reasons: sentences that say why the audit is incomplete. Empty if the audit is complete.
         checks: the properties that were checked.
         open: the names of the properties that are undecided for at least one partition.
-        brokers, partitions: the number of brokers, without nodes that are only controllers, and the number of
-            partitions, without the metadata log.
+        brokers, partitions: the number of brokers, not counting nodes that are only controllers, and the number of
+            partitions, not counting the metadata log.
         batches, size: the number of batches that were read, and the size of the segments in bytes.
         seconds: the duration of the audit in seconds.
         tables: for each partition with errors, a table of its logs. The keys are the topic and the partition number.

@@ -25,10 +25,11 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
         complaints: the complaints that the property yields for the state.
 
     Returns:
-        The name of the property. If the property compares two logs, the shape also describes each pair of replicas to
-        which the complaints refer, at the first offset at which their logs differ. The shape describes each replica by
-        its role, by whether it has a record at the offset, by how the epoch of this record compares with the epoch of
-        the other replica's record and with the latest epoch, and by whether its high watermark is above the offset.
+        The shape, which contains the name of the property. If the property compares two logs, the shape also describes
+        each pair of replicas to which the complaints refer, at the first offset at which their logs differ. For each
+        replica, the shape contains its role, whether it has a record at the offset, and whether its high watermark is
+        above the offset. It also contains the result of comparing the record's epoch with the latest epoch and with the
+        epoch of the other replica's record.
     """
     if check in OF_ONE_LOG:
         return (check,)
@@ -42,7 +43,7 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
 
 
 def shape_of_fenced_elections(electable: bool) -> Shape:
-    """Return the shape of the elections of fenced brokers in a partition.
+    """Return the shape for a partition in which fenced brokers were elected.
 
     Parameters:
         electable: whether all these brokers were in the ISR or ELR.

@@ -239,7 +239,8 @@ def _local(path: str) -> str:
 
 
 def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[str, list[T]]]:
-    """Call `look` in one Spark task per core, which reaches every machine. Its argument is the name of the machine.
+    """Call `look` in one Spark task per core, so that it runs on every machine. Its argument is the name of the
+    machine.
 
     Returns:
         For each task, the name of its machine and the result of the call.

@@ -87,8 +87,8 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 @action("broker {follower} finds that it diverges from broker {leader} and truncates", leader=brokers, follower=brokers)
 def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A follower detects that its log diverges, and truncates it. In most protocols, it has already truncated its log
-    when it became a follower.
+    """A follower detects that its log diverges, and truncates it. In most protocols, it already truncated its log when
+    it became a follower.
     """
     source, target = state.replicas[leader], state.replicas[follower]
     if not follows(state, leader, follower) or not state.protocol.diverges(source.log, target.log):

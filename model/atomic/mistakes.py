@@ -1,7 +1,7 @@
 """Deliberately wrong rules for `atomic/kip-320`. Some of them are harmless.
 
 Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate atomic/kip-320` checks the spec
-with each mistake. The bounds of a harmful mistake are the smallest bounds within which it violates a property.
+with each mistake in turn. The bounds of a harmful mistake are the smallest bounds within which it violates a property.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ def admit_from(watermark: Callable[[int], int]) -> Taken:
     """Return an action in which a leader admits a follower at an offset other than the leader's high watermark.
 
     Parameters:
-        watermark: returns the offset that the follower must have reached. Its argument is the leader's high watermark.
+        watermark: a function that returns the offset that the follower must have reached. Its argument is the leader's
+            high watermark.
     """
 
     def mutant(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
@@ -222,7 +223,7 @@ def starts_with(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
     """Return an action in which a new leader changes fields of its replica.
 
     Parameters:
-        change: returns the changed fields. Its arguments are the replica and its broker.
+        change: a function that returns the changed fields. Its arguments are the replica and its broker.
     """
 
     def begin(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:

@@ -146,7 +146,7 @@ def high_watermark_in_own_epoch(leader: Replica) -> bool:
 
 
 def never(leader_log: Log, follower_log: Log) -> bool:
-    """A follower never truncates when it fetches, because it has already truncated when it became a follower."""
+    """A follower never truncates when it fetches, because it already truncated its log when it became a follower."""
     return False
 
 

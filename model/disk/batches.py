@@ -135,7 +135,7 @@ def read_headers(
     Parameters:
         source: the segment's file.
         checksums: whether to compute the checksum of each batch. This requires reading the whole batch.
-        progress: called regularly with the number of bytes processed since the last call.
+        progress: a function that is called regularly with the number of bytes processed since the last call.
         chunk: the number of bytes read at a time.
 
     Raises:
@@ -180,8 +180,8 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
     """Find the batches that are completely contained in a buffer.
 
     Returns:
-        Three lists: the start of each batch, the size of each batch, and whether each checksum is correct. Then the
-        position of the first bytes that are not a batch, or None if there are no such bytes.
+        Three lists: the start of each batch, the size of each batch, and whether each checksum is correct. They are
+        followed by the position of the first bytes that are not a batch, or None if there are no such bytes.
     """
     starts: list[int] = []
     sizes: list[int] = []
@@ -208,7 +208,7 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
 
 
 def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:
-    """Return whether the checksum in a batch's header is correct. The batch is larger than the buffer."""
+    """Return whether the checksum in the header of a batch that does not fit in the buffer is correct."""
     head = memoryview(bytearray(_LEAST_LEFT))
     source.read_into(head, at)
     compute: Callable[[memoryview, int], int] = crc32c if magic == 2 else zlib.crc32

@@ -1,6 +1,6 @@
-"""Functions that find out to which broker each data directory belongs, and group the directories by cluster.
+"""Functions that find out which broker each data directory belongs to, and group the directories by cluster.
 
-The ids in a directory do not prove to which cluster it belongs. A `cluster.id` is often copied from an example, and the
+The ids in a directory do not prove which cluster it belongs to. A `cluster.id` is often copied from an example, and the
 same node id occurs in old copies and in other clusters. Topic ids and the beginning of the metadata log are proof,
 because they contain random numbers or times. Before KRaft, the cluster id is also random.
 """
@@ -61,7 +61,7 @@ class Node:
     """A broker or a controller, with its data directories.
 
     Attributes:
-        id: the node id, or a negative number if the directory of the node does not contain it.
+        id: the node id, or a negative number if the node's directory does not contain the id.
         directories: the data directories of the node.
         metadata: the metadata log of the node, or None if it has none.
     """
@@ -102,8 +102,9 @@ class Cluster:
     Attributes:
         nodes: the nodes, keyed by id.
         metadata: the content of the metadata log, or None if there is no metadata log.
-        why_not_one_moment: clauses that say why the disks were not copied at the same moment. Empty if they were.
-        notes: (node ids, note) pairs: the notes about directories, and the nodes that each note concerns.
+        why_not_one_moment: clauses that say why the disks were not copied at the same moment. Empty if they were copied
+            at the same moment.
+        notes: a (node ids, note) pair for each note about directories. The ids name the nodes that the note concerns.
         doubled: the partitions that have replicas in two data directories of the same broker. Each entry consists of
             the broker, the partition and both paths.
         unread: errors from reading the metadata log, one line each.
@@ -142,7 +143,7 @@ class Cluster:
 
     @property
     def partitions(self) -> dict[Partition, list[tuple[Node, DataDirectory]]]:
-        """The nodes and data directories that contain a replica of each partition, keyed by partition.
+        """For each partition, the nodes and data directories that contain a replica of it.
 
         The partitions are those in the directories and those in the metadata log.
         """
@@ -190,7 +191,7 @@ class Cluster:
 
         On each broker, the log cleaner's checkpoint contains the offset up to which a log was compacted. A replica may
         have fetched batches that another broker had already compacted. Therefore the largest of these offsets is a
-        limit only if the directories of all brokers that ever had a replica are given.
+        valid limit only if the directories of all brokers that ever had a replica are given.
         """
         cleaned = [
             directory.checkpoint(text.CLEANED_TO, partition)
@@ -263,7 +264,7 @@ class Cluster:
 
 @attrs.frozen(eq=False)
 class Survey:
-    """A data directory, and the data that shows to which cluster it belongs.
+    """A data directory, and the data that shows which cluster it belongs to.
 
     Attributes:
         directory: the data directory.
@@ -285,7 +286,7 @@ class Survey:
 
 
 def survey(files: Files, path: str) -> Survey:
-    """Read a data directory, and the data that shows to which cluster it belongs.
+    """Read a data directory, and the data that shows which cluster it belongs to.
 
     Raises:
         Unreadable: if the directory cannot be listed.
@@ -325,7 +326,7 @@ def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False)
         stopped: whether the user states that each broker was stopped when its directory was copied.
 
     Returns:
-        The clusters, largest number of replicas first. Their notes name the directories that were left out.
+        The clusters, sorted by number of replicas, largest first. Their notes name the directories that were left out.
     """
     groups: list[list[Survey]] = []
     for each in sorted(surveyed, key=lambda directory: -directory.weight):
@@ -384,10 +385,10 @@ def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
 
 
 def _home(each: Survey, groups: Iterable[list[Survey]], read: Reader) -> list[Survey] | None:
-    """Return the group of directories to whose cluster a directory belongs, or None if it belongs to none of them.
+    """Return the group of directories that are from the same cluster as a directory, or None if there is no such group.
 
-    If the content of the directory does not prove that it belongs to a group, it belongs to the first group that its
-    content and cluster id do not contradict.
+    If the content of the directory does not prove that it belongs to a group, return the first group that its content
+    and cluster id do not rule out.
     """
     possible = None
     for group in groups:
@@ -404,7 +405,7 @@ def _home(each: Survey, groups: Iterable[list[Survey]], read: Reader) -> list[Su
 def _ids_permit(one: Survey, other: Survey) -> bool:
     """Return whether two directories can belong to the same cluster according to their cluster ids.
 
-    With ZooKeeper, brokers before 2.4 do not store the cluster id, so a missing one does not contradict.
+    With ZooKeeper, brokers before 2.4 do not store the cluster id, so a missing cluster id rules out nothing.
     """
     mine, theirs = one.directory.cluster, other.directory.cluster
     with_zookeeper = one.metadata is None and other.metadata is None
@@ -412,7 +413,7 @@ def _ids_permit(one: Survey, other: Survey) -> bool:
 
 
 def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
-    """Return whether two directories belong to the same cluster, or None if their contents do not show it."""
+    """Return whether two directories belong to the same cluster, or None if their contents do not show this."""
     mine, theirs = one.directory.cluster, other.directory.cluster
     if mine and theirs and mine != theirs:
         return False
@@ -491,8 +492,9 @@ def _own_directories(
     """Choose the data directories of a node from all directories with the node's id.
 
     A directory is left out if it and a chosen directory both contain the metadata log, or if most of its partitions are
-    in chosen directories. It is then a copy from a different time, or of an earlier or later incarnation of the node. A
-    directory without partitions is left out if there are directories with partitions.
+    in chosen directories. Such a directory is a copy from a different time, or belongs to an earlier or later
+    incarnation of the node. A directory without partitions is left out if there are other directories with the node's
+    id.
 
     Parameters:
         node: the id of the node.

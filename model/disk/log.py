@@ -103,8 +103,8 @@ class DiskLog:
         return iter(self._compared[key][1])
 
     def aligned(self, other: DiskLog, below: int) -> Alignment:
-        """Compare two logs at every offset less than `below` at which a batch begins. The offsets that `beside` omits
-        are omitted.
+        """Compare two logs at every offset less than `below` at which a batch begins. Omit the same offsets as
+        `beside`.
 
         Unlike this method, `beside` returns only the first offset of each run of offsets with equal results.
         """
@@ -158,7 +158,7 @@ class Alignment:
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        """A number for each offset. It changes where an epoch or the value of `same` changes."""
+        """A number for each offset. The number changes where an epoch or the value of `same` changes."""
         epochs = [
             np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
             for batches, places in ((self.mine, self.left), (self.theirs, self.right))

@@ -36,7 +36,7 @@ class LogCell:
 
     Attributes:
         kind: the result of comparing the log with the other logs.
-        epoch: the leader epoch of the batch, or None if the log has no batch there.
+        epoch: the leader epoch of the batch, or None if the log has no batch in the column.
         text: a short description of the batch.
     """
 
@@ -52,10 +52,10 @@ class LogRow:
     Attributes:
         broker: the broker that has this log.
         badges: short texts about the broker, such as whether it leads and whether it is in the ISR.
-        cells: the cell of each column.
+        cells: the log's cell in each column.
         start, high_watermark, end: the log start offset, high watermark and log end offset.
         high_watermark_at, end_at: the index of the first column at or after the high watermark, and of the first column
-            at or after the log end offset. If there is no such column, it is the number of columns.
+            at or after the log end offset. If there is no such column, the index is the number of columns.
     """
 
     broker: int
@@ -123,8 +123,8 @@ def log_table_of(partition: DiskPartition) -> LogTable | None:
 
 
 def _borders(replicas: list[DiskReplica]) -> list[int]:
-    """Return the offsets at which columns begin. These are the offsets at which a log, or the difference between two
-    logs, changes.
+    """Return the offsets at which columns begin. A column begins where a log changes, or where the result of comparing
+    two logs changes.
     """
     found: set[int] = set()
     for replica in replicas:
@@ -146,7 +146,7 @@ def _borders(replicas: list[DiskReplica]) -> list[int]:
 
 
 def _differs(replica: DiskReplica, other: DiskReplica, columns: list[tuple[int, int]]) -> list[bool]:
-    """Return, for each column, whether both logs have a batch there and these batches differ."""
+    """Return, for each column, whether both logs have a batch in it and these batches differ."""
     end = max(replica.log.end_offset, other.log.end_offset)
     runs = list(replica.log.beside(other.log, end))
     starts = [offset for offset, _, _ in runs]
@@ -164,7 +164,7 @@ def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> L
     Parameters:
         replica: the replica with the log.
         offset: the first offset of the column.
-        differs: whether any other log has a different batch there.
+        differs: whether any other log has a different batch at this offset.
         committed: the offset below which all records are committed.
     """
     log = replica.log

@@ -65,7 +65,7 @@ class PartitionState:
 
 @attrs.frozen
 class UncleanElection:
-    """The election of a leader that was not in the ISR or ELR, or that has just left them after an unclean shutdown.
+    """The election of a leader that was not in the ISR or ELR, or that had just left them after an unclean shutdown.
 
     Attributes:
         offset: the offset of the election in the metadata log.
@@ -103,8 +103,8 @@ def unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator
     unclean. Source: Apache Kafka's PartitionChangeBuilder.
 
     Parameters:
-        history: (offset, state) pairs: the states of the partition, and the offset in the metadata log at which each
-            state began.
+        history: an (offset, state) pair for each state of the partition. The state began at this offset in the metadata
+            log.
     """
     since, electable = 0, None
     for (began, before), (offset, after) in itertools.pairwise(history):
@@ -155,16 +155,15 @@ class Metadata:
         end: the offset after the last record that was read.
         topics: every topic, keyed by topic id.
         ids: for each topic name, the ids of the topics with this name, oldest first.
-        partitions: for each partition, (offset, state) pairs: its states, and the offset of the record with which each
-            state began. The keys are the topic id and the partition number.
+        partitions: for each partition, an (offset, state) pair for each of its states. The state began with the record
+            at this offset. The keys are the topic id and the partition number.
         registrations: the registrations of each broker, keyed by broker id.
         compacted: the names of topics whose cleanup policy has ever included compaction.
         fenced_elections: the elections of fenced brokers, keyed by topic id and partition number.
-        minima: (offset, value) pairs, keyed by topic name: the values of ``min.insync.replicas``, and the offset of the
-            record that set each value. An empty name stands for the default of all topics. None means that the value
-            was removed.
-        levels: (offset, level) pairs: the levels of ``metadata.version``, and the offset of the record that set each
-            level.
+        minima: for each topic name, an (offset, value) pair for each value of ``min.insync.replicas``. The record at
+            this offset set the value. An empty name stands for the default of all topics. The value None means that the
+            setting was removed.
+        levels: an (offset, level) pair for each level of ``metadata.version``. The record at this offset set the level.
         problems: errors from reading the log, one line each.
     """
 

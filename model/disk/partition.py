@@ -37,7 +37,7 @@ class Belief:
     Attributes:
         leader: the broker that leads, or None if the partition has no leader.
         epoch, partition_epoch: the leader epoch and the partition epoch.
-        isr: the in-sync replicas, including eligible leader replicas.
+        isr: the in-sync replicas and the eligible leader replicas.
     """
 
     leader: int | None = None
@@ -55,7 +55,7 @@ class ReplicaPlace:
         path: the path of the partition directory.
         clean: whether the broker was stopped cleanly.
         high_watermark, recovery_point, log_start, cleaned_to: the offsets of the partition in the broker's checkpoint
-            files. An offset is None if the file does not exist or does not contain the partition.
+            files. An offset is None if its file does not exist or does not contain the partition.
         belief: the state of the partition according to the broker.
         missing: whether the broker should have this directory but does not have it.
     """
@@ -153,7 +153,7 @@ def read_replica(
         place: the location of the replica.
         cleaned_below: the offset below which compaction may have removed records from the log.
         checksums: whether to compute the checksums of batches.
-        progress: called regularly with the number of bytes read since the last call.
+        progress: a function that is called regularly with the number of bytes read since the last call.
 
     Returns:
         The replica, or None if the directory is not a partition directory. Errors are in the replica's `problems`.
@@ -293,8 +293,8 @@ class DiskPartition:
     def never_to_come(self) -> frozenset[int]:
         """The offsets of batches in `exposed` that the leader cannot have received after its log was copied.
 
-        According to the leader's leader epoch checkpoint, the current epoch or that of an unclean election begins at or
-        below such an offset. The batch is of an earlier epoch.
+        An offset is included if, according to the leader's leader epoch checkpoint, an epoch later than the batch's
+        epoch began at this offset or below. Only the current epoch and the epochs of unclean elections are considered.
         """
         epochs = {self.quorum.epoch, *(election.after.leader_epoch for election in self.unclean)}
         begun = [
@@ -357,8 +357,8 @@ class DiskPartition:
         """Return whether a follower's log may differ from its leader's log because the follower has not truncated yet.
 
         The result is always False unless `cautious` is set. A batch of the leader's epoch proves that the follower has
-        truncated. If the partition has no leader, there is no log to which a follower can truncate its own. Properties
-        of records below a high watermark do not need `cautious`, because these records are never truncated.
+        truncated. Without a leader, there is no log that a follower's log must agree with. Properties of records below
+        a high watermark do not need `cautious`, because these records are never truncated.
         """
         if not self.cautious:
             return False

@@ -116,7 +116,7 @@ class Wire:
         """Read a compact array.
 
         Parameters:
-            read: reads one element, which must consist of at least one byte.
+            read: a function that reads one element. An element must consist of at least one byte.
         """
         found = self.nullable_array(read)
         if found is None:

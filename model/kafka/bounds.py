@@ -30,8 +30,8 @@ class Bounds:
 
     The number of perturbations is limited, but recovery from them is not. Leader epochs are numbered from 0 to
     `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch.
-    This epoch can begin with a change of leader, which is enough for the scenarios in the articles. In most releases,
-    it can also begin when the controller removes a failed follower.
+    This epoch can begin with a change of leader, which is enough for the scenarios in the articles on replication. In
+    most releases, it can also begin when the controller removes a failed follower.
     """
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)
@@ -69,8 +69,8 @@ class Bounds:
 
     @property
     def moves(self) -> bool:
-        """Whether some brokers may have no replica. If every broker always has a replica, states do not record the
-        replicas.
+        """Whether some brokers may have no replica. If every broker always has a replica, states do not record which
+        brokers have one.
         """
         return self.reassignments > 0 or 0 < self.replicas < self.brokers
 

@@ -38,7 +38,7 @@ class Replica:
             leader can send another request.
         stopped_cleanly: whether a broker that is down has left a clean shutdown file (KIP-966).
         newest_checkpoint: the highest high watermark that can be on disk, if it is above `high_watermark`; otherwise 0.
-        waits_from: for a leader, the first of its earlier epochs in which a record at or above the high watermark is
+        waits_from: for a leader, its first earlier epoch with a record that is at or above the high watermark and is
             still waiting to be acknowledged, or `NO_EPOCH` if there is none.
         late_response: a diverging response that the broker is still handling although it has learned of a later epoch.
         last_epoch: whether a follower knows the epoch of its last record, which it sends in fetch requests: `KNOWN`,

@@ -55,9 +55,9 @@ def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
 def leaving(state: Partition, broker: int) -> Iterator[Partition]:
     """Yield the states after the controller has removed a failed or stopping broker from leadership and from the ISR.
 
-    The failure of a leader does not begin a leader epoch, but the election that follows does. In most releases, an
-    epoch also begins when a follower is removed from the ISR. In KRaft, an epoch also begins when a partition loses its
-    leader, so that brokers learn that there is no leader. The model omits this case.
+    In the model, a leader epoch begins with the election that follows the failure of a leader, but not with the failure
+    itself. In most releases, an epoch also begins when a follower is removed from the ISR. The model omits one case: in
+    KRaft, an epoch also begins when a partition loses its leader, so that brokers learn that there is no leader.
 
     Yields:
         The next states, or the given state if the quorum does not change.
@@ -80,9 +80,9 @@ def build(
 ) -> Iterator[Partition]:
     """Yield the states after the controller has changed the ISR or the replicas (PartitionChangeBuilder.build).
 
-    First, a reassignment completes if it can. Then the ELR is computed. If the leader cannot continue to lead, a new
-    leader is elected if possible. Otherwise, a new leader epoch begins if the partition loses a replica, or if the ISR
-    becomes smaller and `bumps` is set.
+    First, any reassignment in progress is completed if possible. Then the ELR is computed. If the leader cannot
+    continue to lead, a new leader is elected if possible. Otherwise, a new leader epoch begins if the partition loses a
+    replica, or if the ISR becomes smaller and `bumps` is set.
 
     Parameters:
         state: the state before the change.
@@ -233,7 +233,7 @@ def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
 
 
 def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
-    """Return the ELR that results from a new ISR. It can contain brokers that are not replicas
+    """Return the ELR that results from a new ISR. This ELR can contain brokers that are not replicas
     (`maybePopulateTargetElr`).
     """
     replicas = len(state.assignment.replicas) if state.bounds.moves else state.bounds.brokers

@@ -176,7 +176,7 @@ def _unclean(state: Partition, broker: int) -> Partition:
 
 
 def _another_incarnation(state: Partition, broker: int) -> Partition:
-    """Mark the requests in flight that contain a restarted broker's old broker epoch. Return the new state."""
+    """Mark the in-flight requests that contain a restarted broker's old broker epoch, and return the new state."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal

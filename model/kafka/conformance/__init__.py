@@ -1,4 +1,4 @@
-"""Checks whether the specs of releases allow the behaviour in recordings of real brokers.
+"""Checks whether the specs of releases allow the behaviour that was recorded from real brokers.
 
 - `following` prepares a spec: it removes the bounds, and finds the hidden steps, which leave no network frame in a
   recording.

@@ -78,7 +78,7 @@ class FollowedRelease:
             name: the name of the action.
             state: the state.
             values: the values of the action's parameters.
-            most: the number of states to return, at most. None returns all.
+            most: the maximum number of states to return, or None to return all.
         """
         action = self.actions.get(name)
         return [] if action is None else list(itertools.islice(action.function(state, *values), most))
@@ -135,8 +135,8 @@ def followed_release(column: Column, brokers: int, **configuration: Any) -> Foll
     Parameters:
         column: the release.
         brokers: the number of replicas of the partition.
-        configuration: the configuration of the topic, as bounds: ``acks``, ``min_insync_replicas`` and
-            ``unclean_leader_election``; and limits for perturbations such as ``unclean_elections``.
+        configuration: the configuration of the topic, given as the bounds ``acks``, ``min_insync_replicas`` and
+            ``unclean_leader_election``. It can also contain limits for perturbations, such as ``unclean_elections``.
     """
     with attrs.validators.disabled():  # bounds are limited for searches only
         bounds = attrs.evolve(column.bounds, brokers=brokers, **{**_NO_LIMITS, **configuration})

@@ -107,8 +107,8 @@ class SeenRecords:
 
 @attrs.frozen
 class SeenDiverging:
-    """A fetch response that says that the logs differ (KIP-595). Only some releases use the high watermark in it
-    (KAFKA-14704).
+    """A fetch response that says that the logs differ (KIP-595). Only some releases use the high watermark in this
+    response (KAFKA-14704).
     """
 
     epoch: int | None
@@ -192,7 +192,7 @@ class Observations:
     # --- fetch requests -------------------------------------------------------------------------------------------
 
     def fetch_sent(self, window: Window, seen: SeenFetch) -> Observation[Partition]:
-        """A follower has sent a fetch request. At some time in the window, this request is in flight."""
+        """A follower has sent a fetch request. The request is in flight at some time in the window."""
 
         def apply(state: Partition) -> list[Partition]:
             return [state] if self._is_request(state, state.replicas[seen.follower].in_flight, seen) else []
@@ -331,8 +331,8 @@ class Observations:
         return state.with_replica(seen.follower, replica)
 
     def _moved_on(self, state: Partition, seen: SeenFetch) -> bool:
-        """Return whether a follower may have sent another request in the meantime, because it has learned of another
-        epoch or is down.
+        """Return whether a follower may have sent another request since the observed one, because it has learned of
+        another epoch or is down.
         """
         replica = state.replicas[seen.follower]
         if not replica.up or replica.leader != seen.leader or seen.epoch not in (UNKNOWN, replica.epoch):
@@ -340,7 +340,7 @@ class Observations:
         return replica.in_flight is None or replica.truncating
 
     def _sent_again(self, state: Partition, seen: SeenFetch) -> Partition:
-        """Return the state in which a follower that has moved on still has its earlier request in flight."""
+        """Return the state in which a follower that has since moved on still has its earlier request in flight."""
         epoch = state.replicas[seen.leader].epoch if seen.epoch is None else seen.epoch
         sends = self.release.protocol.sends_last_epoch is not nothing
         request = FetchRequest(seen.leader, epoch, seen.offset, seen.last_epoch if sends else None)
@@ -699,7 +699,9 @@ class Observations:
         return self._made(window, label, apply, lambda state: broker_in_words(state, broker), "crash")
 
     def _crashed(self, state: Partition, broker: int, cut_to: int | None, *, first: bool) -> list[Partition]:
-        """Return the states after a crash. If `first` is true, leave out those that differ only in the checkpoint."""
+        """Return the states after a crash. If `first` is true, return only one of the states that differ only in the
+        checkpoint.
+        """
         end = state.replicas[broker].log.end_offset
         most = 1 if first else None
         if cut_to is not None and cut_to < end:
@@ -747,7 +749,7 @@ def _from_an_empty_epoch(state: Partition, message: FetchRequest, seen: SeenFetc
 
 
 def _log_of(end_offset: int) -> Log:
-    """Return a log with the given end offset. It represents an earlier state of the log, and its records are never
+    """Return a log with the given end offset. It stands for an earlier state of a follower's log. Its records are never
     read.
     """
     return Log((Record(-1, -1),) * end_offset)

@@ -6,13 +6,13 @@ Two parts of a state grow without limit: the records of the logs, and the contro
 **The cut is exact**, because a `CutLog` gives the same answer as the whole log to every question, or raises
 `Undecided`:
 
-- A record in the part that was cut cannot be read, and the log cannot be truncated within this part. This raises
-  `Undecided`.
+- Reading a record in the part that was cut, or truncating the log within this part, raises `Undecided`.
 - The log end offset, the last epoch, and all records from `Rest.start` on are known.
-- Epochs start at the same offsets. The first kept record may belong to an epoch that began in the part that was cut.
-  `CutLog` stores the start offset of this epoch. All earlier epochs in the log are smaller (otherwise, nothing is cut).
-  Therefore they cannot be the result of a lookup for this epoch or a later one, and they cannot remove its entry from
-  the leader epoch cache. A lookup for an earlier epoch raises `Undecided`.
+- The start offsets of epochs are the same. The first kept record may belong to an epoch that began in the part that was
+  cut. `CutLog` stores the start offset of this epoch. All earlier epochs in the log are smaller (otherwise, nothing is
+  cut). Therefore a lookup for this epoch or a later one cannot return an earlier epoch, and an earlier epoch cannot
+  remove the entry of this epoch or a later one from the leader epoch cache. A lookup for an earlier epoch raises
+  `Undecided`.
 - Two logs in a state are equal if and only if the cut logs are equal, because all logs in a state share the part that
   was cut.
 
@@ -46,10 +46,10 @@ FEWEST_CUT = 100
 
 @attrs.frozen(cache_hash=True)
 class Rest:
-    """The end of a tuple. It behaves like the whole tuple, except that reading one of the first items raises Undecided.
+    """The end of a tuple. It behaves like the whole tuple, except that reading an item that was cut raises Undecided.
 
     Attributes:
-        what: what the items are, for `Undecided`.
+        what: the word for an item in the message of `Undecided`.
         start: the number of items that were cut.
         items: the items that were kept.
     """
@@ -81,7 +81,7 @@ class Rest:
         return attrs.evolve(self, items=self.items + others)
 
     def from_start(self, start: int) -> Rest:
-        """Return the end of the tuple from an item on."""
+        """Return the end of the tuple, beginning with the item at index `start`."""
         return Rest(self.what, start, self[start:])
 
     def _undecided(self, place: int) -> NoReturn:
@@ -95,8 +95,8 @@ class CutLog(Log):
     """A log whose first records were cut.
 
     Attributes:
-        epochs: the epoch and first offset of each sequence of records with the same epoch. The sequences before the one
-            with the last record that was cut are left out.
+        epochs: the epoch and first offset of each sequence of records with the same epoch. The first entry is for the
+            sequence that contains the last cut record.
     """
 
     records: Any = ()
@@ -127,7 +127,7 @@ class CutLog(Log):
 
 
 def cut(states: list[Partition]) -> list[Partition]:
-    """Return the states with shorter logs and fewer announcements, if enough of them can be cut."""
+    """Return the states with shorter logs and fewer announcements, or unchanged if too little can be cut."""
     first_record, first_request = _start(states[0].replicas[0].log.records), _start(states[0].requests)
     offset, epoch = min(map(_lowest_offset, states)), min(map(_lowest_epoch, states))
     if offset - first_record >= FEWEST_CUT:
@@ -140,8 +140,8 @@ def cut(states: list[Partition]) -> list[Partition]:
 def cut_at(state: Partition, offset: int, epoch: int) -> Partition:
     """Return a state without the records below an offset, and without the announcements of epochs below `epoch`.
 
-    All logs must have the same records below the offset. The last of them must have a higher epoch than the others, or
-    the same epoch. The offset or the epoch is 0 if nothing is to be cut.
+    All logs must have the same records below the offset. None of these records may have a higher epoch than the last of
+    them. If the offset is 0, no records are cut. If the epoch is 0, no announcements are cut.
     """
     changes: dict[str, Any] = {}
     if offset:
@@ -153,7 +153,7 @@ def cut_at(state: Partition, offset: int, epoch: int) -> Partition:
 
 
 def is_cut(state: Partition) -> bool:
-    """Return whether a part of a state was cut."""
+    """Return whether any records or announcements were cut out of a state."""
     return any(isinstance(replica.log, CutLog) for replica in state.replicas) or isinstance(state.requests, Rest)
 
 
@@ -188,8 +188,8 @@ def _offsets(replica: Replica) -> Iterator[int]:
 
 
 def _lowest_epoch(state: Partition) -> int:
-    """Return the smallest epoch that a broker knows, or that a log ends with. A broker that is down or has just started
-    knows no epoch, and will learn of the current one.
+    """Return the smallest epoch that any broker knows or that is the last epoch of any log. A broker that is down or
+    has just started knows no epoch, and will learn of the current one.
     """
     known = [replica.epoch for replica in state.replicas if replica.up and replica.leader is not None]
     last = [replica.log.last_epoch for replica in state.replicas if replica.log.last_epoch is not None]
@@ -197,8 +197,8 @@ def _lowest_epoch(state: Partition) -> int:
 
 
 def _end_of_shared(state: Partition, offset: int) -> int:
-    """Return the largest offset up to `offset` below which all logs have the same records, and at which they can be
-    cut.
+    """Return the largest offset, at most `offset`, at which all logs can be cut. Below it, all logs have the same
+    records.
     """
     logs: list[Any] = [replica.log.records for replica in state.replicas]
     start = _start(logs[0])
