@@ -371,7 +371,7 @@ def topic_ids_agree(state: DiskPartition) -> Iterator[Complaint]:
     source="seed 004: records below HW survive any failure",
 )
 def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Complaint]:
-    """Compares two copies of a cluster. A broker that cannot be elected may lack the end of its log."""
+    """Compares two copies. A broker that cannot be elected may be missing records at the end of its log."""
     for broker, earlier in before.replicas_of():
         for _, later in after.replicas_of((broker,)):
             may_lag = after.state is not None and broker not in after.state.electable

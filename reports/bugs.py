@@ -292,7 +292,7 @@ class Archive:
 
 
 def _as_released(bug: Bug, name: str) -> Spec[object]:
-    """Return the spec for searching for a bug in a release whose other bugs are not fixed."""
+    """Return the spec used to search a release for a bug, with the other bugs of the release not fixed."""
     released: Spec[object] = load_spec(name).with_bounds(bug.bounds).with_properties([bug.property])
     return released
 

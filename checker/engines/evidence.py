@@ -69,7 +69,7 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Return how many states satisfy each witness and each property's premise, keyed by property name.
+    """Return the number of states that satisfy each witness and each property's premise, keyed by property name.
 
     Parameters:
         spec: the spec.

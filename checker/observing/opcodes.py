@@ -263,7 +263,7 @@ def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
 
 
 def _allowed_by(instruction: dis.Instruction) -> tuple[Precision, str]:
-    """Return the precision that an instruction allows, and a description of the instruction for users."""
+    """Return the precision that an instruction allows, and a user-facing description of the instruction."""
     name, what = instruction.opname, instruction.opname
     if name == "BINARY_OP":
         what = f"operator {instruction.argrepr}"

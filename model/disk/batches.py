@@ -142,7 +142,7 @@ def read_headers(
         Unreadable: if the file cannot be read.
     """
     if source.size > LARGEST_SEGMENT:
-        raise Unreadable(f"the file has {source.size:,} bytes, but a segment has at most {LARGEST_SEGMENT:,}")
+        raise Unreadable(f"the file is {source.size:,} bytes long, but a segment has at most {LARGEST_SEGMENT:,}")
     buffer = memoryview(bytearray(max(min(chunk, source.size), HEADER.itemsize)))
     pieces: list[NDArray[np.void]] = []
     at, window = 0, len(buffer)

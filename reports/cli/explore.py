@@ -44,7 +44,9 @@ from leadline.reports.formats.runs import RUN_FORMATS
 @click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop after N distinct states.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
 @max_memory_option
-@click.option("--keep-going", is_flag=True, help="Continue after a violation until every reachable state is searched.")
+@click.option(
+    "--keep-going", is_flag=True, help="Continue after a violation until every reachable state has been searched."
+)
 @click.option(
     "--traces",
     type=click.IntRange(1),

@@ -41,10 +41,10 @@ def counterexample(run: BugSearch) -> Trace[Any]:
 
 
 def kept(run: BugSearch, file: Path = FILE) -> Trace[Any] | None:
-    """Return the counterexample for a search from the file.
+    """Read the counterexample for a search from the file, and return it.
 
     Returns:
-        The counterexample, or None if the file contains none or the model no longer allows its steps.
+        The counterexample, or None if the file does not contain it or the model no longer allows its steps.
     """
     steps = _read(file).get(_key(run))
     return None if steps is None else executed(run.spec, steps)
