@@ -260,7 +260,7 @@ class RandomSettings:
 
     def __attrs_post_init__(self) -> None:
         if type(self.seed) is not int:
-            raise SpecError(f"seed={self.seed} is invalid: it must be an integer")
+            raise SpecError(f"seed={self.seed} is out of range: it must be an integer")
         for name, most in (("examples", MOST_EXAMPLES), ("steps", MOST_STEPS), ("workers", MOST_WORKERS)):
             value = getattr(self, name)
             if value is None and name == "workers":

@@ -106,5 +106,5 @@ def test_a_record_that_does_not_fit_its_batch_is_malformed() -> None:
 
 def test_only_known_formats_are_written() -> None:
     for batch, magic in [([], 2), ([b"v"], 3)]:
-        with pytest.raises(ValueError, match=r"cannot encode . records with magic .: at least 1 record"):
+        with pytest.raises(ValueError, match=r"cannot encode . records with magic .: expected at least 1 record"):
             write_batch(batch, 0, magic=magic)

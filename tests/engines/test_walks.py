@@ -385,7 +385,7 @@ def test_random_search_is_an_engine_like_the_others() -> None:
     assert repeatable(ENGINES["random"](LOCK, Limits(), None, settings)) == repeatable(fuzz(LOCK, settings=settings))
     for name, engine in ENGINES.items():
         other = OracleSettings() if name != "oracle" else settings
-        with pytest.raises(SpecError, match=f"must be {engine.settings.__name__}, not {type(other).__name__}$"):
+        with pytest.raises(SpecError, match=f"must be of type {engine.settings.__name__}, not {type(other).__name__}$"):
             engine(LOCK, Limits(), None, other)
 
 

@@ -208,7 +208,9 @@ class Soft:
 
 @pytest.mark.parametrize("initial", [Plain(), 7, (1, 2), "state"])
 def test_a_state_that_is_not_attrs_is_refused(engine: Engine, initial: Any) -> None:
-    with refused("a state must be a frozen attrs value", f"{type(initial).__name__} is not an attrs class"):
+    with refused(
+        "a state must be an instance of a frozen attrs class", f"{type(initial).__name__} is not an attrs class"
+    ):
         engine(spec_of(again, initial=initial))
 
 
@@ -297,12 +299,12 @@ def puts_a_shelf_with_a_number_for_boxes(state: Any) -> Iterator[Any]:
 
 
 def test_an_element_of_another_class_is_looked_at_as_a_whole(engine: Engine) -> None:
-    with refused("component Shelf.boxes must be an attrs value or a tuple", "not an int"):
+    with refused("component Shelf.boxes must be an instance of an attrs class or a tuple", "not an int"):
         engine(spec_of(puts_a_shelf_with_a_number_for_boxes, initial=Shelf((Box(), Box()))))
 
 
 def test_a_component_that_is_neither_attrs_value_nor_tuple_is_refused(engine: Engine) -> None:
-    with refused("component Shelf.boxes must be an attrs value or a tuple", "not a frozenset"):
+    with refused("component Shelf.boxes must be an instance of an attrs class or a tuple", "not a frozenset"):
         engine(spec_of(again, initial=Shelf(frozenset({1}))))  # type: ignore[arg-type]
 
 

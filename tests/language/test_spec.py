@@ -107,7 +107,7 @@ def test_refuses_a_property_called_deadlock_only_where_deadlock_is_checked() -> 
 
 @pytest.mark.parametrize("bounds", [SoftBounds(), HardBounds, {"limit": 3}, None])
 def test_refuses_bounds_that_are_not_a_frozen_attrs_value(bounds: Any) -> None:
-    with refused("spec lab", "bounds must be a frozen attrs value", f"not {bounds!r}"):
+    with refused("spec lab", "bounds must be an instance of a frozen attrs class", f"not {bounds!r}"):
         spec(bounds=bounds)
 
 

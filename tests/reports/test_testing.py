@@ -51,7 +51,7 @@ def test_a_violation_that_is_expected_passes_and_gives_its_trace(stairs: str) ->
 def test_a_violation_that_does_not_come_fails(stairs: str) -> None:
     with pytest.raises(AssertionError, match="third_step_free is not violated in any of the 3 states"):
         assert_violated(stairs, "third_step_free")
-    with pytest.raises(AssertionError, match="third_step_free is incomplete: reached 2 states"):
+    with pytest.raises(AssertionError, match="third_step_free: the search is incomplete: reached 2 states"):
         assert_violated(stairs, "third_step_free", limits=Limits(max_states=2), top=3)
     with pytest.raises(AssertionError, match=r"by a trace of 4 states, not 5\n\n(.|\n)*4/4  the climber"):
         assert_violated(stairs, "third_step_free", length=5, top=3)
