@@ -108,10 +108,10 @@ def judged_without_bug(replay: Replay, name: str) -> Judged:
         return Judged(replay, Judgement.ABSENT, "all steps are alike, and no consumer is sent back")
     refused = replay.plan.refused
     if refused is not None and refused.number <= departs:
-        where = f"step {refused.number}, which the release does not make"
+        difference = f"which does not allow step {refused.number}"
     else:
-        where = f"step {departs}, in which the release does something else"
-    return Judged(replay, Judgement.ABSENT, f"as in the model of the release, which departs at {where}")
+        difference = f"in which step {departs} has a different result than in a release with the bug"
+    return Judged(replay, Judgement.ABSENT, f"as in the model of this release, {difference}")
 
 
 def judged_without_event(replay: Replay, name: str) -> Judged:

@@ -114,7 +114,9 @@ def evidence(replay: Replay) -> list[str]:
     if outcome.taken_back is not None:
         earlier, later = outcome.taken_back
         readable = f"{counted(len(earlier.values), 'record')} could be read from broker {earlier.broker}"
-        lines.append(f"sent back: broker {later.broker} lists end offset {later.end}, although {readable}")
+        lines.append(
+            f"a consumer is sent back: broker {later.broker} lists end offset {later.end}, although {readable}"
+        )
     lines += [f"on the disk of broker {broker}: {replica}" for broker, replica in enumerate(outcome.replicas)]
     if outcome.diverged:
         offsets = ", ".join(map(str, outcome.diverged))
