@@ -135,16 +135,16 @@ def test_a_recording_is_undecided_if_there_are_too_many_states() -> None:
 
 def test_an_observation_can_be_undecided_by_itself() -> None:
     def apply(state: Cells) -> list[Cells]:
-        raise Undecided("the log was cut above offset 3")
+        raise Undecided("the log was removed above offset 3")
 
     result = follow([(0,)], [Observation(earliest=0, latest=1, label="cut", apply=apply)])
-    assert (result.answer, result.reason) == (Answer.UNDECIDED, "the log was cut above offset 3")
+    assert (result.answer, result.reason) == (Answer.UNDECIDED, "the log was removed above offset 3")
 
 
 def test_a_state_that_remains_decides_although_another_is_undecided() -> None:
     def apply(state: Cells) -> Iterator[Cells]:
         if state == (1,):
-            raise Undecided("1 was cut")
+            raise Undecided("1 was removed")
         yield state
 
     def apply_other(state: Cells) -> Iterator[Cells]:
@@ -154,7 +154,7 @@ def test_a_state_that_remains_decides_although_another_is_undecided() -> None:
     assert follow([(0,), (1,)], [one]).answer is Answer.CONFORMS
     other: Observation[Cells] = Observation(earliest=1, latest=1, label="other", apply=apply_other)
     result = follow([(0,), (1,)], [one, other])  # 1 might have explained both
-    assert (result.answer, result.reason, result.observations) == (Answer.UNDECIDED, "1 was cut", 1)
+    assert (result.answer, result.reason, result.observations) == (Answer.UNDECIDED, "1 was removed", 1)
 
 
 def test_hidden_steps_can_be_undecided() -> None:
@@ -226,7 +226,7 @@ def test_observations_must_be_in_order_and_windows_must_not_be_empty() -> None:
         follow([(5,)], [one, other])
     with pytest.raises(ValueError, match="before it begins"):
         Observation(earliest=2, latest=1, label="x", apply=lambda s: [s])
-    with pytest.raises(RecordingError, match="no state"):
+    with pytest.raises(RecordingError, match="no initial state"):
         follow([], [one])
 
 

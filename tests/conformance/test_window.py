@@ -90,15 +90,15 @@ def test_a_cut_log_answers_as_the_whole_log_or_does_not_know() -> None:
             assert shorter.append(grown) == window._cut_log(whole.append(grown), offset)
             assert shorter.truncate_to(truncated) == window._cut_log(whole.truncate_to(truncated), offset)
             for below in range(offset):
-                with pytest.raises(Undecided, match="was cut"):
+                with pytest.raises(Undecided, match="was removed"):
                     shorter.truncate_to(below)
-                with pytest.raises(Undecided, match="was cut"):
+                with pytest.raises(Undecided, match="was removed"):
                     shorter[below]
     assert known[True] > known[False] > 0
 
 
 def test_what_brokers_ask_is_known() -> None:
-    """Questions about the epoch of the last record that was cut, and about later ones, are answered."""
+    """Questions about the epoch of the last record that was removed, and about later ones, are answered."""
     rng = random.Random(2)
     for _ in range(200):
         whole = random_log(rng, increasing=True)
@@ -134,7 +134,7 @@ def test_the_end_of_a_tuple_behaves_like_the_tuple() -> None:
     with pytest.raises(IndexError):
         rest[6]
     for wrong in (lambda: rest[2], lambda: rest[-6], lambda: rest[1:4], lambda: rest[:2], lambda: list(rest)):
-        with pytest.raises(Undecided, match="was cut"):
+        with pytest.raises(Undecided, match="was removed"):
             wrong()
 
 
@@ -194,7 +194,7 @@ def test_cutting_does_not_change_an_answer(column: Column, crashes: int, monkeyp
         observations = recorded(of, each, rng, 0.4)
         answer, number, reason = answers(of, observations, cuts=True)
         if answer is Answer.UNDECIDED:
-            assert "was cut" in reason
+            assert "was removed" in reason
             undecided += 1
         else:
             assert (answer, number) == answers(of, observations, cuts=False)[:2]
