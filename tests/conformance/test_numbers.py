@@ -55,7 +55,7 @@ UNREAD = {
     " metadata*.ErrorCode metadata*.LeaderId metadata*.PartitionIndex",
     "it names a ZooKeeper node by its path": "create*.*",
     "the decision of the controller shows that a session has ended, or begun": "session_closed.node metadata*.Fenced",
-    "the log of this broker was removed to nothing, so that its checkpoint is 0 in any case": "checkpoint_set.*",
+    "the log of this broker was cut to nothing, so that its checkpoint is 0 in any case": "checkpoint_set.*",
 }
 """Why numbers are not read, or say nothing in these recordings: the fields of each reason."""
 
