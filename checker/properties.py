@@ -65,11 +65,6 @@ class Kind(enum.Enum):
         """
         return self in LIVENESS
 
-    @property
-    def of_behaviours(self) -> bool:
-        """Whether the property is about infinite behaviours. A counterexample is then a lasso; see `Trace.loop`."""
-        return self in LIVENESS and self is not Kind.RECOVERABLE
-
 
 LIVENESS = (
     Kind.EVENTUALLY,

@@ -32,7 +32,7 @@ def advice_object(advice: Advice, origin: Origin) -> dict[str, object]:
     return {
         "format": "leadline advise",
         "format_version": VERSION,
-        "leadline": {"version": origin.version, "command": origin.command, "date": origin.date},
+        "leadline": attrs.asdict(origin),
         "from": _cluster(advice.before),
         "to": _cluster(advice.after),
         "bugs": [_finding(each) for each in advice.findings],

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import attrs
+
 from leadline.reports.origin import Origin
 from leadline.reports.runs.json_report import result_object
 from leadline.reports.runs.run_view import view_of_result
@@ -33,7 +35,7 @@ def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
     return {
         "format": "leadline check",
         "format_version": VERSION,
-        "leadline": {"version": origin.version, "command": origin.command, "date": origin.date},
+        "leadline": attrs.asdict(origin),
         "suite": run.name,
         "exit_code": run.exit_code,
         "summary": run.summary,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from leadline.brokers.conformance.check import Checked
 from leadline.checker.conformance import Answer, Rejection
 from leadline.model.kafka.state import Partition
@@ -36,7 +38,7 @@ def conformance_object(report: ConformanceReport, origin: Origin) -> dict[str, A
     return {
         "format": "leadline conform",
         "format_version": VERSION,
-        "leadline": {"version": origin.version, "command": origin.command, "date": origin.date},
+        "leadline": attrs.asdict(origin),
         "exit_code": report.exit_code,
         "recording": str(report.path),
         "partition": report.name,

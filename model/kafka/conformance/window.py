@@ -152,11 +152,6 @@ def cut_at(state: Partition, offset: int, epoch: int) -> Partition:
     return attrs.evolve(state, **changes)
 
 
-def is_cut(state: Partition) -> bool:
-    """Return whether any records or announcements were cut out of a state."""
-    return any(isinstance(replica.log, CutLog) for replica in state.replicas) or isinstance(state.requests, Rest)
-
-
 def _start(items: object) -> int:
     return items.start if isinstance(items, Rest) else 0
 
