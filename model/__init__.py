@@ -5,5 +5,6 @@ which is smaller, and `kafka`, which is more detailed. The family `txn` is about
 
 Read the modules in this order. `quorum`, `log` and `leadership` are shared by the families about replication.
 `atomic`, `kafka` and `txn` are the families. `rows` and `history` describe states and traces for diagrams and tables.
-`mistakes` defines deliberately wrong rules. `disk` reads the data directories of brokers.
+`rules` defines what a table of rules consists of, and `mistakes` deliberately wrong rules. `disk` reads the data
+directories of brokers.
 """

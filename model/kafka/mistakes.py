@@ -32,12 +32,12 @@ from leadline.model.kafka.leadership import become_leader
 from leadline.model.kafka.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import EpochLookup, Truncation, end_of_the_epoch_in_both
-from leadline.model.kafka.rules import Rule
 from leadline.model.kafka.state import Partition
 from leadline.model.kafka.truncation import handle_epoch_request
 from leadline.model.log import Log, Record
 from leadline.model.mistakes import Mistake, Taken, and_then, changing, under
 from leadline.model.quorum import Quorum
+from leadline.model.rules import Rule
 
 KafkaAction = Action[Partition, ...]
 

@@ -36,3 +36,8 @@ def known_like(version: str) -> tuple[str, ...]:
         version: a version, which may be unpublished, or a minor version. Examples are ``3.6.9`` and ``3.6``.
     """
     return tuple(known for known in PUBLISHED if minor(known) == minor(version))
+
+
+def span(versions: tuple[str, ...]) -> str:
+    """Return the first and the last of some versions, such as ``3.7.0 to 3.8.1``, or an empty string for none."""
+    return " to ".join(dict.fromkeys([*versions[:1], *versions[-1:]]))

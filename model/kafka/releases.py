@@ -8,7 +8,6 @@ its default configuration.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import attrs
 
@@ -16,39 +15,28 @@ from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import SpecError
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.protocols import Protocol
-from leadline.model.kafka.published import between, known_like, minor
+from leadline.model.kafka.published import between, known_like, minor, span
 from leadline.model.kafka.rules import protocol_of, rule_of
+from leadline.model.rules import Rule, RuleColumn
 
 ZOOKEEPER = "ZooKeeper"
 KRAFT = "KRaft"
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class Column:
-    """A release or a design, with a value for each rule.
+class Column(RuleColumn):
+    """A release or a design, with a value for each rule. Its name in the catalog is, for example, ``kafka/2.8``.
 
     Attributes:
-        name: the name in the catalog, such as ``kafka/2.8``.
-        summary: a sentence that describes the release or design.
         controller: the kind of controller, `ZOOKEEPER` or `KRAFT`, or an empty string for a design.
-        values: the name of each rule's value, keyed by the name of the rule.
-        changed: the values that differ from those of the preceding column.
         bounds: the default bounds and the default configuration. With the default bounds, a search takes seconds.
-        versions: the published releases with these rules, oldest first. Empty for a design.
         suffix: the text that follows the version in the name and the aliases, such as ``-zk``. Empty if names without a
             suffix stand for this kind of controller.
-        same_as: the column's canonical name, or an empty string if the column was not looked up by an alias.
     """
 
-    name: str
-    summary: str
     controller: str = ""
-    values: Mapping[str, str]
-    changed: Mapping[str, str] = attrs.field(factory=dict)
     bounds: Bounds
-    versions: tuple[str, ...] = ()
     suffix: str = ""
-    same_as: str = ""
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -62,7 +50,7 @@ class Column:
     @property
     def span(self) -> str:
         """The range of releases with these rules, such as ``3.7.0 to 3.8.1``, or an empty string for a design."""
-        return " to ".join(dict.fromkeys([*self.versions[:1], *self.versions[-1:]]))
+        return span(self.versions)
 
     @property
     def note(self) -> str:
@@ -78,23 +66,8 @@ class Column:
         """Return the rules of the column as functions."""
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)
 
-    def with_rules(self, changes: Mapping[str, str]) -> Column:
-        """Return the column with different values for some rules (a what-if). Its name lists these values.
-
-        Raises:
-            SpecError: if a rule or value does not exist.
-        """
-        for rule, value in changes.items():
-            rule_of(rule).value(value)
-        changed = {rule: value for rule, value in changes.items() if self.values[rule] != value}
-        if not changed:
-            return self
-        name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
-        return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
-
-    def called(self, name: str) -> Column:
-        """Return the column with a different name."""
-        return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
+    def _rule(self, name: str) -> Rule:
+        return rule_of(name)
 
 
 def _number(version: str) -> tuple[int, ...]:

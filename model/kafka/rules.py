@@ -10,58 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
 from leadline.checker.errors import SpecError
 from leadline.checker.support.messages import nearest
 from leadline.model.kafka import assignment, epochs
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka.protocols import Protocol
-
-
-@attrs.frozen(eq=False)
-class Value:
-    """A value that a rule can have.
-
-    Attributes:
-        name: the name of the value on the command line.
-        sentence: the answer to the question of the rule.
-        source: the KIP, ticket or article from which the value is taken.
-        sets: the functions and constants that the value assigns to fields of `Protocol`, keyed by field.
-    """
-
-    name: str
-    sentence: str
-    source: str
-    sets: Mapping[str, object]
-
-
-@attrs.frozen(eq=False)
-class Rule:
-    """A rule in which releases differ.
-
-    Attributes:
-        name: the name of the rule on the command line.
-        question: the question that the values of the rule answer.
-        values: the values, in the order of releases.
-    """
-
-    name: str
-    question: str
-    values: tuple[Value, ...]
-
-    def value(self, name: str) -> Value:
-        """Return the value with the given name.
-
-        Raises:
-            SpecError: if the rule has no such value. The message suggests the most similar name.
-        """
-        for value in self.values:
-            if value.name == name:
-                return value
-        names = [value.name for value in self.values]
-        raise SpecError(f"rule {self.name} has no value {name!r}{nearest(name, names)}")
-
+from leadline.model.rules import Rule, Value
 
 RULES = (
     Rule(

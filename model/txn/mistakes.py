@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from leadline.model.kafka.rules import Rule
 from leadline.model.mistakes import Mistake
+from leadline.model.rules import Rule
 from leadline.model.txn import protocols as does
 
 MISTAKES: tuple[Mistake, ...] = (

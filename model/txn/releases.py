@@ -8,54 +8,44 @@ and since 4.0 `transaction.version=2`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import attrs
 
 from leadline.checker.errors import SpecError
-from leadline.model.kafka.published import PUBLISHED, between, known_like, minor
+from leadline.model.kafka.published import PUBLISHED, between, known_like, minor, span
+from leadline.model.rules import Rule, RuleColumn
 from leadline.model.txn.bounds import Bounds
 from leadline.model.txn.protocols import Protocol
 from leadline.model.txn.rules import protocol_of, rule_of
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class Column:
+class Column(RuleColumn):
     """The value of each rule, for a design or for a broker release combined with a client release.
 
+    Its name in the catalog is, for example, ``txn/2.6``.
+
     Attributes:
-        name: the name in the catalog, such as ``txn/2.6``.
-        summary: a sentence that describes the column.
-        values: the name of each rule's value, keyed by the name of the rule.
-        changed: the values that differ from those of the preceding column.
-        versions: the published broker releases with these rules, oldest first. Empty for a design.
         client_versions: the published client releases with these rules, oldest first. Empty for a design.
-        same_as: the column's canonical name, or an empty string if the column was not looked up by an alias.
         bounds: the default bounds. With them, a search takes seconds.
     """
 
-    name: str
-    summary: str
-    values: Mapping[str, str]
-    changed: Mapping[str, str] = attrs.field(factory=dict)
-    versions: tuple[str, ...] = ()
     client_versions: tuple[str, ...] = ()
-    same_as: str = ""
     bounds: Bounds = attrs.field(factory=Bounds)
 
     @property
     def span(self) -> str:
         """The ranges of broker and client releases with these rules, or an empty string for a design."""
-        clients = _span(self.client_versions)
-        return f"{_span(self.versions)} with clients of {clients}" if clients else ""
+        clients = span(self.client_versions)
+        return f"{span(self.versions)} with clients of {clients}" if clients else ""
 
     @property
     def note(self) -> str:
         """A remark that gives the column's canonical name, or an empty string if the column was not looked up by an
         alias.
         """
-        span = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
-        return f"stands for {self.same_as}{span}" if self.same_as else ""
+        alike = f": no rule of the model differs in Kafka {self.span}" if self.span else ""
+        return f"stands for {self.same_as}{alike}" if self.same_as else ""
 
     def is_not_before(self, other: Column) -> bool:
         """Return whether this column's brokers and clients are at least as new as those of another column. If a column
@@ -68,27 +58,8 @@ class Column:
         """Return the rules of the column as functions."""
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)
 
-    def with_rules(self, changes: Mapping[str, str]) -> Column:
-        """Return the column with different values for some rules (a what-if). Its name lists these values.
-
-        Raises:
-            SpecError: if a rule or value does not exist.
-        """
-        for rule, value in changes.items():
-            rule_of(rule).value(value)
-        changed = {rule: value for rule, value in changes.items() if self.values[rule] != value}
-        if not changed:
-            return self
-        name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
-        return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
-
-    def called(self, name: str) -> Column:
-        """Return the column with a different name."""
-        return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
-
-
-def _span(versions: tuple[str, ...]) -> str:
-    return " to ".join(dict.fromkeys([*versions[:1], *versions[-1:]]))
+    def _rule(self, name: str) -> Rule:
+        return rule_of(name)
 
 
 # --- designs: each KIP as it is written, by itself ----------------------------------------------------------------
@@ -179,7 +150,7 @@ def _combined(broker: str, client: str) -> Column:
     later = " or later" if own and client_versions[-1] != PUBLISHED[-1] else ""
     return Column(
         name=f"txn/{broker}" if own else f"txn/{broker}-client-{client}",
-        summary=f"transactions with brokers of Kafka {_span(versions)} and clients of {_span(client_versions)}{later}",
+        summary=f"transactions with brokers of Kafka {span(versions)} and clients of {span(client_versions)}{later}",
         values=values,
         versions=versions,
         client_versions=between(client_versions[0], PUBLISHED[-1]) if own else client_versions,

@@ -11,7 +11,7 @@ from typing import Any
 
 from leadline.checker.errors import SpecError
 from leadline.checker.support.messages import nearest
-from leadline.model.kafka.rules import Rule, Value
+from leadline.model.rules import Rule, Value
 from leadline.model.txn import protocols as does
 from leadline.model.txn.protocols import Protocol
 

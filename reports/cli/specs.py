@@ -10,7 +10,8 @@ from rich.text import Text
 
 from leadline.invariants.catalog import CATALOG
 from leadline.model.kafka.releases import Column, column_of
-from leadline.model.kafka.rules import RULES, Rule
+from leadline.model.kafka.rules import RULES
+from leadline.model.rules import Rule
 from leadline.model.txn import releases as txn_releases
 from leadline.model.txn.rules import RULES as TXN_RULES
 from leadline.reports.loading import load_spec

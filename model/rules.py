@@ -1,0 +1,99 @@
+"""What the tables of rules of the families `kafka` and `txn` consist of: rules, their values, and columns."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Self
+
+import attrs
+
+from leadline.checker.errors import SpecError
+from leadline.checker.support.messages import nearest
+
+
+@attrs.frozen(eq=False)
+class Value:
+    """A value that a rule can have.
+
+    Attributes:
+        name: the name of the value on the command line.
+        sentence: the answer to the question of the rule.
+        source: the KIP, ticket or article from which the value is taken.
+        sets: the functions and constants that the value assigns to fields of `Protocol`, keyed by field.
+    """
+
+    name: str
+    sentence: str
+    source: str
+    sets: Mapping[str, object]
+
+
+@attrs.frozen(eq=False)
+class Rule:
+    """A rule in which releases differ.
+
+    Attributes:
+        name: the name of the rule on the command line.
+        question: the question that the values of the rule answer.
+        values: the values, in the order of releases.
+    """
+
+    name: str
+    question: str
+    values: tuple[Value, ...]
+
+    def value(self, name: str) -> Value:
+        """Return the value with the given name.
+
+        Raises:
+            SpecError: if the rule has no such value. The message suggests the most similar name.
+        """
+        for value in self.values:
+            if value.name == name:
+                return value
+        names = [value.name for value in self.values]
+        raise SpecError(f"rule {self.name} has no value {name!r}{nearest(name, names)}")
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class RuleColumn(abc.ABC):
+    """A column of a table of rules: a release or a design, with a value for each rule.
+
+    Attributes:
+        name: the name in the catalog.
+        summary: a sentence that describes the column.
+        values: the name of each rule's value, keyed by the name of the rule.
+        changed: the values that differ from those of the preceding column.
+        versions: the published releases of brokers with these rules, oldest first. Empty for a design.
+        same_as: the column's canonical name, or an empty string if the column was not looked up by an alias.
+    """
+
+    name: str
+    summary: str
+    values: Mapping[str, str]
+    changed: Mapping[str, str] = attrs.field(factory=dict)
+    versions: tuple[str, ...] = ()
+    same_as: str = ""
+
+    def with_rules(self, changes: Mapping[str, str]) -> Self:
+        """Return the column with different values for some rules (a what-if). Its name lists these values.
+
+        Raises:
+            SpecError: if a rule or value does not exist.
+        """
+        for rule, value in changes.items():
+            self._rule(rule).value(value)
+        changed = {rule: value for rule, value in changes.items() if self.values[rule] != value}
+        if not changed:
+            return self
+        name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
+        return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
+
+    def called(self, name: str) -> Self:
+        """Return the column with a different name."""
+        return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
+
+    @abc.abstractmethod
+    def _rule(self, name: str) -> Rule:
+        """Return the rule of the table with the given name. Raise SpecError if there is no such rule."""
