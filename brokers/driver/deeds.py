@@ -14,6 +14,7 @@ from leadline.brokers import zookeeper
 from leadline.brokers.client import PREFERRED, UNCLEAN
 from leadline.brokers.driver.observer import Observer, payload
 from leadline.brokers.driver.plan import PlannedStep
+from leadline.brokers.driver.schedule import keeps_up
 from leadline.brokers.driver.sessions import Sessions
 from leadline.brokers.driver.stage import PARTITION, TOPIC, Stage
 from leadline.brokers.driver.step_report import Produced
@@ -21,7 +22,7 @@ from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
 from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.text import HIGH_WATERMARKS
-from leadline.model.kafka.messages import FetchRequest, FetchResponse
+from leadline.model.kafka.messages import FetchResponse
 from leadline.model.kafka.wire import Deed
 from leadline.model.quorum import NO_EPOCH
 
@@ -124,7 +125,11 @@ class Deeds:
         In releases up to 2.0, a leader also removes a follower that has every record but does not fetch.
         """
         leader, member = step.instance.values
-        others = [broker for broker in self.stage.replicas if self._has_all(step, leader, broker, member)]
+        others = [
+            broker
+            for broker in self.stage.replicas
+            if broker not in (leader, member) and keeps_up(step.before, leader, broker)
+        ]
         end = time.monotonic() + limit
         while time.monotonic() < end and not self._has_shrunk(leader, member):
             for follower in others:
@@ -135,17 +140,6 @@ class Deeds:
             until(asks, limit, f"broker {follower} does not fetch again")
         if others:
             self._did.append(f"broker {' and '.join(map(str, others))} fetched in the meantime, without news")
-
-    def _has_all(self, step: PlannedStep, leader: int, broker: int, member: int) -> bool:
-        replica = step.before.replicas[leader]
-        fetches = step.before.replicas[broker].in_flight
-        return (
-            broker not in (leader, member)
-            and broker not in self.observer.down
-            and isinstance(fetches, FetchRequest)
-            and fetches.leader == leader
-            and replica.remote_leos[broker] == fetches.offset == replica.log.end_offset
-        )
 
     def _asks_again(self, leader: int, follower: int) -> bool:
         """If the response to a follower's fetch request is held, drop the response, because it contains new data.

@@ -33,6 +33,7 @@ class Frames:
 
     def __init__(self, stage: Stage, observer: Observer, did: list[str]) -> None:
         self.stage, self.observer, self.did = stage, observer, did
+        self._read_up_to: dict[int, int] = {}  # for each broker, the offset of the last change that was let through
 
     def let_listed_through(self, step: PlannedStep, limit: float) -> None:
         """Wait for the frames that a step lets through, and release them."""
@@ -41,6 +42,8 @@ class Frames:
             self._learn(step, limit)
         elif action in _FETCHES:
             self._fetch(step, limit)
+        elif action == "hear_isr" and step.wire.passes[0].api == "Fetch":
+            self._read_isr(step.broker, limit)
         else:
             for kind in step.wire.passes:
                 self.let_through(self._frame(step, kind, limit))
@@ -97,8 +100,15 @@ class Frames:
         return until(found, limit, what)
 
     def let_through(self, frame: Frame) -> None:
+        if self._is_metadata(frame) and isinstance(frame.target, int):
+            changes = self.stage.changes_in(frame.body or {})
+            self._read_up_to[frame.target] = max(offset for offset, _ in changes)
         self.stage.release_frame(frame)
         self.did.append(f"let through: {self._told(frame)}")
+
+    def _is_metadata(self, frame: Frame) -> bool:
+        """Return whether a frame contains a part of KRaft's metadata log."""
+        return self.stage.release.kraft and frame.api == "Fetch" and frame.source == self.stage.controller
 
     def _told(self, frame: Frame) -> str:
         """Return a description of a frame."""
@@ -212,6 +222,14 @@ class Frames:
         frame = until(found, limit, f"no metadata about epoch {step.instance.values[1]} came")
         self.stage.known[broker] = number
         self.let_through(frame)
+
+    def _read_isr(self, leader: int, limit: float) -> None:
+        """Release parts of KRaft's metadata log until a leader has read the last change of the partition."""
+        last = max(self.observer.epochs_at())
+        while self._read_up_to.get(leader, -1) < last:
+            what = f"the controller's last change of the ISR did not reach broker {leader} in {limit:.0f} s"
+            held = partial(self.stage.held, "Fetch", False, self.stage.controller, leader)
+            self.let_through(until(held, limit, what))
 
     def _leads(self, broker: int, number: int) -> bool:
         """Return whether a broker responds to a consumer as the leader of an epoch."""

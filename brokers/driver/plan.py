@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from leadline.brokers.driver.schedule import schedule_of
+from leadline.brokers.driver.schedule import lags, schedule_of
 from leadline.brokers.errors import Unmakeable
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
@@ -175,15 +175,26 @@ def _with_merged(steps: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
     """Mark the steps that real brokers execute together with the next step, and return all steps."""
     following = itertools.pairwise([*steps, None])
     return tuple(
-        attrs.evolve(step, with_next=next_one is not None and bool(step.wire.before or next_one.wire.within))
+        attrs.evolve(step, with_next=next_one is not None and _are_one(step, next_one))
         for step, next_one in following
         if step is not None
     )
 
 
+def _are_one(step: PlannedStep, following: PlannedStep) -> bool:
+    """Return whether real brokers execute two steps together."""
+    if step.wire.before or following.wire.within:
+        return True
+    shrink = all(Deed.WAIT_FOR_LAG in each.wire.does for each in (step, following))
+    return shrink and step.broker == following.broker
+
+
 def _wire(instance: ActionInstance[Partition], controller: str, before: Partition, after: Partition) -> OnTheWire:
     exits = any(replica.up and not after.replicas[broker].up for broker, replica in enumerate(before.replicas))
-    return on_the_wire(instance.action.name, controller, before.protocol, exits=exits)
+    leader = instance.arguments.get("leader")
+    proposal = None if leader is None else before.replicas[leader].proposal
+    answers = proposal is not None and proposal.awaited and not proposal.sent
+    return on_the_wire(instance.action.name, controller, before.protocol, exits=exits, answers=answers)
 
 
 # --- the order of the replicas ------------------------------------------------------------------------------
@@ -218,10 +229,18 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
     if not step.elects or not chosen_by_controller or elected == step.before.quorum.leader:
         return True
     clean = step.before.quorum.isr | step.before.quorum.elr
-    candidates = [broker for broker in order if step.after.considers_alive(broker)]
+    candidates = [broker for broker in order if _seems_alive(step.after, broker)]
     if elected in clean:
         candidates = [broker for broker in candidates if broker in clean]
     return not candidates or candidates[0] == elected
+
+
+def _seems_alive(state: Partition, broker: int) -> bool:
+    """Return whether a real controller considers a broker alive. Unlike in the model, it elects a broker whose failure
+    it has not noticed.
+    """
+    is_unnoticed = not state.replicas[broker].up and not was_noticed(state, broker)
+    return is_unnoticed or state.considers_alive(broker)
 
 
 # --- the time after which a follower lags -------------------------------------------------------------------
@@ -246,11 +265,7 @@ def _lagging(steps: Sequence[PlannedStep], number: int, leader: int, member: int
     """Return the steps in which a follower lags, before the leader removes it from the ISR."""
     for at in range(number - 1, 0, -1):
         before = steps[at - 1].before
-        replica = before.replicas[leader]
-        follower = before.replicas[member]
-        fetches = follower.leader == leader and follower.epoch == replica.epoch
-        leads = before.is_true_leader(leader)
-        if not leads or not before.protocol.lags(replica.remote_leos[member], replica.log.end_offset, fetches):
+        if not before.is_true_leader(leader) or not lags(before, leader, member):
             return steps[at : number - 1]
     return steps[: number - 1]
 

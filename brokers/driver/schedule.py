@@ -19,6 +19,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
 from leadline.model.kafka.broker import FENCED
 from leadline.model.kafka.crash import was_noticed
+from leadline.model.kafka.messages import FetchRequest
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER
 from leadline.model.kafka.state import Partition
 from leadline.model.kafka.wire import on_the_wire
@@ -194,9 +195,53 @@ def _is_told(before: Partition, after: Partition, broker: int) -> bool:
     return is_back or after.quorum.epoch != before.quorum.epoch
 
 
+def lags(state: Partition, leader: int, member: int) -> bool:
+    """Return whether a leader may remove a follower from the ISR because the follower lags."""
+    replica, follower = state.replicas[leader], state.replicas[member]
+    fetches = follower.leader == leader and follower.epoch == replica.epoch
+    return state.protocol.lags(replica.remote_leos[member], replica.log.end_offset, fetches)
+
+
+def keeps_up(state: Partition, leader: int, follower: int) -> bool:
+    """Return whether a follower has all records of a leader and fetches from it, so that the driver can let it fetch
+    again and again, without new data.
+    """
+    fetches, remote = state.replicas[follower].in_flight, state.replicas[leader]
+    return (
+        state.replicas[follower].up
+        and isinstance(fetches, FetchRequest)
+        and fetches.leader == leader
+        and remote.remote_leos[follower] == fetches.offset == remote.log.end_offset
+    )
+
+
 def _elects_without_leader(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
     if trace.states[number - 1].quorum.leader is None:
         yield _Conflict(number, "the controller elects in the step that makes it possible")
+
+
+def _removed_together(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
+    """Yield a conflict if a leader removes one lagging follower and keeps another one.
+
+    A leader removes all lagging followers at once (`Partition.maybeShrinkIsr`). The model removes one at a time.
+    """
+    leader, member = trace.instances[number - 1].values
+    before = trace.states[number - 1]
+    others = [
+        broker
+        for broker in before.replicas[leader].isr - {leader, member}
+        if lags(before, leader, broker) and not keeps_up(before, leader, broker)
+    ]
+    instances = trace.instances
+    removals = [
+        at
+        for at in range(number, len(instances))
+        if any(_is(instances[at], "shrink_isr", (leader, other)) for other in others)
+    ]
+    if not others or number in removals:
+        return
+    candidates = tuple(_moved(instances, at, number) for at in removals)
+    yield _Conflict(number, f"broker {leader} also removes broker {min(others)}, which lags as well", candidates)
 
 
 _Check = Callable[[Trace[Partition], int], Iterator[_Conflict]]
@@ -206,8 +251,13 @@ _CHECKS: dict[str, dict[str, _Check]] = {
         "become_leader": _skipped_request,
         "become_follower": _skipped_request,
         "controller_elects": _elects_without_leader,
+        "shrink_isr": _removed_together,
     },
-    KRAFT: {"restart": _restart_in_kraft, "controller_elects": _elects_without_leader},
+    KRAFT: {
+        "restart": _restart_in_kraft,
+        "controller_elects": _elects_without_leader,
+        "shrink_isr": _removed_together,
+    },
 }
 
 

@@ -99,6 +99,9 @@ _EXITS = OnTheWire(
 )
 """A follower that exits when it handles a fetch response (KAFKA-3410). The exit begins with a controlled shutdown."""
 
+_READS_ISR = OnTheWire(passes=(attrs.evolve(_METADATA, target="leader"),))
+"""A leader that learns the ISR from KRaft's metadata log, and not from the response to a request of its own."""
+
 _NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
 """The actions that may include an immediate election by the controller."""
 
@@ -157,7 +160,9 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
 """How each action appears, by the name of the action, and by the kind of controller if the kinds differ."""
 
 
-def on_the_wire(action: str, controller: str, protocol: Protocol, *, exits: bool = False) -> OnTheWire:
+def on_the_wire(
+    action: str, controller: str, protocol: Protocol, *, exits: bool = False, answers: bool = True
+) -> OnTheWire:
     """Return how an action appears on the brokers of a release.
 
     Parameters:
@@ -166,6 +171,7 @@ def on_the_wire(action: str, controller: str, protocol: Protocol, *, exits: bool
         protocol: the rules of the release. Without `AlterPartition` requests, a change of the ISR is visible only at
             the controller.
         exits: whether the broker that handles a fetch response exits.
+        answers: whether a leader that learns the ISR receives the response to its request.
 
     Raises:
         KeyError: if there is no action with this name.
@@ -174,6 +180,8 @@ def on_the_wire(action: str, controller: str, protocol: Protocol, *, exits: bool
     found = known if isinstance(known, OnTheWire) else known[controller]
     if exits and action == "handle_fetch_response":
         return _EXITS
+    if not answers and action == "hear_isr" and controller == KRAFT:
+        return _READS_ISR
     if protocol.in_flight:
         return found
     return attrs.evolve(found, leaves=tuple(kind for kind in found.leaves if kind.api != "AlterPartition"))

@@ -177,6 +177,43 @@ def test_the_order_of_the_replicas_decides_who_is_elected() -> None:
     assert plan_of(trace, ZOOKEEPER).replicas == (0, 2, 1)
 
 
+def test_a_controller_may_elect_a_broker_whose_failure_it_has_not_noticed() -> None:
+    """The model elects brokers that run; a controller takes the first whose session is alive."""
+    spec = load_spec("kafka/3.9").with_bounds({"brokers": 3, "max_epoch": 1, "crashes": 1, "session_expiries": 1})
+    trace = taken(spec, "crash(broker=1)", "session_expires(broker=0)")
+    assert trace.states[-1].quorum.leader == 2
+    assert plan_of(trace, KRAFT).replicas == (0, 2, 1)
+
+
+def test_a_leader_without_a_request_learns_the_isr_from_the_metadata() -> None:
+    spec = load_spec("kafka/4.1").with_bounds({"brokers": 3, "max_epoch": 1, "crashes": 1})
+    trace = taken(spec, "crash(broker=2)", "controller_notices_failure(broker=2)", "hear_isr(leader=0)")
+    (kind,) = plan_of(trace, KRAFT).steps[-1].wire.passes
+    assert (kind.api, kind.source, kind.target) == ("Fetch", "controller", "leader")
+    answered = taken(
+        load_spec("kafka/4.1").with_bounds({"brokers": 2, "isr_shrinks": 1}),
+        "produce(leader=0)",
+        "shrink_isr(leader=0, member=1)",
+        "handle_alter_partition(leader=0)",
+        "hear_isr(leader=0)",
+    )
+    (kind,) = plan_of(answered, KRAFT).steps[-1].wire.passes
+    assert (kind.api, kind.request) == ("AlterPartition", False)
+
+
+def test_a_leader_removes_all_lagging_followers_at_once() -> None:
+    bounds = {"brokers": 3, "isr_shrinks": 2, "records": 2}
+    kept = ("produce(leader=0)", "shrink_isr(leader=0, member=2)")
+    shrinks = taken(
+        load_spec("kafka/2.2").with_bounds(bounds), *kept, "produce(leader=0)", "shrink_isr(leader=0, member=1)"
+    )
+    steps = plan_of(shrinks, ZOOKEEPER).steps
+    assert [step.instance.action.name for step in steps] == ["produce", "shrink_isr", "shrink_isr", "produce"]
+    assert [step.with_next for step in steps] == [False, True, False, False]
+    with pytest.raises(Unmakeable, match="broker 0 also removes broker 1, which lags as well"):
+        plan_of(taken(load_spec("kafka/3.9").with_bounds(bounds), *kept), KRAFT)
+
+
 def test_a_plan_for_the_mended_release_ends_where_its_model_departs() -> None:
     trace = counterexample("KAFKA-13141")
     mended = load_spec("kafka/2.8.1").with_bounds(attrs_of(trace)).with_properties(["committed_never_lost"])
