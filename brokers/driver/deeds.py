@@ -19,6 +19,7 @@ from leadline.brokers.driver.sessions import Sessions
 from leadline.brokers.driver.stage import PARTITION, TOPIC, Stage
 from leadline.brokers.driver.step_report import Produced
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
+from leadline.brokers.frame import Rule
 from leadline.brokers.pending import Pending, Refused, Unanswered
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.text import HIGH_WATERMARKS
@@ -249,9 +250,19 @@ class Deeds:
         self._did.append(f"held: what broker {step.broker} sends to renew its session")
 
     def _resume_session(self, step: PlannedStep, limit: float) -> None:
-        self.stage.resume_session(step.broker)
-        self._sessions.open.add(step.broker)
-        self._did.append(f"let through: what broker {step.broker} sends to renew its session")
+        """Let a broker renew its session, and wait until the controller sees the broker again.
+
+        A ZooKeeper controller then sends the broker its replicas. A KRaft controller ends its fencing.
+        """
+        broker, last = step.broker, self.stage.proxy.newest
+        self.stage.resume_session(broker)
+        self._sessions.open.add(broker)
+        self._did.append(f"let through: what broker {broker} sends to renew its session")
+        if self.stage.release.kraft:
+            sign = Rule("controller", broker, "BrokerHeartbeat", False, lambda body: not body["IsFenced"])
+        else:
+            sign = Rule(None, broker, "LeaderAndIsr", True)
+        self.stage.proxy.wait(sign, after=last, timeout=limit)
 
     def _elect_preferred(self, step: PlannedStep, limit: float) -> None:
         self._did.append("asked for the election of the preferred leader")
