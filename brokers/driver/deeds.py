@@ -252,7 +252,8 @@ class Deeds:
     def _resume_session(self, step: PlannedStep, limit: float) -> None:
         """Let a broker renew its session, and wait until the controller sees the broker again.
 
-        A ZooKeeper controller then sends the broker its replicas. A KRaft controller ends its fencing.
+        A ZooKeeper controller then sends the broker its replicas. A broker that compares broker epochs (KIP-380)
+        refuses earlier requests, which are released. A KRaft controller ends the broker's fencing.
         """
         broker, last = step.broker, self.stage.proxy.newest
         self.stage.resume_session(broker)
@@ -262,7 +263,13 @@ class Deeds:
             sign = Rule("controller", broker, "BrokerHeartbeat", False, lambda body: not body["IsFenced"])
         else:
             sign = Rule(None, broker, "LeaderAndIsr", True)
-        self.stage.proxy.wait(sign, after=last, timeout=limit)
+        seen = self.stage.proxy.wait(sign, after=last, timeout=limit)
+        if step.before.protocol.obeys_late_requests:
+            return
+        while (
+            old := self.stage.held("LeaderAndIsr", True, self.stage.controller, broker)
+        ) and old.number < seen.number:
+            self.stage.release_frame(old)
 
     def _elect_preferred(self, step: PlannedStep, limit: float) -> None:
         self._did.append("asked for the election of the preferred leader")

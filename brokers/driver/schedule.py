@@ -151,6 +151,9 @@ def _skipped_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict
     if epoch not in sent and before.registrations[broker].status == FENCED:
         yield from _after_session(trace, number, broker)
         return
+    if epoch not in sent and not before.protocol.obeys_late_requests:
+        yield from _before_session(trace, number, broker)
+        return
     missed = [each for each in sorted(sent) if before.replicas[broker].epoch < each < epoch]
     if not missed:
         return
@@ -173,14 +176,30 @@ def _after_session(trace: Trace[Partition], number: int, broker: int) -> Iterato
     yield _Conflict(number, reason, tuple(_moved(instances, at, number - 1) for at in later[:1]))
 
 
+def _before_session(trace: Trace[Partition], number: int, broker: int) -> Iterator[_Conflict]:
+    """Yield a conflict for a request that the broker refuses, because it was sent before the broker's last session
+    (KIP-380).
+    """
+    instances = trace.instances
+    earlier = [at for at in range(number - 1) if _is(instances[at], "session_resumes", (broker,))]
+    reason = f"broker {broker} refuses requests that were sent before its session began"
+    yield _Conflict(number, reason, tuple(_moved(instances, number - 1, at) for at in reversed(earlier)))
+
+
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """Return the number of each step that sent a request to a broker since it started, keyed by the request's epoch."""
+    """Return the number of each step that sent a request which the broker obeys, keyed by the request's epoch.
+
+    A broker obeys requests that were sent since it started and, if it compares broker epochs, since its session began.
+    """
     sent: dict[int, int] = {}
     for at in range(1, number):
         before, after = trace.states[at - 1], trace.states[at]
         if not after.replicas[broker].up:
             sent.clear()
-        elif after.quorum.leader is not None and _is_told(before, after, broker):
+            continue
+        if before.registrations[broker].status == FENCED and not before.protocol.obeys_late_requests:
+            sent.clear()
+        if after.quorum.leader is not None and _is_told(before, after, broker):
             sent.setdefault(after.quorum.epoch, at)
     return sent
 

@@ -127,6 +127,22 @@ def test_a_broker_without_a_session_learns_of_a_leader_only_after_it_has_a_sessi
     assert orders == [True, False]
 
 
+def test_a_broker_refuses_requests_that_were_sent_before_its_session() -> None:
+    """KIP-380: since 2.2, a new session has a new broker epoch, and requests with an older one are refused."""
+    bounds = {"brokers": 3, "max_epoch": 2, "crashes": 1, "session_expiries": 1}
+    fails_over = ("crash(broker=0)", "controller_notices_failure(broker=0)")
+    renews = ("session_expires(broker=1)", "session_resumes(broker=1)")
+
+    def planned(name: str, *steps: str) -> list[str]:
+        plan = plan_of(taken(load_spec(name).with_bounds(bounds), *steps), ZOOKEEPER)
+        return [repr(step.instance) for step in plan.steps]
+
+    learns = "become_follower(broker=1, epoch=2)"
+    skipped = (*fails_over, *renews, learns)
+    assert planned("kafka/2.2", *skipped) == [*skipped]
+    assert planned("kafka/2.0.1", *skipped) == [*fails_over, *renews, "become_leader(broker=1, epoch=1)", learns]
+
+
 def test_a_broker_that_exits_is_followed_to_the_end_of_its_process() -> None:
     step = plan_of(counterexample("KAFKA-3410"), ZOOKEEPER).steps[-1]
     assert step.instance.action.name == "handle_fetch_response"
