@@ -176,6 +176,26 @@ def _after_session(trace: Trace[Partition], number: int, broker: int) -> Iterato
     yield _Conflict(number, reason, tuple(_moved(instances, at, number - 1) for at in later[:1]))
 
 
+def _unanswered_request(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
+    """Yield a conflict if the session of a broker ends before the broker has handled a request.
+
+    Up to 2.1, the controller then waits for the response to this request before it handles the end of the session
+    (`ControllerChannelManager.removeExistingBroker`).
+    """
+    broker, before, instances = trace.instances[number - 1].values[0], trace.states[number - 1], trace.instances
+    waiting = [each for each in _sent_since_start(trace, number, broker) if each > before.replicas[broker].epoch]
+    if not waiting or not before.protocol.obeys_late_requests:
+        return
+    request = before.requests[min(waiting)]
+    if request is None or request.leader is None:
+        raise ValueError(f"no request announces a leader in epoch {min(waiting)}")
+    learns = _learns(trace, broker, min(waiting), request.leader)
+    later = [at for at in range(number, len(instances)) if instances[at] == learns]
+    added = (*instances[: number - 1], learns, *instances[number - 1 :])
+    reason = f"the controller waits until broker {broker} has handled the request for epoch {min(waiting)}"
+    yield _Conflict(number, reason, (*(_moved(instances, at, number - 1) for at in later[:1]), added))
+
+
 def _before_session(trace: Trace[Partition], number: int, broker: int) -> Iterator[_Conflict]:
     """Yield a conflict for a request that the broker refuses, because it was sent before the broker's last session
     (KIP-380).
@@ -270,6 +290,7 @@ _CHECKS: dict[str, dict[str, _Check]] = {
         "become_leader": _skipped_request,
         "become_follower": _skipped_request,
         "controller_elects": _elects_without_leader,
+        "session_expires": _unanswered_request,
         "shrink_isr": _removed_together,
     },
     KRAFT: {
