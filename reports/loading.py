@@ -92,7 +92,8 @@ def _warn_of_unlisted(path: str, module: ModuleType) -> None:
     values = list(vars(module).values())
     values += [each for value in values if type(value) in (list, tuple) for each in value]
     values += [each for value in values if type(value) is dict for each in value.values()]
-    listed = {id(item.function) for spec in values if is_a(spec, Spec) for item in (*spec.actions, *spec.properties)}
+    specs = [value for value in values if is_a(value, Spec)]
+    listed = {id(item.function) for spec in specs for item in (*spec.actions, *spec.properties, *spec.optional)}
     for value in vars(module).values():
         is_action = is_a(value, Action)
         if not is_action and not is_a(value, Property):

@@ -63,6 +63,7 @@ def test_a_suite_says_so_once(tmp_path: Path) -> None:
     [
         "others = [Spec(name='o', initial_states=spec.initial_states, actions=[drop], properties=[never, moves])]",
         "others = {'o': Spec(name='o', initial_states=spec.initial_states, actions=[drop], properties=[never, moves])}",
+        "others = [Spec(name='o', initial_states=spec.initial_states, actions=[drop], optional=[never, moves])]",
     ],
 )
 def test_what_another_spec_of_the_file_lists_is_not_forgotten(tmp_path: Path, listing: str) -> None:

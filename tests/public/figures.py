@@ -14,7 +14,8 @@ from attrs import field, frozen
 HERE = Path(__file__).parent
 
 EXAMPLES = "github.com/tlaplus/Examples, searched by TLC"
-KAFKA_TLAPLUS = "github.com/Vanlightly/kafka-tlaplus, transactions diary 02, searched by TLC"
+DIARY_01 = "github.com/Vanlightly/kafka-tlaplus, transactions diary 01, searched by TLC"
+DIARY_02 = "github.com/Vanlightly/kafka-tlaplus, transactions diary 02, searched by TLC"
 STATERIGHT = "github.com/stateright/stateright, its examples' tests"
 OWN = "searched by the oracle"
 
@@ -75,11 +76,17 @@ PROTOCOLS = (
         ),
     ),
     Protocol(
+        "kafka_init_pid",
+        small=(Size(14, 8, DIARY_01, {"clients": 1}), Size(484, 18, DIARY_01, {"clients": 2})),
+        has_parts=False,
+    ),
+    Protocol(
         "kafka_transactions",
         small=(
-            Size(9, 9, KAFKA_TLAPLUS, {"elections": 0}),
-            Size(65, 14, KAFKA_TLAPLUS, {"elections": 1}),
-            Size(267, 19, KAFKA_TLAPLUS, {"elections": 2}),
+            Size(9, 9, DIARY_02, {"elections": 0}),
+            Size(65, 14, DIARY_02, {"elections": 1}),
+            Size(267, 19, DIARY_02, {"elections": 2}),
+            Size(448, 22, OWN, {"elections": 0, "clients": 2}),
         ),
         has_parts=False,
     ),

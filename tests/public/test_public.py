@@ -14,7 +14,7 @@ from leadline.checker.result import Limits
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
-from tests.public.figures import OWN, PROTOCOLS, Protocol, Size
+from tests.public.figures import HERE, OWN, PROTOCOLS, Protocol, Size
 from tests.specs import learning
 
 SIZES = [
@@ -47,6 +47,33 @@ def test_states_are_those_published(protocol: Protocol, size: Size) -> None:
             counted.depth,
             Verdict.HOLDS,
         ), file
+
+
+ONE_CLIENT = {"clients": 1, "elections": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "expected"),
+    [
+        ("kafka_init_pid", {"clients": 1}, Verdict.HOLDS),
+        ("kafka_init_pid", {"clients": 2}, Verdict.HOLDS),
+        ("kafka_transactions", {**ONE_CLIENT, "elections": 0}, Verdict.HOLDS),
+        ("kafka_transactions", ONE_CLIENT, Verdict.HOLDS),
+        ("kafka_transactions", {**ONE_CLIENT, "elections": 2}, Verdict.HOLDS),
+        ("kafka_transactions", {**ONE_CLIENT, "brokers": 3}, Verdict.VIOLATED),
+    ],
+)
+def test_liveness_of_transactions_is_that_of_tlc(name: str, bounds: dict[str, int], expected: Verdict) -> None:
+    """With three brokers, one never hears of the election, and the log's leader waits for it for ever."""
+    spec = load_spec(str(HERE / f"{name}.py")).with_bounds(bounds)
+    result = oracle.explore(spec.with_properties([item.name for item in spec.optional]))
+    assert [item.verdict for item in result.properties] == [expected] * len(spec.optional)
+
+
+def test_a_client_that_need_not_ask_again_gets_no_producer_id() -> None:
+    spec = load_spec(str(HERE / "kafka_init_pid.py")).with_properties(["all_clients_get_pid"])
+    result = oracle.explore(attrs.evolve(spec, fairness={"send_init_pid": ""}))
+    assert result.verdict is Verdict.VIOLATED
 
 
 def test_a_search_that_begins_with_many_states_takes_them_apart() -> None:
