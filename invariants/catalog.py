@@ -19,6 +19,7 @@ from leadline.invariants import (
     leadership,
     liveness,
     logs,
+    progress,
     promises,
     transactions,
     watermarks,
@@ -39,6 +40,7 @@ from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
 from leadline.model.txn import actions as txn_actions
 from leadline.model.txn import drawing as txn_drawing
+from leadline.model.txn import failures as txn_failures
 from leadline.model.txn import mistakes as txn_mistakes
 from leadline.model.txn import releases as txn_releases
 from leadline.model.txn import state as txn_state
@@ -123,6 +125,12 @@ TXN_PROPERTIES = (
     transactions.two_partitions_committed,
 )
 
+TXN_LIVENESS = (
+    progress.every_transaction_ends,
+    progress.decided_transactions_complete,
+    progress.lso_moves_on,
+)
+"""Checked only if they are named, because they need the graph of all states, which takes longer than a search."""
 
 KRAFT_PROPERTIES = (assignment.reassignment_as_asked,)
 """The properties of releases in whose model replicas can be reassigned."""
@@ -186,6 +194,8 @@ def txn(protocol: TxnProtocol, column: txn_releases.Column) -> Spec[txn_state.Tr
         initial_states=functools.partial(txn_state.initial_states, protocol=protocol),
         actions=txn_actions.actions_of(protocol),
         properties=TXN_PROPERTIES,
+        optional=TXN_LIVENESS,
+        cut=txn_failures.cannot_expire_again,
         bounds=column.bounds,
         distance=transactions.distance_to_hanging,
         drawing=txn_drawing.DRAWING,

@@ -13,7 +13,7 @@ from leadline.model.txn.partition import Data, Partition
 from leadline.model.txn.state import Transactions
 
 
-@action("the high watermark of partition {partition} advances", partition=partitions)
+@action("the high watermark of partition {partition} advances", partition=partitions, fair="weak each")
 def advance_high_watermark(state: Transactions, partition: int) -> Iterator[Transactions]:
     """The leader learns that one more entry is replicated."""
     own = state.partitions[partition]

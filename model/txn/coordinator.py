@@ -98,7 +98,7 @@ def ended(state: Transactions, request: EndTxn) -> Handled | None:
     return None if own.is_prepared else (state, Response(OK, own.epoch))
 
 
-@action("the coordinator writes its marker to partition {partition}", partition=partitions)
+@action("the coordinator writes its marker to partition {partition}", partition=partitions, fair="weak each")
 def write_marker(state: Transactions, partition: int) -> Iterator[Transactions]:
     """The coordinator writes a commit or abort marker to a partition of the transaction."""
     own = state.coordinator
@@ -108,7 +108,7 @@ def write_marker(state: Transactions, partition: int) -> Iterator[Transactions]:
             yield _with(written, attrs.evolve(own, pending=own.pending - {partition}))
 
 
-@action("the coordinator completes the transaction")
+@action("the coordinator completes the transaction", fair="weak")
 def complete(state: Transactions) -> Iterator[Transactions]:
     """The coordinator completes a transaction after all its markers are written."""
     own = state.coordinator

@@ -44,21 +44,21 @@ def handled(state: Transactions, request: Request) -> coordinator.Handled | None
             return None if written is None else (written, None)
 
 
-@action("the coordinator handles the request of producer {producer}", producer=producers)
+@action("the coordinator handles the request of producer {producer}", producer=producers, fair="weak each")
 def coordinator_handles(state: Transactions, producer: int) -> Iterator[Transactions]:
     """The coordinator handles a request, and the producer receives the response."""
     if isinstance(state.producers[producer].request, InitProducerId | AddPartitions | EndTxn):
         yield from _in_time(state, producer)
 
 
-@action("the leader handles the record of producer {producer}", producer=producers)
+@action("the leader handles the record of producer {producer}", producer=producers, fair="weak each")
 def leader_appends(state: Transactions, producer: int) -> Iterator[Transactions]:
     """The leader of a partition appends a record or refuses it, and the producer receives the response."""
     if isinstance(state.producers[producer].request, Produce):
         yield from _in_time(state, producer)
 
 
-@action("the leader asks the coordinator about the record of producer {producer}", producer=producers)
+@action("the leader asks the coordinator about the record of producer {producer}", producer=producers, fair="weak each")
 def leader_verifies(state: Transactions, producer: int) -> Iterator[Transactions]:
     """The leader of a partition asks the coordinator whether the partition is part of the transaction (KIP-890)."""
     request = state.producers[producer].request

@@ -12,12 +12,20 @@ from leadline.model.txn.coordinator import expired, failed_over, marker_of
 from leadline.model.txn.state import Transactions
 
 
-@action("the coordinator aborts the transaction after its time-out")
+@action("the coordinator aborts the transaction after its time-out", fair="weak")
 def expire(state: Transactions) -> Iterator[Transactions]:
     """The coordinator aborts a transaction that is older than `transaction.timeout.ms`."""
     after = expired(state) if state.may("expiries") else None
     if after is not None:
         yield after.having("expiries")
+
+
+def cannot_expire_again(state: Transactions) -> bool:
+    """Return whether only the bound `expiries` keeps the coordinator from aborting a transaction after its time-out.
+
+    Kafka's coordinator has no such bound: what looks like the end of a behaviour in these states is not.
+    """
+    return not state.may("expiries") and expired(state) is not None
 
 
 @action("another broker takes over as transaction coordinator")

@@ -80,7 +80,11 @@ def produce(state: Transactions, producer: int, partition: int) -> Iterator[Tran
         yield _sending(begun, producer, sent, request)
 
 
-@action("producer {producer} asks to {result} its transaction (EndTxn)", producer=producers, result=[COMMIT, ABORT])
+@action(
+    "producer {producer} asks to {result} its transaction (EndTxn)",
+    producer=producers,
+    result=[COMMIT, ABORT],
+)
 def end(state: Transactions, producer: int, result: str) -> Iterator[Transactions]:
     """A producer commits or aborts its transaction. After an error, it can only abort."""
     own = state.producers[producer]

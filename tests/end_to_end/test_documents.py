@@ -155,7 +155,7 @@ def test_every_command_and_its_options_exist(document: str) -> None:
 FAMILIES = {
     "`kafka`, `rpc`": catalog.KAFKA_PROPERTIES,
     "`atomic`": (*catalog.ATOMIC_PROPERTIES, *catalog.ATOMIC_LIVENESS),
-    "`txn`": catalog.TXN_PROPERTIES,
+    "`txn`": (*catalog.TXN_PROPERTIES, *catalog.TXN_LIVENESS),
 }
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 

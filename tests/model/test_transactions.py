@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import attrs
 import pytest
 
-from leadline.checker import Limits, Verdict
+from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.drawing import Row
 from leadline.checker.engines import ENGINES
-from leadline.invariants.catalog import CATALOG, TXN_PROPERTIES, find
+from leadline.invariants.catalog import CATALOG, TXN_LIVENESS, TXN_PROPERTIES, find, txn_with_mistake
 from leadline.model.txn.drawing import rows
 from leadline.model.txn.explanation import events
+from leadline.model.txn.mistakes import MISTAKES
 from leadline.model.txn.protocols import Protocol
 from leadline.model.txn.releases import COLUMNS, DESIGNS, RELEASES, column_of
 from leadline.model.txn.rules import RULES
+from leadline.model.txn.state import Transactions
 from leadline.reports.loading import load_spec
 
 PROJECT = Path(__file__).parents[2]
@@ -91,6 +94,70 @@ def test_the_page_of_transactions_says_what_holds() -> None:
 def test_every_witness_is_reached(design: str) -> None:
     result = ENGINES["oracle"](CATALOG[design].with_properties(WITNESSES).with_bounds({"transactions": 1}))
     assert [item.verdict for item in result.properties] == [Verdict.HOLDS] * len(WITNESSES)
+
+
+# --- progress -----------------------------------------------------------------------------------------------------
+
+EXPIRING = {"partitions": 1, "transactions": 1, "expiries": 1}
+
+
+def stuck(spec: Spec[Transactions], bounds: dict[str, int]) -> dict[str, int]:
+    """The liveness properties that are violated, and the lengths of the traces."""
+    named = spec.with_bounds(bounds).with_properties([item.name for item in TXN_LIVENESS])
+    result = ENGINES["oracle"](named, Limits(keep_going=True))
+    assert result.exhausted
+    return {item.property.name: len(item.traces[0]) for item in result.properties if item.traces}
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "expected"),
+    [
+        ("txn/kip-98", {}, {"lso_moves_on": 10}),
+        ("txn/kip-360", {}, {"lso_moves_on": 10}),
+        ("txn/kip-98+time_out=re-initialise", {}, {"lso_moves_on": 10}),
+        ("txn/kip-98", {"lag": 1}, {"lso_moves_on": 12}),
+        ("txn/kip-98", {"delayed": 0}, {}),
+        ("txn/kip-890-1", {"transactions": 2}, {}),
+        ("txn/kip-890-2", {"transactions": 2, "lag": 1}, {}),
+        ("txn/kip-890-2", {"failovers": 1}, {}),
+        ("txn/kip-890-2", {"partitions": 2, "delayed": 0}, {}),
+        ("txn/kip-890-2", {"unclean_elections": 1, "delayed": 0}, {"lso_moves_on": 8}),
+    ],
+)
+def test_the_last_stable_offset_moves_on_unless_a_transaction_hangs(
+    name: str, bounds: dict[str, int], expected: dict[str, int]
+) -> None:
+    assert stuck(load_spec(name), EXPIRING | bounds) == expected
+
+
+@pytest.mark.parametrize(
+    ("neglected", "expected"),
+    [
+        ("expire", {"every_transaction_ends", "lso_moves_on"}),
+        ("complete", {"every_transaction_ends", "decided_transactions_complete"}),
+        ("write_marker", {"every_transaction_ends", "decided_transactions_complete", "lso_moves_on"}),
+        ("advance_high_watermark", {"every_transaction_ends", "decided_transactions_complete", "lso_moves_on"}),
+    ],
+)
+def test_progress_needs_what_the_brokers_do(neglected: str, expected: set[str]) -> None:
+    spec = attrs.evolve(CATALOG["txn/kip-890-2"], fairness={neglected: ""})
+    assert set(stuck(spec, EXPIRING | {"lag": 1})) == expected
+
+
+def test_a_coordinator_that_does_not_resume_leaves_a_decided_transaction() -> None:
+    (mistake,) = [each for each in MISTAKES if each.name == "transactions-not-completed-after-failover"]
+    column = column_of("txn/kip-890-2")
+    assert column is not None
+    found = stuck(txn_with_mistake(mistake, column), {**mistake.bounds})
+    assert set(found) == {"every_transaction_ends", "decided_transactions_complete", "lso_moves_on"}
+
+
+def test_a_transaction_that_only_a_time_out_can_end_is_open_without_time_outs() -> None:
+    spec = CATALOG["txn/kip-890-2"].with_bounds({"partitions": 1})
+    named = spec.with_properties(["every_transaction_ends"])
+    assert ENGINES["oracle"](named).verdict is Verdict.HOLDS
+    trace = ENGINES["oracle"](attrs.evolve(named, cut=None)).properties[0].traces[0]
+    assert spec.is_open(trace.states[-1])
 
 
 # --- the table of rules -----------------------------------------------------------------------------------------
