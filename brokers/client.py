@@ -24,16 +24,20 @@ from leadline.brokers.ports import Node
 CLIENT_ID = "leadline"
 
 NEWEST = {
+    "AddPartitionsToTxn": 3,
     "CreateTopics": 5,
     "DescribeTopicPartitions": 0,
     "ElectLeaders": 2,
+    "EndTxn": 3,
     "Fetch": 10,
+    "FindCoordinator": 2,
+    "InitProducerId": 3,
     "ListOffsets": 4,
     "Metadata": 9,
     "Produce": 8,
 }
-"""The newest version of requests that this client uses. Later versions name topics only by id, for example, and
-followers also respond to later versions of Fetch (KIP-392)."""
+"""The newest version of requests that this client uses. Later versions name topics only by id, for example, followers
+also respond to later versions of Fetch (KIP-392), and later versions of EndTxn raise the producer epoch (KIP-890)."""
 
 EARLIEST, LATEST = -2, -1
 """Values that `Client.list_offset` accepts instead of a timestamp."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from leadline.brokers.driver.schedule import lags, schedule_of
+from leadline.brokers.driver.sight import sight_of
 from leadline.brokers.errors import Unmakeable
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
@@ -51,6 +52,12 @@ class PlannedStep:
     def sentence(self) -> str:
         """A description of the step."""
         return self.instance.sentence or repr(self.instance)
+
+    @property
+    def remark(self) -> str:
+        """The decision of the controller in this step, or an empty string if it decides nothing."""
+        after = sight_of(self.after).quorum
+        return "" if after == sight_of(self.before).quorum else str(after)
 
     @property
     def broker(self) -> int:

@@ -16,7 +16,7 @@ from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.reading import Read, read_from
 from leadline.brokers.driver.sight import SeenReplica
 from leadline.brokers.driver.stage import Stage
-from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
+from leadline.brokers.driver.step_report import AnyPlan, AnyStep, Attempt, Produced, StepReport
 from leadline.brokers.driver.waiting import NotMade
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.pending import Unanswered
@@ -90,15 +90,17 @@ class Replay:
         attempt: the attempt at the step that the model does not allow, or None if it was not attempted.
         outcome: the records, replicas and leader at the end, or None if the replay ended early.
         seconds: the duration of the replay.
+        told: lines that describe how a replay without an outcome ended.
     """
 
     release: BrokerRelease
-    plan: Plan
+    plan: AnyPlan
     start_differences: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
     attempt: Attempt | None = None
     outcome: Outcome | None = None
     seconds: float = 0.0
+    told: tuple[str, ...] = ()
 
     @property
     def not_made(self) -> str:
@@ -140,13 +142,13 @@ class Listener:
     def started(self, seconds: float) -> None:
         """Called when all brokers are running and their replication is held."""
 
-    def step(self, step: PlannedStep) -> None:
+    def step(self, step: AnyStep) -> None:
         """Called before a step is executed."""
 
     def made(self, report: StepReport) -> None:
         """Called after a step has ended."""
 
-    def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
+    def attempted(self, step: AnyStep, attempt: Attempt) -> None:
         """Called after a step that the model does not allow was attempted."""
 
     def settling(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -78,6 +79,21 @@ class Sight:
 
     quorum: SeenQuorum
     replicas: tuple[SeenReplica, ...]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The observed state as text, keyed by the name of the row in the drawing of the model's state."""
+        rows = {f"broker {broker}": str(replica) for broker, replica in enumerate(self.replicas)}
+        return rows | {"controller": str(self.quorum)}
+
+    @property
+    def as_object(self) -> dict[str, Any]:
+        """The observed state as an object for `json.dumps`."""
+        replicas = [
+            {"up": each.up, "log": [str(record) for record in each.log], "high_watermark": each.high_watermark}
+            for each in self.replicas
+        ]
+        return {"controller": str(self.quorum), "replicas": replicas}
 
 
 def sight_of(state: Partition) -> Sight:

@@ -2,10 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Protocol
+
 import attrs
 
-from leadline.brokers.driver.plan import PlannedStep
-from leadline.brokers.driver.sight import Sight
+from leadline.checker.action import ActionInstance
+from leadline.checker.trace import Trace
+
+
+class AnyStep(Protocol):
+    """A step of a plan of any family of specs: its number from 1, its action instance, a description, a remark about
+    its result, and the state after it.
+    """
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def instance(self) -> ActionInstance[Any]: ...
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def remark(self) -> str: ...
+    @property
+    def after(self) -> Any: ...
+
+
+class AnyPlan(Protocol):
+    """A plan of any family of specs. See `leadline.brokers.driver.plan.Plan` for the attributes."""
+
+    @property
+    def trace(self) -> Trace[Any]: ...
+    @property
+    def steps(self) -> Sequence[AnyStep]: ...
+    @property
+    def refused(self) -> AnyStep | None: ...
+    @property
+    def departs(self) -> int | None: ...
+    @property
+    def replicas(self) -> tuple[int, ...]: ...
+    @property
+    def brokers(self) -> int: ...
+    @property
+    def lines(self) -> list[str]: ...
+
+
+class AnySight(Protocol):
+    """The observed part of a state of any family of specs.
+
+    It is text for each row of the drawing of the model's state, and an object for `json.dumps`.
+    """
+
+    @property
+    def columns(self) -> dict[str, str]: ...
+    @property
+    def as_object(self) -> dict[str, Any]: ...
 
 
 @attrs.frozen
@@ -21,9 +72,9 @@ class StepReport:
         seconds: the duration of the step.
     """
 
-    step: PlannedStep
+    step: AnyStep
     did: tuple[str, ...]
-    sight: Sight
+    sight: AnySight
     differences: tuple[str, ...] = ()
     not_made: str = ""
     seconds: float = 0.0

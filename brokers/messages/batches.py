@@ -167,29 +167,51 @@ def _sized(wire: Wire) -> bytes | None:
     return None if length < 0 else wire.take(length)
 
 
-def write_batch(values: Sequence[bytes | None], timestamp: int, *, magic: int = 2) -> bytes:
-    """Encode a batch of records without keys, as a non-idempotent producer would send it.
+@attrs.frozen
+class InTransaction:
+    """The place of a batch in the records of a producer with a transactional id.
+
+    Attributes:
+        producer, producer_epoch, sequence: the producer id, the producer epoch and the base sequence.
+    """
+
+    producer: int
+    producer_epoch: int
+    sequence: int
+
+
+def write_batch(
+    values: Sequence[bytes | None], timestamp: int, *, magic: int = 2, transaction: InTransaction | None = None
+) -> bytes:
+    """Encode a batch of records without keys.
 
     Parameters:
         values: the values of the records, at least one.
         timestamp: the timestamp of all records, in milliseconds since 1970.
         magic: the format: 2 for version 3 and later of Produce, 1 for version 2, 0 for earlier versions.
+        transaction: the place of the batch in a transaction, or None for a non-idempotent producer. Only magic 2 has
+            transactions.
 
     Raises:
-        ValueError: if there are no values, or if the format does not exist.
+        ValueError: if there are no values, or if the format does not exist or has no transactions.
     """
     if not values or magic not in (0, 1, 2):
         raise ValueError(
             f"cannot encode {len(values)} records with magic {magic}: expected at least 1 record, and magic 0, 1 or 2"
         )
     if magic == 2:
-        return _write_batch(values, timestamp)
+        return _write_batch(values, timestamp, transaction)
+    if transaction is not None:
+        raise ValueError(f"batches of magic {magic} have no transactions: expected magic 2")
     return b"".join(_write_message(value, offset, timestamp, magic) for offset, value in enumerate(values))
 
 
-def _write_batch(values: Sequence[bytes | None], timestamp: int) -> bytes:
-    last = len(values) - 1
-    body = struct.pack(">hiqqqhii", 0, last, timestamp, timestamp, NO_PRODUCER, -1, -1, len(values))
+def _write_batch(values: Sequence[bytes | None], timestamp: int, transaction: InTransaction | None) -> bytes:
+    last, attributes, place = len(values) - 1, 0, (NO_PRODUCER, -1, -1)
+    if transaction is not None:
+        attributes = TRANSACTIONAL
+        place = (transaction.producer, transaction.producer_epoch, transaction.sequence)
+    body = struct.pack(">hiqqqhii", attributes, last, timestamp, timestamp, *place, len(values))
     for offset, value in enumerate(values):
         record = b"\0" + signed(0) + signed(offset) + signed(-1) + _varsized(value) + signed(0)
         body += signed(len(record)) + record

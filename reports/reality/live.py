@@ -6,10 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.replay import Listener, Replay
-from leadline.brokers.driver.sight import sight_of
-from leadline.brokers.driver.step_report import Attempt, StepReport
+from leadline.brokers.driver.step_report import AnyPlan, AnyStep, Attempt, StepReport
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import Judged, Judgement
 from leadline.checker.support.escapes import visible
@@ -34,7 +32,7 @@ class LiveReplay(Listener):
         model: the name of the spec that the brokers are compared with.
     """
 
-    def __init__(self, out: Console, plan: Plan, model: str) -> None:
+    def __init__(self, out: Console, plan: AnyPlan, model: str) -> None:
         self._out, self._plan, self._model = out, plan, model
         self._release = ""
 
@@ -50,7 +48,7 @@ class LiveReplay(Listener):
         self._out.print(Text(f"started in {seconds:.0f} s; all replication is held\n{LEGEND}", style="dim"))
         self._row(Text(f"the model, {self._model}", style="bold"), Text("the brokers", style="bold"))
 
-    def attempted(self, step: PlannedStep, attempt: Attempt) -> None:
+    def attempted(self, step: AnyStep, attempt: Attempt) -> None:
         """Print a step that the model does not allow, and whether the brokers executed it."""
         verdict = "made" if attempt.made else "not made"
         model = Text(f"not allowed, but tried: {visible(step.sentence)}", style="dim")
@@ -60,9 +58,8 @@ class LiveReplay(Listener):
         """Print a step of the model, and beside it the operations that executed the step on the brokers."""
         step, count = report.step, len(self._plan.steps)
         model = Text(f"{step.number}/{count} {step.sentence}")
-        quorum, before = sight_of(step.after).quorum, sight_of(step.before).quorum
-        if quorum != before:
-            model.append(f"\n{quorum}", style="dim")
+        if step.remark:
+            model.append(f"\n{step.remark}", style="dim")
         brokers = Text("\n".join(map(visible, report.did)))
         for line in (report.not_made, *report.differences):
             brokers.append(f"\n{visible(line)}" if line else "", style="bold yellow")
@@ -100,11 +97,12 @@ def show_judged(out: Console, judged: Judged, audited: str) -> None:
 def evidence(replay: Replay) -> list[str]:
     """Return lines that describe how a replay ended, or no lines if the replay did not reach its end.
 
-    The lines say which records were sent, read and lost, and what the logs on the disks contain.
+    The lines say which records were sent, read and lost, and what the logs on the disks contain. If the replay has no
+    outcome, they are those of `Replay.told`.
     """
     outcome = replay.outcome
     if outcome is None:
-        return []
+        return list(replay.told)
     lines = [f"m{each.value}, sent to broker {each.leader}: {each.outcome}" for each in outcome.produced]
     for read in outcome.reads:
         when = "at last, when all brokers are back," if read.step is None else f"after step {read.step}"

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 
 from leadline.brokers.driver.replay import Replay
-from leadline.brokers.driver.sight import SeenReplica, Sight
 from leadline.brokers.driver.step_report import StepReport
 from leadline.brokers.reproduction import Judged, Reproduction
 from leadline.reports.reality.live import evidence
@@ -78,16 +77,8 @@ def _step(report: StepReport) -> dict[str, Any]:
         "action": repr(report.step.instance),
         "sentence": report.step.sentence,
         "did": list(report.did),
-        "seen": _sight(report.sight),
+        "seen": report.sight.as_object,
         "differences": list(report.differences),
         "not_made": report.not_made,
         "seconds": round(report.seconds, 3),
     }
-
-
-def _sight(sight: Sight) -> dict[str, Any]:
-    return {"controller": str(sight.quorum), "replicas": [_replica(replica) for replica in sight.replicas]}
-
-
-def _replica(replica: SeenReplica) -> dict[str, Any]:
-    return {"up": replica.up, "log": [str(record) for record in replica.log], "high_watermark": replica.high_watermark}

@@ -10,6 +10,7 @@ import attrs
 
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.replay import Listener, Replay, replay
+from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.reproduction import (
@@ -19,11 +20,13 @@ from leadline.brokers.reproduction import (
     judged_without_bug,
     judged_without_event,
 )
+from leadline.brokers.transactions.plan import TransactionsPlan
+from leadline.brokers.transactions.replay import replay as replay_transactions
 from leadline.reports.reality.disks import audited
 from leadline.reports.reality.objects import ReproductionReport
 from leadline.reports.reality.schedules import Schedules
 
-Listening = Callable[[Plan], Listener]
+Listening = Callable[[AnyPlan], Listener]
 Shown = Callable[[Judged, str], None]
 Judge = Callable[[Replay, str], Judged]
 
@@ -41,7 +44,7 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
         BrokerError: if the brokers cannot be started.
     """
 
-    def judged(release: BrokerRelease, plan: Plan, part: str, judge: Judge) -> tuple[Judged, str]:
+    def judged(release: BrokerRelease, plan: AnyPlan, part: str, judge: Judge) -> tuple[Judged, str]:
         own = folder / f"{release.name}-{part}"
         found = judge(run(plan, release, own, listening(plan)), schedules.bug.property)
         shown(found, audit := audited(own))
@@ -55,7 +58,7 @@ def reproduce(schedules: Schedules, folder: Path, listening: Listening, shown: S
     return ReproductionReport(reproduction, (affected[1], control[1]))
 
 
-def run(plan: Plan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:
+def run(plan: AnyPlan, release: BrokerRelease, folder: Path, listener: Listener) -> Replay:
     """Replay a plan on real brokers, and record all frames in the file ``recording.jsonl``.
 
     Parameters:
@@ -66,6 +69,10 @@ def run(plan: Plan, release: BrokerRelease, folder: Path, listener: Listener) ->
     """
     folder.mkdir(parents=True)
     about: dict[str, Any] = {"release": release.name, "spec": plan.trace.spec.name}
-    about["bounds"] = attrs.asdict(plan.start.bounds)
+    about["bounds"] = attrs.asdict(plan.trace.states[0].bounds)
     with RecordingWriter(folder / "recording.jsonl", **about) as recording:
-        return replay(plan, release, folder, listener, recording)
+        if isinstance(plan, Plan):
+            return replay(plan, release, folder, listener, recording)
+        if isinstance(plan, TransactionsPlan):
+            return replay_transactions(plan, release, folder, listener, recording)
+        raise TypeError(f"{plan!r} is not a plan")

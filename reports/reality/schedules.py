@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import attrs
 
-from leadline.brokers.driver.plan import Plan, plan_of
+from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.schedule import schedule_of
+from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
@@ -17,8 +19,11 @@ from leadline.checker.traces.divergence import follow
 from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.state import Partition
+from leadline.model.txn import releases as txn_releases
 from leadline.reports.bugs import TRANSACTIONS, Archive, Bug, BugSearch, family_of
 from leadline.reports.loading import load_spec
+
+_OLDER_CLIENT, _VERSION = "-client-", "transaction_version"
 
 Search = Callable[[BugSearch], Trace[Any]]
 """A function that runs a search for a bug, and returns the counterexample that the search finds."""
@@ -41,9 +46,9 @@ class Schedules:
 
     bug: Bug
     affected: BrokerRelease
-    plan: Plan
+    plan: AnyPlan
     control: BrokerRelease
-    control_plan: Plan
+    control_plan: AnyPlan
     left_out: str = ""
 
 
@@ -68,25 +73,23 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
         name: the requested release, or None for the last release that is affected as published, without changed rules.
 
     Raises:
-        LeadlineError: if the bug does not affect the requested release, or if it is about transactions.
+        LeadlineError: if the bug does not affect the requested release.
     """
-    if family_of(bug) == TRANSACTIONS:
-        raise LeadlineError(
-            "transactions cannot be replayed on brokers yet, because no producer of leadline has a transactional id"
-        )
     if name is None:
-        as_published = [each for each in bug.affected if "+" not in each]
-        column = _column((as_published or bug.affected)[-1].partition("+")[0])
-        return broker_release(f"{column.versions[-1]}{column.suffix}")
+        as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
+        return _last_release((as_published or bug.affected)[-1].partition("+")[0])
     release = broker_release(name)
-    if release.spec not in [each.partition("+")[0] for each in bug.affected]:
+    if _spec_name(bug, release) not in [each.partition("+")[0] for each in bug.affected]:
         known = ", ".join(bug.affected)
         raise LeadlineError(f"{bug.ticket} does not affect Kafka {release.name}: the affected releases are {known}")
     return release
 
 
 def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
-    """Return a release that fixes a bug and has the same kind of controller, or None if there is none.
+    """Return a release that fixes a bug and can execute the same schedule, or None if there is none.
+
+    Such a release has the same kind of controller. If the bug is about transactions, it has the same transaction
+    version: with another one, producers send other requests.
 
     Parameters:
         bug: the bug.
@@ -97,11 +100,15 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
         LeadlineError: if the bug affects the requested release, or if that release has another kind of controller.
     """
     if name is None:
+        if family_of(bug) == TRANSACTIONS:
+            own = _txn_column(_spec_name(bug, affected)).values[_VERSION]
+            fixed = [_txn_column(each) for each in bug.fixed if "+" not in each]
+            return next((_first_release(each.versions) for each in fixed if each.values[_VERSION] == own), None)
         columns = [_column(each) for each in bug.fixed]
         mended = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
-        return _first_release(mended[0]) if mended else None
+        return _first_release(mended[0].versions, mended[0].suffix) if mended else None
     release = broker_release(name)
-    if release.spec in bug.affected:
+    if _spec_name(bug, release) in bug.affected:
         raise LeadlineError(f"Kafka {release.name} is also affected by {bug.ticket}: choose a release with the fix")
     if release.kraft != affected.kraft:
         raise LeadlineError(f"Kafka {release.name} and {affected.name} must have the same kind of controller")
@@ -126,19 +133,27 @@ def schedules_of(
         LeadlineError: if the counterexample does not violate the property in the spec of the affected release.
     """
     runs = archive.runs(bug)
-    found = search(next(run for run in runs if run.part == "affected" and _is_of(run, affected)))
+    found = search(next(run for run in runs if run.part == "affected" and _is_of(run, bug, affected)))
     spec = _spec(bug, affected)
-    plan = plan_of(found, controller_of(affected), spec)
+    plan = _plan(bug, found, affected, spec)
     if plan.refused is not None or not _violates(plan.trace, found):
-        needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == affected.spec)
+        needed = " or ".join(name for name in bug.affected if name.partition("+")[0] == _spec_name(bug, affected))
         brokers = f"the brokers are started with the rules of {spec.name}"
         raise LeadlineError(f"{brokers}, under which the counterexample for {needed} does not violate {bug.property}")
     if mended is None:
         left_out, control = without_the_event(plan.trace, found)
-        return Schedules(bug, affected, plan, affected, plan_of(control, controller_of(affected)), left_out)
-    again = next((run for run in runs if run.part == "put back" and _is_of(run, mended)), None)
-    trace = found if again is None else _for_mended(found, again, search, controller_of(mended))
-    return Schedules(bug, affected, plan, mended, plan_of(trace, controller_of(mended), _spec(bug, mended)))
+        return Schedules(bug, affected, plan, affected, _plan(bug, control, affected), left_out)
+    again = next((run for run in runs if run.part == "put back" and _is_of(run, bug, mended)), None)
+    trace = found
+    if again is not None and family_of(bug) != TRANSACTIONS:
+        trace = _for_mended(found, again, search, controller_of(mended))
+    return Schedules(bug, affected, plan, mended, _plan(bug, trace, mended, _spec(bug, mended)))
+
+
+def _plan(bug: Bug, trace: Trace[Any], release: BrokerRelease, spec: Spec[Any] | None = None) -> AnyPlan:
+    if family_of(bug) == TRANSACTIONS:
+        return plan_of_transactions(trace, spec)
+    return plan_of(trace, controller_of(release), spec)
 
 
 def controller_of(release: BrokerRelease) -> str:
@@ -183,7 +198,10 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
     return max(kept, key=lambda pair: len(pair[1]))
 
 
-_EVENTS = ("crash_losing_tail", "crash", "crash_after_append", "session_expires", "shrink_isr", "begin_shutdown")
+_EVENTS = (
+    *("crash_losing_tail", "crash", "crash_after_append", "session_expires", "shrink_isr", "begin_shutdown"),
+    *("late_add", "late_record", "late_end"),
+)
 
 
 def _without(trace: Trace[Any], left_out: int) -> Trace[Any]:
@@ -206,19 +224,41 @@ def _violates(trace: Trace[Any], other: Trace[Any]) -> bool:
     return complaint_at_end(trace.spec, about, trace.states) is not None
 
 
-def _spec(bug: Bug, release: BrokerRelease) -> Spec[Partition]:
-    spec = load_spec(release.spec).with_bounds(bug.bounds).with_properties([bug.property])
-    return cast(Spec[Partition], spec)
+def _spec(bug: Bug, release: BrokerRelease) -> Spec[Any]:
+    return load_spec(_spec_name(bug, release)).with_bounds(bug.bounds).with_properties([bug.property])
 
 
-def _is_of(run: BugSearch, release: BrokerRelease) -> bool:
-    return run.spec.name.partition("+")[0] == release.spec
+def _spec_name(bug: Bug, release: BrokerRelease) -> str:
+    """Return the name of the spec that describes a release, in the family of a bug."""
+    if family_of(bug) != TRANSACTIONS:
+        return release.spec
+    column = _txn_column(f"txn/{release.number}")
+    return column.same_as or column.name
 
 
-def _first_release(column: Column) -> BrokerRelease:
-    """Return the last patch release of the first minor release that a spec describes."""
-    first = [version for version in column.versions if minor(version) == minor(column.versions[0])]
-    return broker_release(f"{first[-1]}{column.suffix}")
+def _is_of(run: BugSearch, bug: Bug, release: BrokerRelease) -> bool:
+    return run.spec.name.partition("+")[0] == _spec_name(bug, release)
+
+
+def _last_release(name: str) -> BrokerRelease:
+    """Return the last release that a spec describes."""
+    if name.startswith("txn/"):
+        return broker_release(_txn_column(name).versions[-1])
+    column = _column(name)
+    return broker_release(f"{column.versions[-1]}{column.suffix}")
+
+
+def _first_release(versions: Sequence[str], suffix: str = "") -> BrokerRelease:
+    """Return the last patch release of the first minor release."""
+    first = [version for version in versions if minor(version) == minor(versions[0])]
+    return broker_release(f"{first[-1]}{suffix}")
+
+
+def _txn_column(name: str) -> txn_releases.Column:
+    column = txn_releases.column_of(name)
+    if column is None or not column.versions:
+        raise LeadlineError(f"{name} is not a release")
+    return column
 
 
 def _column(name: str) -> Column:

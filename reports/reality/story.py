@@ -5,8 +5,7 @@ from __future__ import annotations
 import attrs
 
 from leadline.brokers.driver.replay import Replay
-from leadline.brokers.driver.sight import Sight
-from leadline.brokers.driver.step_report import StepReport
+from leadline.brokers.driver.step_report import AnySight, StepReport
 from leadline.checker.drawing import Row
 from leadline.checker.support.escapes import visible
 from leadline.reports.html import chapter, page
@@ -39,10 +38,9 @@ def _with_reality(report: StepReport, frame: Frame, before: Frame) -> Frame:
     return attrs.evolve(frame, rows=rows, changed=frame.changed | _changed(rows, before.rows))
 
 
-def _row(name: str, row: Row, sight: Sight) -> Row:
-    """Add the observed state of the broker or the controller to its row. Return other rows unchanged."""
-    seen = {f"broker {broker}": str(replica) for broker, replica in enumerate(sight.replicas)}
-    seen["controller"] = str(sight.quorum)
+def _row(name: str, row: Row, sight: AnySight) -> Row:
+    """Add the observed state of a part of the cluster to its row. Return other rows unchanged."""
+    seen = sight.columns
     return attrs.evolve(row, columns={**row.columns, COLUMN: seen[name]}) if name in seen else row
 
 

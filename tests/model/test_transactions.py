@@ -127,7 +127,9 @@ def stuck(spec: Spec[Transactions], bounds: dict[str, int]) -> dict[str, int]:
 def test_the_last_stable_offset_moves_on_unless_a_transaction_hangs(
     name: str, bounds: dict[str, int], expected: dict[str, int]
 ) -> None:
-    assert stuck(load_spec(name), EXPIRING | bounds) == expected
+    spec = find(name)
+    assert spec is not None
+    assert stuck(spec, EXPIRING | bounds) == expected
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.reading import Read
 from leadline.brokers.driver.replay import Outcome, Replay
 from leadline.brokers.driver.sight import SeenRecord, SeenReplica, sight_of
-from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
+from leadline.brokers.driver.step_report import AnyPlan, Attempt, Produced, StepReport
 from leadline.brokers.releases import broker_release
 from leadline.brokers.reproduction import (
     Judgement,
@@ -45,13 +45,13 @@ def schedules() -> Schedules:
     return schedules_of(ARCHIVE, bug, affected, mended_release(bug, affected, None), counterexample)
 
 
-def as_in_model(plan: Plan, name: str, *, lost: bool = False) -> Replay:
+def as_in_model(plan: AnyPlan, name: str, *, lost: bool = False) -> Replay:
     """A replay in which the brokers did everything as in the model."""
     steps = tuple(StepReport(step, (f"made step {step.number}",), sight_of(step.after)) for step in plan.steps)
     produced = tuple(Produced(value, 1, "acknowledged at offset 0", 0) for value in (1,))
     reads = (Read(5, 1, (1,), 1), Read(None, 1, () if lost else (1,), 1))
     log = () if lost else (SeenRecord(1, 1),)
-    replicas = tuple(attrs.evolve(each, log=log) for each in steps[-1].sight.replicas)
+    replicas = tuple(attrs.evolve(each, log=log) for each in sight_of(plan.steps[-1].after).replicas)
     attempt = None if plan.refused is None else Attempt(False, ("nothing came",))
     outcome = Outcome(produced, reads, replicas, "broker 1 leads", 1)
     return Replay(broker_release(name), plan, (), steps, attempt, outcome, 12.5)
@@ -140,6 +140,7 @@ def test_a_schedule_that_does_not_get_going_shows_nothing(schedules: Schedules) 
 def test_a_bug_is_not_absent_by_itself(schedules: Schedules, change: str) -> None:
     """A record that the model keeps is lost, the refused step is made, or the mended rule decides no step."""
     plan = schedules.control_plan
+    assert isinstance(plan, Plan)
     replay = as_in_model(plan, "2.8.1", lost=change == "lost")
     if change == "made":
         replay = attrs.evolve(replay, attempt=Attempt(True, ("the controller accepts it",)))
@@ -165,7 +166,7 @@ def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
     assert told["replays"][0]["steps"][0]["did"] == ["made step 1"]
     story = real_story(replay)
     assert len(story.frames) == len(schedules.plan.trace)
-    assert story.frames[1].rows["broker 0"].columns[COLUMN] == str(replay.steps[0].sight.replicas[0])
+    assert story.frames[1].rows["broker 0"].columns[COLUMN] == replay.steps[0].sight.columns["broker 0"]
     text = reproduction_page(report)
     assert COLUMN in text
     assert "made step 1" in text

@@ -1,0 +1,256 @@
+"""Plan the replay of a trace of transactions on a broker. No broker is needed.
+
+A broker writes markers and completes transactions by itself, as soon as the outcome is decided. So the broker is
+compared with the model's state after these steps of the coordinator, and a trace can be replayed only if its other
+steps have the same results when these come first.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from leadline.brokers.errors import Unmakeable
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.checker.traces.divergence import follow
+from leadline.model.txn.delivery import handled
+from leadline.model.txn.messages import AddPartitions, EndTxn, InitProducerId, Produce, Request
+from leadline.model.txn.producer import REFUSED, Response
+from leadline.model.txn.state import FAILED, FENCED, Transactions
+
+
+class Deed(enum.Enum):
+    """What is done with the requests of producers in a step."""
+
+    SEND = "send the request, and hold it"
+    VERIFY = "with the next step: the broker asks its coordinator before it appends the record"
+    DELIVER = "let the request through, and wait for the response"
+    LOSE_RESPONSE = "let the request through; the producer does not get the response"
+    GIVE_UP = "hold the request until it is late"
+    REPEAT = "hold the request until it is late, and send it again"
+    LATE = "let the late request through"
+    ITSELF = "the coordinator does it by itself"
+
+
+_DEEDS = {
+    "initialise": Deed.SEND,
+    "add_partition": Deed.SEND,
+    "produce": Deed.SEND,
+    "end": Deed.SEND,
+    "coordinator_handles": Deed.DELIVER,
+    "leader_appends": Deed.DELIVER,
+    "leader_verifies": Deed.VERIFY,
+    "write_marker": Deed.ITSELF,
+    "complete": Deed.ITSELF,
+    "retry": Deed.REPEAT,
+    "give_up": Deed.GIVE_UP,
+    "lose_response": Deed.LOSE_RESPONSE,
+    "late_init": Deed.LATE,
+    "late_add": Deed.LATE,
+    "late_verification": Deed.VERIFY,
+    "late_record": Deed.LATE,
+    "late_end": Deed.LATE,
+}
+
+_UNMADE = {
+    "late_marker": "the coordinator's own request cannot be late on one broker",
+    "advance_high_watermark": "the only replica is never behind",
+    "expire": "the coordinator looks for expired transactions at a time of its own",
+    "fail_over": "there is one broker, and no other can take over",
+    "elect_uncleanly": "there is one broker, and no other can be elected",
+}
+
+_LATE: dict[str, type] = {
+    "late_init": InitProducerId,
+    "late_add": AddPartitions,
+    "late_record": Produce,
+    "late_end": EndTxn,
+}
+
+
+@attrs.frozen
+class TransactionsStep:
+    """A step of a plan.
+
+    Attributes:
+        number: the number of the step, from 1.
+        instance: the action instance.
+        deed: what is done.
+        before, after: the states of the model before and after the step.
+        shown: the state of the model that the broker is compared with: `after`, once the coordinator has written all
+            markers and completed the transaction.
+        request: the request of a producer that is handled in the step, or None.
+        response: the response that the producer receives in the model, or None.
+        with_next: whether the broker executes this step together with the next one.
+    """
+
+    number: int
+    instance: ActionInstance[Transactions]
+    deed: Deed
+    before: Transactions
+    after: Transactions
+    shown: Transactions
+    request: Request | None = None
+    response: Response | None = None
+    with_next: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """A description of the step."""
+        return self.instance.sentence or repr(self.instance)
+
+    @property
+    def remark(self) -> str:
+        """The new state of the coordinator, or an empty string if it does not change."""
+        state = self.after.coordinator.state
+        return "" if state == self.before.coordinator.state else f"the transaction is {state}"
+
+    @property
+    def producer(self) -> int:
+        """The producer that sends or receives a message in the step."""
+        return int(self.instance.arguments["producer"])
+
+
+@attrs.frozen
+class TransactionsPlan:
+    """The plan of a replay.
+
+    Attributes:
+        steps: the steps, in order.
+        start: the first state.
+        refused: the step that follows the last one, if the model does not allow it, otherwise None. It is attempted.
+        departs: the number of the first step that leads to a different state than in the trace, because the rules of
+            the release differ. None if there is no such step.
+        trace: the states and steps of the plan, as a trace.
+    """
+
+    steps: tuple[TransactionsStep, ...]
+    start: Transactions
+    refused: TransactionsStep | None
+    departs: int | None
+    trace: Trace[Transactions]
+    replicas: tuple[int, ...] = (0,)
+    brokers: int = 1
+
+    @property
+    def lines(self) -> list[str]:
+        """The plan as text. Each step is followed by what is done."""
+        return [line for step in self.steps for line in (f"{step.number}. {step.sentence}", f"     {step.deed.value}")]
+
+
+def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = None) -> TransactionsPlan:
+    """Plan the replay of a trace.
+
+    Parameters:
+        trace: a trace of a transaction spec.
+        expected: the spec of the release that executes the trace, or None if the trace's spec has the same rules. If it
+            is given, the plan consists of states of this spec, and ends before the first step that this spec does not
+            allow.
+
+    Raises:
+        Unmakeable: if a broker cannot execute a step. The message names the step and the reason.
+    """
+    followed, refused, departs = trace, None, None
+    if expected is not None:
+        parting = follow(trace, expected)
+        followed, refused = parting.second, parting.refused
+        departs = parting.shared if parting.shared < len(trace) else None
+    if followed.states[0].protocol.bumps:
+        raise Unmakeable(1, "no producer of leadline follows transaction version 2")
+    steps = tuple(_merged(_planned(followed)))
+    last = followed.states[-1]
+    tried = None
+    if refused is not None:
+        deed = _deed(len(steps) + 1, refused)
+        if deed is not Deed.LATE:
+            raise Unmakeable(len(steps) + 1, "in this release, producers and brokers do something else here")
+        tried = TransactionsStep(len(steps) + 1, refused, deed, last, last, settled(followed.spec, last))
+    return TransactionsPlan(steps, followed.states[0], tried, departs, followed)
+
+
+def settled(spec: Spec[Transactions], state: Transactions) -> Transactions:
+    """Return the state once the coordinator has written all its markers and completed the transaction."""
+    own = [each for each in spec.instances if each.action.name in ("write_marker", "complete")]
+    while state.coordinator.is_prepared:
+        following = next((after for each in own for after in spec.take(each, state)), None)
+        if following is None:
+            return state
+        state = following
+    return state
+
+
+def _planned(trace: Trace[Transactions]) -> Iterable[TransactionsStep]:
+    spec = trace.spec
+    for number, step in enumerate(trace.steps, start=1):
+        deed = _deed(number, step.instance)
+        shown = settled(spec, step.after)
+        if deed is not Deed.ITSELF:
+            earlier = spec.take(step.instance, settled(spec, step.before))
+            if shown not in [settled(spec, state) for state in earlier]:
+                raise Unmakeable(number, "it is between a decision of the coordinator and its markers")
+        planned = TransactionsStep(number, step.instance, deed, step.before, step.after, shown)
+        yield _with_messages(planned)
+
+
+def _deed(number: int, instance: ActionInstance[Transactions]) -> Deed:
+    name = instance.action.name
+    if name not in _DEEDS:
+        raise Unmakeable(number, _UNMADE[name])
+    return _DEEDS[name]
+
+
+def _with_messages(step: TransactionsStep) -> TransactionsStep:
+    """Add the request that is handled in a step, and the response to its producer."""
+    if step.deed is Deed.LATE:
+        (request,) = [each for each, count in step.before.late.items() if step.after.late[each] < count]
+        return attrs.evolve(step, request=request)
+    if step.deed in (Deed.DELIVER, Deed.LOSE_RESPONSE, Deed.VERIFY) and "producer" in step.instance.arguments:
+        sent = step.before.producers[step.producer].request
+        assert sent is not None
+        answer = handled(step.before, sent)
+        response = None if answer is None else answer[1]
+        if step.deed is Deed.VERIFY and step.after.producers[step.producer].request is None:
+            return attrs.evolve(step, deed=Deed.DELIVER, request=sent, response=_refusal(step))
+        return attrs.evolve(step, request=sent, response=response)
+    return step
+
+
+def _refusal(step: TransactionsStep) -> Response:
+    """Return the response to a record that the coordinator does not confirm, by what its producer does next."""
+    mode = step.after.producers[step.producer].mode
+    return Response(mode if mode in (FENCED, FAILED) else REFUSED)
+
+
+def _merged(steps: Iterable[TransactionsStep]) -> Iterable[TransactionsStep]:
+    """Mark the questions to the coordinator, which the broker asks when it gets the record."""
+    for step, following in itertools.pairwise([*steps, None]):
+        assert step is not None
+        if step.deed is Deed.VERIFY:
+            name = {"leader_verifies": "leader_appends", "late_verification": "late_record"}[step.instance.action.name]
+            if following is None or following.instance.action.name != name or not _same(step, following):
+                raise Unmakeable(step.number, "the broker appends the record as soon as its coordinator has answered")
+            yield attrs.evolve(step, with_next=True)
+        else:
+            yield step
+
+
+def _same(step: TransactionsStep, following: TransactionsStep) -> bool:
+    return step.instance.values == following.instance.values
+
+
+def plain(request: Request) -> Request:
+    """Return a request as its producer has sent it, without what the leader has found out about it."""
+    return attrs.evolve(request, verified=False, guarded=False) if isinstance(request, Produce) else request
+
+
+def chosen_late(step: TransactionsStep, late: Sequence[Request]) -> Request | None:
+    """Return the late request that an attempt at a step lets through, or None if no late request fits."""
+    kind = _LATE[step.instance.action.name]
+    arguments = step.instance.arguments.items()
+    fitting = [each for each in late if isinstance(each, kind)]
+    return next((each for each in fitting if all(getattr(each, name) == value for name, value in arguments)), None)

@@ -1,0 +1,278 @@
+"""Replay a plan of transactions: start a broker, execute the steps, and compare the broker with the model."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import attrs
+
+from leadline.brokers.client import Client
+from leadline.brokers.cluster import Cluster, nodes_of
+from leadline.brokers.driver.replay import Listener, Replay, copy_disks
+from leadline.brokers.driver.step_report import Attempt, StepReport
+from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.frame import Frame, Rule
+from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.pace import pace
+from leadline.brokers.pending import Pending, Refused, Unanswered
+from leadline.brokers.ports import Node, Ports, free_ports
+from leadline.brokers.proxy import Proxy
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.traffic import Hold
+from leadline.brokers.transactions.observer import Observer
+from leadline.brokers.transactions.plan import Deed, TransactionsPlan, TransactionsStep, chosen_late, plain
+from leadline.brokers.transactions.requests import BROKER, TOPIC, TRANSACTIONAL_ID, Answer, api_of, send
+from leadline.brokers.transactions.sight import TransactionsSight, differences, sight_of
+from leadline.model.txn.messages import InitProducerId, Request
+
+READY_SECONDS = 60.0
+STEP_SECONDS = 15.0
+"""The time limit of a step until the broker has the state of the model, in seconds on an idle machine."""
+
+REFUSED_SECONDS = 2.0
+"""The time for which a broker is watched after an attempt at a step that the model does not allow."""
+
+SETTINGS = {
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+
+_HELD = ("InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn")
+_TRANSACTION = 1
+"""The kind of coordinator that FindCoordinator asks for."""
+
+_FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError)
+
+
+@attrs.frozen(eq=False)
+class _Sent:
+    """A request on its way: the request of the model, its frame, which the proxy holds, and its response to come."""
+
+    request: Request
+    frame: Frame
+    pending: Pending[Answer]
+
+
+def replay(
+    plan: TransactionsPlan,
+    release: BrokerRelease,
+    folder: Path,
+    listener: Listener | None = None,
+    recording: RecordingWriter | None = None,
+) -> Replay:
+    """Replay a plan on a real broker.
+
+    Parameters:
+        plan: the plan.
+        release: the release of the broker.
+        folder: an empty folder. The replay creates the folder `cluster` in it, and a copy of the data directory at the
+            end, in the folder `after`.
+        listener: the listener that receives the events of the replay, or None.
+        recording: the recording to which all frames are written, or None.
+
+    Raises:
+        BrokerError: if the broker cannot be started.
+    """
+    began, listener = time.monotonic(), listener or Listener()
+    listener.starting(release)
+    with ExitStack() as stack:
+        driver = _Driver(release, plan, folder / "cluster", stack, recording)
+        driver.start()
+        listener.started(time.monotonic() - began)
+        start = driver.awaited(sight_of(plan.start))[1]
+        steps: list[StepReport] = []
+        for step in plan.steps if not start else ():
+            listener.step(step)
+            steps.append(driver.make(step))
+            listener.made(steps[-1])
+            if not steps[-1].is_as_in_model:
+                break
+        made = Replay(release, plan, tuple(start), tuple(steps))
+        if plan.refused is not None and made.is_as_in_model:
+            listener.step(plan.refused)
+            attempt = driver.attempt(plan.refused)
+            listener.attempted(plan.refused, attempt)
+            made = attrs.evolve(made, attempt=attempt)
+        if made.is_as_in_model:
+            made = attrs.evolve(made, told=tuple(driver.told()))
+        copy_disks(driver.cluster, range(1), folder / "after")
+    return attrs.evolve(made, seconds=time.monotonic() - began)
+
+
+class _Driver:
+    """Executes the steps of a plan on a broker behind a proxy."""
+
+    def __init__(
+        self,
+        release: BrokerRelease,
+        plan: TransactionsPlan,
+        folder: Path,
+        stack: ExitStack,
+        recording: RecordingWriter | None,
+    ) -> None:
+        self._plan, self._pace = plan, pace()
+        definitions = definitions_of(release)
+        self._proxy = stack.enter_context(Proxy(definitions, recording))
+        nodes = nodes_of(release, 1)
+        real = free_ports(nodes)
+        advertised: dict[Node, int] = {
+            node: self._proxy.listen(node, real[node]) for node in nodes if node != "zookeeper"
+        }
+        zookeeper_for = {} if release.kraft else {BROKER: real["zookeeper"]}
+        ports = Ports(real, advertised, zookeeper_for)
+        self.cluster = stack.enter_context(Cluster(release, folder, brokers=1, ports=ports, settings=SETTINGS))
+        self._proxy.attribute(self.cluster.pids)
+        self._client = Client(definitions, advertised)
+        self._observer = Observer(self._client, plan.start.bounds.partitions)
+        self._producer = -1
+        self._holds: dict[str, Hold] = {}
+        self._waiting: dict[int, _Sent] = {}
+        self._late: list[_Sent] = []
+        self._did: list[str] = []
+
+    def start(self) -> None:
+        """Start the cluster, create the topic, initialise the producer, and hold its requests from then on.
+
+        Raises:
+            BrokerError: if a process does not start, or the producer gets no producer id.
+        """
+        self.cluster.start()
+        partitions = [[BROKER]] * self._plan.start.bounds.partitions
+        try:
+            self._client.create_topic(BROKER, TOPIC, partitions)
+            until(self._is_initialised, READY_SECONDS * self._pace, "the producer gets no producer id")
+        except (NotMade, Refused, Unanswered) as error:
+            raise BrokerError(f"cannot begin: {error}") from error
+        self._holds = {api: self._proxy.hold(Rule("client", BROKER, api, request=True)) for api in _HELD}
+
+    def _is_initialised(self) -> bool:
+        """Find the coordinator, and ask it for a producer id. Both are refused until the coordinator is ready."""
+        asked = {"Key": TRANSACTIONAL_ID, "KeyType": _TRANSACTION}
+        if self._client.ask(BROKER, "FindCoordinator", asked)["ErrorCode"]:
+            return False
+        answer = send(self._client, InitProducerId(0, None), -1).result(READY_SECONDS)
+        self._producer = answer.producer
+        return answer.code == 0
+
+    def make(self, step: TransactionsStep) -> StepReport:
+        """Execute a step, and wait until the broker has the state of the model."""
+        began = time.monotonic()
+        self._did.clear()
+        not_made, differs = "", ""
+        try:
+            differs = self._act(step)
+        except _FAILURES as error:
+            not_made = str(error)
+        sight, found = self.awaited(sight_of(step.shown), 1.0 if not_made else None)
+        found = [differs, *found] if differs else found
+        return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+
+    def awaited(self, model: TransactionsSight, limit: float | None = None) -> tuple[TransactionsSight, list[str]]:
+        """Wait until the broker has a state of the model. Return what was observed last, and its differences."""
+        end = time.monotonic() + (STEP_SECONDS * self._pace if limit is None else limit)
+        while True:
+            sight = self._observer.sight()
+            found = differences(model, sight)
+            if not found or time.monotonic() > end:
+                return sight, found
+            time.sleep(POLL_SECONDS)
+
+    def attempt(self, step: TransactionsStep) -> Attempt:
+        """Let a late request through that the model says changes nothing, and watch the broker for a while."""
+        self._did.clear()
+        before = self._observer.sight()
+        request = chosen_late(step, [sent.request for sent in self._late])
+        if request is None:
+            return Attempt(False, ("no such request is late",))
+        answer = self._released(self._taken_late(request))
+        self._did.append(f"the response has {answer}")
+        time.sleep(REFUSED_SECONDS * self._pace)
+        return Attempt(self._observer.sight() != before, tuple(self._did))
+
+    def told(self) -> list[str]:
+        """Describe the end of the replay, as producers, consumers and the leaders of partitions see it."""
+        lines = []
+        for number, promise in enumerate(self._plan.trace.states[-1].promises, start=1):
+            if number <= self._plan.trace.states[-1].begun:
+                asked = f"asked to {promise.asked} it" if promise.asked else "did not ask to end it"
+                lines.append(f"transaction {number}: its producer {asked}{', with success' if promise.told else ''}")
+        sight = self._observer.sight()
+        lines.append(f"the coordinator: {sight.coordinator or 'does not tell its state before Kafka 3.0'}")
+        for number, each in enumerate(sight.partitions):
+            since = self._observer.open_since(number)
+            opened = "" if since is None else f"; its leader says that a transaction is open since offset {since}"
+            read = " ".join(map(str, each.read)) or "nothing"
+            lines.append(f"partition {number}: {each}; a read_committed consumer reads {read}{opened}")
+        return lines
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def _act(self, step: TransactionsStep) -> str:
+        """Execute a step. Return how a response differs from the model, or an empty string."""
+        match step.deed:
+            case Deed.SEND:
+                self._send_for(step)
+            case Deed.GIVE_UP:
+                self._give_up(step.producer)
+            case Deed.REPEAT:
+                self._give_up(step.producer)
+                self._send_for(step)
+            case Deed.DELIVER | Deed.LOSE_RESPONSE:
+                return self._deliver(step)
+            case Deed.LATE:
+                assert step.request is not None
+                answer = self._released(self._taken_late(plain(step.request)))
+                self._did.append(f"its response, for which nobody waits, has {answer}")
+            case _:
+                self._did.append(step.deed.value)
+        return ""
+
+    def _send_for(self, step: TransactionsStep) -> None:
+        request = step.after.producers[step.producer].request
+        assert request is not None
+        request, hold, newest = plain(request), self._holds[api_of(request)], self._proxy.newest
+        pending = send(self._client, request, self._producer)
+        frame = until(
+            lambda: next((each for each in hold.held if each.number > newest), None),
+            STEP_SECONDS * self._pace,
+            f"{api_of(request)} does not reach the proxy",
+        )
+        self._did.append(f"{frame} is held: {request}")
+        self._waiting[step.producer] = _Sent(request, frame, pending)
+
+    def _give_up(self, producer: int) -> None:
+        sent = self._waiting.pop(producer)
+        self._did.append(f"frame {sent.frame.number} remains held, and its producer waits no longer")
+        self._late.append(sent)
+
+    def _deliver(self, step: TransactionsStep) -> str:
+        answer = self._released(self._waiting.pop(step.producer))
+        is_lost = step.deed is Deed.LOSE_RESPONSE
+        self._did.append(f"the response has {answer}{', and is lost' if is_lost else ''}")
+        again = step.after.producers[step.producer].request
+        if again is not None:
+            self._send_for(step)
+        if step.response is None:
+            return "" if answer.is_busy else f"the response has {answer}; in the model the producer must repeat it"
+        expected = step.response
+        if not answer.is_as(expected.outcome) or (
+            isinstance(step.request, InitProducerId) and answer.code == 0 and answer.epoch != expected.epoch
+        ):
+            return f"the response has {answer}, epoch {answer.epoch}; in the model: {expected.outcome}"
+        return ""
+
+    def _taken_late(self, request: Request) -> _Sent:
+        sent = next(each for each in self._late if each.request == request)
+        self._late.remove(sent)
+        return sent
+
+    def _released(self, sent: _Sent) -> Answer:
+        """Let a request through, and return the response."""
+        self._did.append(f"let through frame {sent.frame.number}: {sent.request}")
+        self._holds[api_of(sent.request)].release(sent.frame)
+        return sent.pending.result(STEP_SECONDS * self._pace)
