@@ -140,6 +140,14 @@ class Plan:
         return sum(step.is_hidden for step in tried)
 
     @property
+    def legend(self) -> str:
+        """What is held, and the meaning of signs in the reports of a replay."""
+        return (
+            "all replication is held\nm0@1 is a record and its leader epoch, ┃ the high watermark; frames have their "
+            "numbers in the recording"
+        )
+
+    @property
     def lines(self) -> list[str]:
         """The plan as text. Each step is followed by its operations."""
         return [line for step in self.steps for line in _lines(step)]

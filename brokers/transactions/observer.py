@@ -45,12 +45,11 @@ class Observer:
 
     def _partition(self, number: int) -> SeenPartition:
         everything = self._fetched(number, READ_UNCOMMITTED)
-        committed = self._fetched(number, READ_COMMITTED)
         return SeenPartition(
-            tuple(_entries(read_batches(everything["Records"] or b""))),
+            tuple(entries(read_batches(everything["Records"] or b""))),
             everything["LastStableOffset"],
             everything["HighWatermark"],
-            tuple(_committed(committed)),
+            tuple(committed(self._fetched(number, READ_COMMITTED))),
         )
 
     def _fetched(self, number: int, isolation: int) -> dict[str, Any]:
@@ -94,7 +93,8 @@ class Observer:
         return max((offset for offset in began if offset >= 0), default=None)
 
 
-def _entries(batches: Sequence[Batch]) -> Iterator[Entry]:
+def entries(batches: Sequence[Batch]) -> Iterator[Entry]:
+    """Yield the records and markers in batches."""
     for batch in batches:
         for record in batch.records or ():
             if batch.control:
@@ -106,8 +106,9 @@ def _entries(batches: Sequence[Batch]) -> Iterator[Entry]:
                 )
 
 
-def _committed(found: dict[str, Any]) -> Iterator[Data]:
-    """Yield the records that a read_committed consumer keeps of a response: those of no aborted transaction.
+def committed(found: dict[str, Any]) -> Iterator[Data]:
+    """Yield the records that a read_committed consumer keeps of a partition in a Fetch response: all but those of
+    aborted transactions.
 
     The response names the first offset of each aborted transaction, which ends with the next marker (KIP-98). There is
     one producer.
@@ -116,7 +117,7 @@ def _committed(found: dict[str, Any]) -> Iterator[Data]:
     is_aborted = False
     for batch in read_batches(found["Records"] or b""):
         is_aborted = is_aborted or batch.first in began
-        for entry in _entries([batch]):
+        for entry in entries([batch]):
             if isinstance(entry, Marker):
                 is_aborted = False
             elif not is_aborted:

@@ -138,6 +138,14 @@ class TransactionsPlan:
     brokers: int = 1
 
     @property
+    def legend(self) -> str:
+        """What is held, and the meaning of signs in the reports of a replay."""
+        return (
+            "the requests of producers are held\nt1@0 is a record of transaction 1 with producer epoch 0, C@0 and A@0 "
+            "are commit and abort markers, ¦ the last stable offset (LSO); frames have their numbers in the recording"
+        )
+
+    @property
     def lines(self) -> list[str]:
         """The plan as text. Each step is followed by what is done."""
         return [line for step in self.steps for line in (f"{step.number}. {step.sentence}", f"     {step.deed.value}")]
@@ -160,6 +168,8 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
         parting = follow(trace, expected)
         followed, refused = parting.second, parting.refused
         departs = parting.shared if parting.shared < len(trace) else None
+    for number, step in enumerate(trace.steps, start=1):
+        _deed(number, step.instance)
     if followed.states[0].protocol.bumps:
         raise Unmakeable(1, "no producer of leadline follows transaction version 2")
     steps = tuple(_merged(_planned(followed)))

@@ -28,6 +28,7 @@ from leadline.brokers.transactions.plan import Deed, TransactionsPlan, Transacti
 from leadline.brokers.transactions.requests import BROKER, TOPIC, TRANSACTIONAL_ID, Answer, api_of, send
 from leadline.brokers.transactions.sight import TransactionsSight, differences, sight_of
 from leadline.model.txn.messages import InitProducerId, Request
+from leadline.model.txn.state import Transactions
 
 READY_SECONDS = 60.0
 STEP_SECONDS = 15.0
@@ -216,12 +217,12 @@ class _Driver:
         """Execute a step. Return how a response differs from the model, or an empty string."""
         match step.deed:
             case Deed.SEND:
-                self._send_for(step)
+                self._send(step.producer, step.after)
             case Deed.GIVE_UP:
                 self._give_up(step.producer)
             case Deed.REPEAT:
                 self._give_up(step.producer)
-                self._send_for(step)
+                self._send(step.producer, step.after)
             case Deed.DELIVER | Deed.LOSE_RESPONSE:
                 return self._deliver(step)
             case Deed.LATE:
@@ -232,8 +233,9 @@ class _Driver:
                 self._did.append(step.deed.value)
         return ""
 
-    def _send_for(self, step: TransactionsStep) -> None:
-        request = step.after.producers[step.producer].request
+    def _send(self, producer: int, state: Transactions) -> None:
+        """Send the request that a producer has on its way in a state of the model. The proxy holds it."""
+        request = state.producers[producer].request
         assert request is not None
         request, hold, newest = plain(request), self._holds[api_of(request)], self._proxy.newest
         pending = send(self._client, request, self._producer)
@@ -243,7 +245,7 @@ class _Driver:
             f"{api_of(request)} does not reach the proxy",
         )
         self._did.append(f"{frame} is held: {request}")
-        self._waiting[step.producer] = _Sent(request, frame, pending)
+        self._waiting[producer] = _Sent(request, frame, pending)
 
     def _give_up(self, producer: int) -> None:
         sent = self._waiting.pop(producer)
@@ -252,11 +254,17 @@ class _Driver:
 
     def _deliver(self, step: TransactionsStep) -> str:
         answer = self._released(self._waiting.pop(step.producer))
+        end = time.monotonic() + STEP_SECONDS * self._pace
+        while answer.is_busy and step.response is not None and time.monotonic() < end:
+            self._did.append("the transaction before is not complete yet: the producer repeats the request")
+            time.sleep(POLL_SECONDS)
+            self._send(step.producer, step.before)
+            answer = self._released(self._waiting.pop(step.producer))
         is_lost = step.deed is Deed.LOSE_RESPONSE
         self._did.append(f"the response has {answer}{', and is lost' if is_lost else ''}")
         again = step.after.producers[step.producer].request
         if again is not None:
-            self._send_for(step)
+            self._send(step.producer, step.after)
         if step.response is None:
             return "" if answer.is_busy else f"the response has {answer}; in the model the producer must repeat it"
         expected = step.response

@@ -25,6 +25,8 @@ TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000
 
 _PRODUCE_TIMEOUT_MS = 30_000
 _CONCURRENT_TRANSACTIONS = 51
+_NOT_READY = (14, 15, 16, _CONCURRENT_TRANSACTIONS)
+"""The error codes after which a producer repeats its request: the coordinator is not ready, or elsewhere, or busy."""
 _FENCED = (47, 90)
 """The error codes INVALID_PRODUCER_EPOCH and PRODUCER_FENCED."""
 
@@ -50,13 +52,13 @@ class Answer:
     def is_as(self, outcome: str) -> bool:
         """Return whether the response has an outcome of the model, see `leadline.model.txn.producer.Response`.
 
-        The model does not distinguish the errors that do not fence a producer.
+        The outcomes of other errors are not distinguished: their codes differ between releases.
         """
         if outcome == OK:
             return self.code == 0
         if outcome == FENCED:
             return self.code in _FENCED
-        return self.code not in (0, *_FENCED)
+        return self.code not in (0, *_FENCED, *_NOT_READY)
 
     def __str__(self) -> str:
         return f"error {self.code}" if self.code else "no error"

@@ -65,7 +65,9 @@ def reproduce(
 
     TICKET is a ticket or KIP that `leadline bugs --list` shows. Brokers are started on this machine behind proxies,
     which hold all replication traffic and release the messages of one step of the model at a time. After each step,
-    the logs, high watermarks, ISR, leader and messages in flight are compared with the model. Kafka is downloaded from
+    the logs, high watermarks, ISR, leader and messages in flight are compared with the model. For a bug of
+    transactions, the requests of the producer are held, and the logs, last stable offsets, the records that a
+    read_committed consumer reads, and the coordinator's state are compared. Kafka is downloaded from
     a Maven repository. This command requires Linux, Java, and pip install 'leadline[brokers]'.
 
     \b
@@ -103,10 +105,7 @@ def _reproduced(bug: Bug, schedules: Schedules, folder: Path, *, quiet: bool) ->
     out = console(stderr=True) if quiet else console()
     out.print(Text(f"{bug.ticket}  {bug.sentence}", style="bold"))
     if schedules.left_out:
-        kind = controller_of(schedules.affected)
-        out.print(
-            Text(f"no release with {kind} has the fix; the control leaves out: {schedules.left_out}", style="dim")
-        )
+        out.print(Text(f"{schedules.reason}; the control leaves out: {schedules.left_out}", style="dim"))
     return reproduce_on_brokers(
         schedules,
         folder,

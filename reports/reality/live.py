@@ -20,8 +20,6 @@ STYLES = {
     Judgement.NOT_MADE: "bold yellow",
 }
 
-LEGEND = "m0@1 is a record and its leader epoch, ┃ the high watermark; frames have their numbers in the recording"
-
 
 class LiveReplay(Listener):
     """A listener that prints each step of a replay when the step is complete.
@@ -41,11 +39,11 @@ class LiveReplay(Listener):
         self._release = release.name
         count = self._plan.brokers
         kind = "a KRaft controller" if release.kraft else "ZooKeeper and a broker that is the controller"
-        self._out.print(Text(f"\nKafka {release.name}: {count} brokers, {kind}", style="bold"))
+        self._out.print(Text(f"\nKafka {release.name}: {counted(count, 'broker')}, {kind}", style="bold"))
 
     def started(self, seconds: float) -> None:
         """Print how long the brokers took to start, and the headings of the columns."""
-        self._out.print(Text(f"started in {seconds:.0f} s; all replication is held\n{LEGEND}", style="dim"))
+        self._out.print(Text(f"started in {seconds:.0f} s; {self._plan.legend}", style="dim"))
         self._row(Text(f"the model, {self._model}", style="bold"), Text("the brokers", style="bold"))
 
     def attempted(self, step: AnyStep, attempt: Attempt) -> None:

@@ -42,6 +42,7 @@ class Schedules:
             reaches.
         left_out: the event that is left out of the control replay, or an empty string if the bug is fixed in the
             control release.
+        reason: the reason why an event is left out, or an empty string.
     """
 
     bug: Bug
@@ -50,6 +51,7 @@ class Schedules:
     control: BrokerRelease
     control_plan: AnyPlan
     left_out: str = ""
+    reason: str = ""
 
 
 def bug_of(archive: Archive, ticket: str) -> Bug:
@@ -142,7 +144,10 @@ def schedules_of(
         raise LeadlineError(f"{brokers}, under which the counterexample for {needed} does not violate {bug.property}")
     if mended is None:
         left_out, control = without_the_event(plan.trace, found)
-        return Schedules(bug, affected, plan, affected, _plan(bug, control, affected), left_out)
+        reason = f"no release with {controller_of(affected)} has the fix"
+        if family_of(bug) == TRANSACTIONS and bug.fixed:
+            reason = "producers of releases with the fix send other requests"
+        return Schedules(bug, affected, plan, affected, _plan(bug, control, affected), left_out, reason)
     again = next((run for run in runs if run.part == "put back" and _is_of(run, bug, mended)), None)
     trace = found
     if again is not None and family_of(bug) != TRANSACTIONS:

@@ -44,7 +44,8 @@ _INTRODUCTION = """\
 What real brokers have shown of each bug of the archive (`leadline bugs --list`). `leadline reproduce TICKET` replays
 the counterexample of the model on a release with the bug, and the same schedule on a release that mended it. A success
 means that every step was as in the model of the release: on the one the property is violated, and the other departs
-from the schedule where its model does.
+from the schedule where its model does. If no release that mended it can take the same schedule, the control is the
+release with the bug, without the event that decides.
 
 `make real TRIES=10` writes this page. A line counts the last ten tries at most. The seconds are the median of a replay
 on each of the two releases, with the start of the brokers, on a machine with two cores that had other work. An idle
@@ -63,6 +64,7 @@ class Try:
         reason: the reason for the conclusion.
         seconds: the duration of the replay in seconds.
         date: the date of the replay in ISO 8601 format.
+        left_out: the event that was left out of the replay, or an empty string.
     """
 
     ticket: str
@@ -71,6 +73,7 @@ class Try:
     reason: str
     seconds: float
     date: str
+    left_out: str = ""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -112,8 +115,9 @@ def _tried(bug: Bug) -> Iterator[Try]:
     except ValueError:
         reason = done.stderr.strip().rpartition("\n")[2] or f"no report, exit code {done.returncode}"
     else:
-        for each in told["replays"]:
-            yield Try(told["ticket"], each["release"], each["judgement"], each["reason"], each["seconds"], date)
+        for each, left_out in zip(told["replays"], ("", told["left_out"]), strict=True):
+            made = (each["release"], each["judgement"], each["reason"], each["seconds"])
+            yield Try(told["ticket"], *made, date, left_out)
         return
     yield Try(bug.ticket, affected_release(bug, None).name, FAILED, reason, time.monotonic() - started, date)
 
@@ -171,16 +175,21 @@ def _line(bug: Bug, tries: Sequence[Try]) -> str:
     affected = affected_release(bug, None)
     mended = mended_release(bug, affected, None)
     own = [each for each in tries if each.ticket == bug.ticket]
-    both = {release.name: _last(own, release.name) for release in (affected, mended) if release is not None}
-    cells = [_successes(name, found) for name, found in both.items()] + ["no release mended it"]
-    counted = list(itertools.chain(*both.values()))
-    seconds = ", ".join(f"{statistics.median(each.seconds for each in found):.0f}" for found in both.values() if found)
+    both = [_last(own, affected.name, without_event=False)]
+    both.append(_last(own, (mended or affected).name, without_event=mended is None))
+    cells = [_successes(affected.name, both[0])]
+    cells.append(
+        _successes((mended or affected).name + ("" if mended else ", without the event that decides"), both[1])
+    )
+    counted = list(itertools.chain(*both))
+    seconds = ", ".join(f"{statistics.median(each.seconds for each in found):.0f}" for found in both if found)
     date = max((each.date for each in counted), default="not yet")
     return f"| `leadline reproduce {bug.ticket}` | {cells[0]} | {cells[1]} | {seconds} | {date} |"
 
 
-def _last(tries: Sequence[Try], release: str) -> list[Try]:
-    return [each for each in tries if each.release == release][-MOST_COUNTED:]
+def _last(tries: Sequence[Try], release: str, *, without_event: bool) -> list[Try]:
+    found = [each for each in tries if each.release == release and bool(each.left_out) == without_event]
+    return found[-MOST_COUNTED:]
 
 
 def _successes(release: str, tries: Sequence[Try]) -> str:

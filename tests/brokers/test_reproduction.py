@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -16,16 +17,37 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("ticket", ["KIP-101", "KAFKA-13141"])
-def test_a_bug_is_reproduced_and_absent_where_it_was_mended(ticket: str) -> None:
+def replays(ticket: str) -> list[dict[str, Any]]:
+    """The two replays of a reproduction."""
     command = [COMMAND, "reproduce", ticket, "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
     if done.returncode == 2 and "cannot be reached" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    affected, mended = told["replays"]
+    told: list[dict[str, Any]] = json.loads(done.stdout)["replays"]
+    return told
+
+
+@pytest.mark.parametrize("ticket", ["KIP-101", "KAFKA-13141"])
+def test_a_bug_is_reproduced_and_absent_where_it_was_mended(ticket: str) -> None:
+    affected, mended = replays(ticket)
     assert (affected["judgement"], mended["judgement"]) == ("reproduced", "absent")
     assert affected["lost"] or affected["diverged_offsets"]
     assert not mended["lost"]
     assert mended["departs_at_step"]
+
+
+def test_a_transaction_hangs_and_does_not_where_leaders_ask_the_coordinator() -> None:
+    affected, mended = replays("KAFKA-14053")
+    assert (affected["judgement"], mended["judgement"]) == ("reproduced", "absent")
+    assert affected["steps"][-1]["seen"]["partitions"][0]["log"] == ["A@0", "t1@0"]
+    assert "open since offset 1" in "; ".join(affected["evidence"])
+    assert mended["refused"] == "late_record(partition=0)"
+    assert mended["steps"][-1]["seen"]["partitions"][0]["log"] == ["A@0"]
+
+
+def test_a_late_commit_ends_the_next_transaction() -> None:
+    affected, control = replays("KIP-890")
+    assert (affected["judgement"], control["judgement"]) == ("reproduced", "absent")
+    read = [each["steps"][-1]["seen"]["partitions"][0]["read"] for each in (affected, control)]
+    assert read == [["t2@0"], []]
