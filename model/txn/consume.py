@@ -33,9 +33,13 @@ def last_stable_offset(partition: Partition, replicated_markers_only: bool = Tru
         replicated_markers_only: whether a marker must be below the high watermark to make its transaction stable.
     """
     for records, _, offset in partition.spans():
-        first = records[0][0]
-        if offset is None or (replicated_markers_only and offset >= partition.high_watermark):
-            return min(first, partition.high_watermark)
+        if offset is None:
+            unstable = [at for at, _ in records if at >= partition.believed_ended]
+        else:
+            is_replicated = offset < partition.high_watermark or not replicated_markers_only
+            unstable = [] if is_replicated else [records[0][0]]
+        if unstable:
+            return min(unstable[0], partition.high_watermark)
     return partition.high_watermark
 
 

@@ -9,6 +9,7 @@ import attrs
 from leadline.checker.action import action
 from leadline.model.txn.bounds import partitions
 from leadline.model.txn.coordinator import expired, failed_over, marker_of
+from leadline.model.txn.partition import Marker
 from leadline.model.txn.state import Transactions
 
 
@@ -47,5 +48,11 @@ def elect_uncleanly(state: Transactions, partition: int) -> Iterator[Transaction
     own = state.partitions[partition]
     if own.log and state.may("unclean_elections"):
         log = own.log[:-1]
-        shorter = attrs.evolve(own, log=log, high_watermark=min(own.high_watermark, len(log)))
+        kept = isinstance(own.log[-1], Marker) and not state.protocol.forgets_lost_markers
+        shorter = attrs.evolve(
+            own,
+            log=log,
+            high_watermark=min(own.high_watermark, len(log)),
+            believed_ended=len(log) if kept else min(own.believed_ended, len(log)),
+        )
         yield state.having("unclean_elections").with_partition(partition, shorter).without_guards(partition)

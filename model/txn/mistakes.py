@@ -1,10 +1,4 @@
-"""Deliberately wrong rules for the `txn` family that are not values in the table of rules.
-
-Two mistakes are missing because a search cannot distinguish them from the right rules. A marker that survives the
-truncation of its log does not end a transaction, and the last stable offset decreases in every unclean election that
-loses an entry. A coordinator that accepts a repeated `EndTxn` request with the other result does no harm, because a
-producer never asks for both.
-"""
+"""Deliberately wrong rules for the `txn` family that are not values in the table of rules."""
 
 from __future__ import annotations
 
@@ -113,6 +107,21 @@ MISTAKES: tuple[Mistake, ...] = (
         source="KIP-98: the coordinator epoch in WriteTxnMarkers",
         wrong={"fences_coordinators": False},
         bounds={"partitions": 1, "failovers": 1},
+    ),
+    Mistake(
+        name="lost-markers-survive",
+        sentence="a leader that has lost a marker in an unclean election considers its transaction ended",
+        source="ProducerStateManager.truncateAndReload; KAFKA-20716",
+        wrong={"forgets_lost_markers": False},
+        bounds={"transactions": 1, "partitions": 1, "delayed": 0, "unclean_elections": 1},
+    ),
+    Mistake(
+        name="repeated-results-not-compared",
+        sentence="the coordinator accepts a repeated EndTxn request whose result is not that of the first",
+        source="KIP-98: INVALID_TXN_STATE",
+        wrong={"compares_results": False},
+        bounds={"partitions": 1},
+        harmless="a producer never asks both to commit and to abort a transaction",
     ),
 )
 

@@ -59,10 +59,13 @@ class Partition:
     Attributes:
         log: the records and markers.
         high_watermark: the number of replicated entries.
+        believed_ended: the offset below which the leader believes that every transaction has ended, although the log
+            has lost the marker. It is 0 unless a rule is wrong.
     """
 
     log: tuple[Entry, ...] = ()
     high_watermark: int = 0
+    believed_ended: int = 0
 
     @property
     def producer_epoch(self) -> int:
@@ -89,7 +92,7 @@ class Partition:
     @property
     def is_open(self) -> bool:
         """Whether the log has an open transaction, that is, a record after the last marker."""
-        return bool(self.log) and isinstance(self.log[-1], Data)
+        return len(self.log) > self.believed_ended and isinstance(self.log[-1], Data)
 
     def appended(self, entry: Entry, lag: int) -> Self:
         """Return the partition with an entry appended. If `lag` is 0, the high watermark advances past the entry."""

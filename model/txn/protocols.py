@@ -44,6 +44,7 @@ class Protocol:
         compares_results: whether the coordinator refuses a repeated `EndTxn` request whose result differs from that of
             the first request.
         replicated_markers_only: whether a transaction is unstable until its marker is below the high watermark.
+        forgets_lost_markers: whether a leader that has lost a marker considers the transaction open again.
     """
 
     name: str = ""
@@ -67,6 +68,7 @@ class Protocol:
     waits_for_markers: bool = True
     compares_results: bool = True
     replicated_markers_only: bool = True
+    forgets_lost_markers: bool = True
 
 
 def equal(own: int, of_request: int) -> bool:
