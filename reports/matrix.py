@@ -28,6 +28,9 @@ from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
+NAMED = ("designs", "states", "transactions")
+"""The names of further shipped files, next to `SHIPPED`."""
+
 STATES = "distinct states"
 """The name of the only column of a matrix that checks no properties."""
 
@@ -363,6 +366,17 @@ def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:
     if len(runs) == 1 and len(runs[0]) == len(names):
         return "all of them"
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
+def matrix_file(given: Path | None) -> Path:
+    """Return the path of a matrix file.
+
+    Parameters:
+        given: a path, a name in `NAMED`, or None for `SHIPPED`. An existing file comes before the shipped one.
+    """
+    if given is None:
+        return SHIPPED
+    return SHIPPED.with_name(f"{given}.toml") if str(given) in NAMED and not given.exists() else given
 
 
 def read_matrix(path: Path) -> Matrix:

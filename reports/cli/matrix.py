@@ -18,7 +18,7 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
 from leadline.reports.formats.matrices import MATRIX_FORMATS
 from leadline.reports.lines import say
-from leadline.reports.matrix import SHIPPED, Column, Matrix, MatrixCell, Tables, read_matrix, summary
+from leadline.reports.matrix import Column, Matrix, MatrixCell, Tables, matrix_file, read_matrix, summary
 from leadline.reports.terminal.console import STYLES, console
 from leadline.reports.terminal.progress import progress_line
 
@@ -30,6 +30,8 @@ def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     """Search specs in several configurations, and show the verdicts as tables.
 
     FILE is a TOML file. Without FILE, the shipped file is used, which shows what each release of Kafka can lose.
+    Further shipped files have names: designs, states, and transactions, which shows what a read_committed consumer can
+    see.
 
     \b
     specs = ["rpc/kip-101", "rpc/kip-320"]
@@ -46,7 +48,7 @@ def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     Exit code 0: all searches were completed, whatever their verdicts; 2: the file is invalid; 3: the command was
     interrupted, and the tables show only the searches that were completed.
     """
-    searches = read_matrix(file or SHIPPED)
+    searches = read_matrix(matrix_file(file))
     planned = len(searches.prepared())
     files = Files(MATRIX_FORMATS, wanted)
     columns: list[Column] = []

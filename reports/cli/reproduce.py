@@ -12,13 +12,16 @@ import click
 from rich.text import Text
 
 from leadline.brokers.driver.plan import plan_of
+from leadline.brokers.driver.step_report import AnyPlan
 from leadline.brokers.errors import Unmakeable
-from leadline.brokers.releases import broker_release
+from leadline.brokers.releases import BrokerRelease, broker_release
 from leadline.brokers.reproduction import Judgement
+from leadline.brokers.transactions.plan import plan_of as plan_of_transactions
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.releases import column_of
+from leadline.model.txn import releases as txn_releases
 from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
@@ -139,14 +142,9 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
         LeadlineError: if the spec of the trace is not a Kafka release, or if this release and the release to run have
             different kinds of controllers.
     """
-    release, column = broker_release(name), column_of(trace.spec.name.partition("+")[0])
-    if column is None or not column.controller:
-        raise LeadlineError(f"--on can replay only traces of kafka/... specs, not of {trace.spec.name}")
-    if column.controller != controller_of(release):
-        kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
-        raise LeadlineError(f"--on requires a release with the same kind of controller as the spec: {kinds}")
+    release = broker_release(name)
     try:
-        plan = plan_of(trace, column.controller)
+        plan = _plan(trace, release)
     except Unmakeable as error:
         say(visible(str(error)))
         return INCOMPLETE
@@ -159,6 +157,19 @@ def replay_on(trace: Trace[Any], name: str, keep: Path | None) -> int:
     verdict = replayed.not_made or replayed.difference or f"the brokers did what {trace.spec.name} says"
     say(visible(f"Kafka {release.name}, {replayed.seconds:.0f} s: {verdict}"))
     return INCOMPLETE if replayed.not_made else VIOLATED if replayed.difference else AS_EXPECTED
+
+
+def _plan(trace: Trace[Any], release: BrokerRelease) -> AnyPlan:
+    spec = trace.spec.name.partition("+")[0]
+    if txn_releases.column_of(spec) is not None:
+        return plan_of_transactions(trace)
+    column = column_of(spec)
+    if column is None or not column.controller:
+        raise LeadlineError(f"--on can replay only traces of kafka/... and txn/... specs, not of {trace.spec.name}")
+    if column.controller != controller_of(release):
+        kinds = f"{column.controller} in {trace.spec.name}, {controller_of(release)} in Kafka {release.name}"
+        raise LeadlineError(f"--on requires a release with the same kind of controller as the spec: {kinds}")
+    return plan_of(trace, column.controller)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from leadline.reports.bugs import REPLICATION, Archive, read_archive
 from leadline.reports.ci.markdown import answers_page, matrix_page
 from leadline.reports.cli.answers import SHIPPED as ANSWERS
 from leadline.reports.loading import load_spec
-from leadline.reports.matrix import SHIPPED, Column, read_matrix
+from leadline.reports.matrix import NAMED, SHIPPED, Column, matrix_file, read_matrix
 from leadline.reports.suite import read_suite
 from tests.suite.command import call
 from tests.suite.samples import sampled
@@ -336,6 +336,15 @@ def test_a_matrix_that_makes_no_sense_is_refused(tmp_path: Path, text: str, comp
     run = call("matrix", "matrix.toml", folder=tmp_path)
     assert run.code == 2
     assert complaint in run.complaint
+
+
+def test_shipped_matrices_have_names_and_own_files_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert {matrix_file(Path(name)).name for name in NAMED} == {f"{name}.toml" for name in NAMED}
+    assert all(matrix_file(Path(name)).is_file() for name in NAMED)
+    assert matrix_file(None) == SHIPPED
+    (tmp_path / "states").write_text("", encoding="utf-8")
+    assert [matrix_file(Path(name)) for name in ("states", "other")] == [Path("states"), Path("other")]
 
 
 def test_a_matrix_that_is_not_there_is_refused(tmp_path: Path) -> None:
