@@ -45,11 +45,12 @@ class Observer:
 
     def _partition(self, number: int) -> SeenPartition:
         everything = self._fetched(number, READ_UNCOMMITTED)
+        stable = self._fetched(number, READ_COMMITTED)
         return SeenPartition(
             tuple(entries(read_batches(everything["Records"] or b""))),
-            everything["LastStableOffset"],
+            stable["LastStableOffset"],  # 0.11 gives it to read_committed consumers only
             everything["HighWatermark"],
-            tuple(committed(self._fetched(number, READ_COMMITTED))),
+            tuple(committed(stable)),
         )
 
     def _fetched(self, number: int, isolation: int) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Deed(enum.Enum):
     GIVE_UP = "hold the request until it is late"
     REPEAT = "hold the request until it is late, and send it again"
     LATE = "let the late request through"
+    EXPIRE = "wait until the coordinator aborts the transaction after its time-out"
     ITSELF = "the coordinator does it by itself"
 
 
@@ -55,12 +56,12 @@ _DEEDS = {
     "late_verification": Deed.VERIFY,
     "late_record": Deed.LATE,
     "late_end": Deed.LATE,
+    "expire": Deed.EXPIRE,
 }
 
 _UNMADE = {
     "late_marker": "the coordinator's own request cannot be late on one broker",
     "advance_high_watermark": "the only replica is never behind",
-    "expire": "the coordinator looks for expired transactions at a time of its own",
     "fail_over": "there is one broker, and no other can take over",
     "elect_uncleanly": "there is one broker, and no other can be elected",
 }
@@ -124,6 +125,7 @@ class TransactionsPlan:
         steps: the steps, in order.
         start: the first state.
         refused: the step that follows the last one, if the model does not allow it, otherwise None. It is attempted.
+            Also None if a producer does not send the next request of the trace, because it is fenced, for example.
         departs: the number of the first step that leads to a different state than in the trace, because the rules of
             the release differ. None if there is no such step.
         trace: the states and steps of the plan, as a trace.
@@ -136,6 +138,11 @@ class TransactionsPlan:
     trace: Trace[Transactions]
     replicas: tuple[int, ...] = (0,)
     brokers: int = 1
+
+    @property
+    def expires(self) -> bool:
+        """Whether a transaction times out."""
+        return any(step.deed is Deed.EXPIRE for step in self.steps)
 
     @property
     def legend(self) -> str:
@@ -175,10 +182,9 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
     steps = tuple(_merged(_planned(followed)))
     last = followed.states[-1]
     tried = None
-    if refused is not None:
-        deed = _deed(len(steps) + 1, refused)
+    if refused is not None and (deed := _deed(len(steps) + 1, refused)) is not Deed.SEND:
         if deed is not Deed.LATE:
-            raise Unmakeable(len(steps) + 1, "in this release, producers and brokers do something else here")
+            raise Unmakeable(len(steps) + 1, "in this release, brokers do something else here")
         tried = TransactionsStep(len(steps) + 1, refused, deed, last, last, settled(followed.spec, last))
     return TransactionsPlan(steps, followed.states[0], tried, departs, followed)
 

@@ -25,7 +25,15 @@ from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
 from leadline.brokers.transactions.observer import Observer
 from leadline.brokers.transactions.plan import Deed, TransactionsPlan, TransactionsStep, chosen_late, plain
-from leadline.brokers.transactions.requests import BROKER, TOPIC, TRANSACTIONAL_ID, Answer, api_of, send
+from leadline.brokers.transactions.requests import (
+    BROKER,
+    TOPIC,
+    TRANSACTION_TIMEOUT_MS,
+    TRANSACTIONAL_ID,
+    Answer,
+    api_of,
+    send,
+)
 from leadline.brokers.transactions.sight import TransactionsSight, differences, sight_of
 from leadline.model.txn.messages import InitProducerId, Request
 from leadline.model.txn.state import Transactions
@@ -41,7 +49,11 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
+
+EXPIRING_SECONDS = 5.0
+"""The time-out of transactions in a plan in which one times out, in seconds on an idle machine."""
 
 _HELD = ("InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn")
 _TRANSACTION = 1
@@ -77,7 +89,7 @@ def replay(
         recording: the recording to which all frames are written, or None.
 
     Raises:
-        BrokerError: if the broker cannot be started.
+        BrokerError: if the broker cannot be started, or no longer answers.
     """
     began, listener = time.monotonic(), listener or Listener()
     listener.starting(release)
@@ -85,24 +97,31 @@ def replay(
         driver = _Driver(release, plan, folder / "cluster", stack, recording)
         driver.start()
         listener.started(time.monotonic() - began)
-        start = driver.awaited(sight_of(plan.start))[1]
-        steps: list[StepReport] = []
-        for step in plan.steps if not start else ():
-            listener.step(step)
-            steps.append(driver.make(step))
-            listener.made(steps[-1])
-            if not steps[-1].is_as_in_model:
-                break
-        made = Replay(release, plan, tuple(start), tuple(steps))
-        if plan.refused is not None and made.is_as_in_model:
-            listener.step(plan.refused)
-            attempt = driver.attempt(plan.refused)
-            listener.attempted(plan.refused, attempt)
-            made = attrs.evolve(made, attempt=attempt)
-        if made.is_as_in_model:
-            made = attrs.evolve(made, told=tuple(driver.told()))
+        try:
+            made = _made(driver, plan, release, listener)
+        except (Unanswered, Refused) as error:
+            raise BrokerError(f"the broker of Kafka {release.name} no longer answers: {error}") from error
         copy_disks(driver.cluster, range(1), folder / "after")
     return attrs.evolve(made, seconds=time.monotonic() - began)
+
+
+def _made(driver: _Driver, plan: TransactionsPlan, release: BrokerRelease, listener: Listener) -> Replay:
+    """Execute the steps until one fails or its result differs from the model."""
+    start = driver.awaited(sight_of(plan.start), STEP_SECONDS)[1]
+    steps: list[StepReport] = []
+    for step in plan.steps if not start else ():
+        listener.step(step)
+        steps.append(driver.make(step))
+        listener.made(steps[-1])
+        if not steps[-1].is_as_in_model:
+            break
+    made = Replay(release, plan, tuple(start), tuple(steps))
+    if plan.refused is not None and made.is_as_in_model:
+        listener.step(plan.refused)
+        attempt = driver.attempt(plan.refused)
+        listener.attempted(plan.refused, attempt)
+        made = attrs.evolve(made, attempt=attempt)
+    return attrs.evolve(made, told=tuple(driver.told())) if made.is_as_in_model else made
 
 
 class _Driver:
@@ -117,6 +136,8 @@ class _Driver:
         recording: RecordingWriter | None,
     ) -> None:
         self._plan, self._pace = plan, pace()
+        self._timeout = EXPIRING_SECONDS * self._pace if plan.expires else TRANSACTION_TIMEOUT_MS / 1000
+        self._ready = 0.0
         definitions = definitions_of(release)
         self._proxy = stack.enter_context(Proxy(definitions, recording))
         nodes = nodes_of(release, 1)
@@ -156,9 +177,12 @@ class _Driver:
         asked = {"Key": TRANSACTIONAL_ID, "KeyType": _TRANSACTION}
         if self._client.ask(BROKER, "FindCoordinator", asked)["ErrorCode"]:
             return False
-        answer = send(self._client, InitProducerId(0, None), -1).result(READY_SECONDS)
-        self._producer = answer.producer
+        answer = self._sent(InitProducerId(0, None)).result(READY_SECONDS)
+        self._producer, self._ready = answer.producer, time.monotonic()
         return answer.code == 0
+
+    def _sent(self, request: Request) -> Pending[Answer]:
+        return send(self._client, request, self._producer, int(self._timeout * 1000))
 
     def make(self, step: TransactionsStep) -> StepReport:
         """Execute a step, and wait until the broker has the state of the model."""
@@ -169,13 +193,18 @@ class _Driver:
             differs = self._act(step)
         except _FAILURES as error:
             not_made = str(error)
-        sight, found = self.awaited(sight_of(step.shown), 1.0 if not_made else None)
+        limit = STEP_SECONDS * self._pace
+        if step.deed is Deed.EXPIRE:
+            limit += self._timeout
+        sight, found = self.awaited(sight_of(step.shown), 1.0 if not_made else limit)
+        if found and not not_made and step.deed is not Deed.EXPIRE and time.monotonic() > self._ready + self._timeout:
+            not_made = f"the steps took longer than the time-out of transactions, {self._timeout:.0f} s"
         found = [differs, *found] if differs else found
         return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
 
-    def awaited(self, model: TransactionsSight, limit: float | None = None) -> tuple[TransactionsSight, list[str]]:
+    def awaited(self, model: TransactionsSight, limit: float) -> tuple[TransactionsSight, list[str]]:
         """Wait until the broker has a state of the model. Return what was observed last, and its differences."""
-        end = time.monotonic() + (STEP_SECONDS * self._pace if limit is None else limit)
+        end = time.monotonic() + limit
         while True:
             sight = self._observer.sight()
             found = differences(model, sight)
@@ -238,7 +267,7 @@ class _Driver:
         request = state.producers[producer].request
         assert request is not None
         request, hold, newest = plain(request), self._holds[api_of(request)], self._proxy.newest
-        pending = send(self._client, request, self._producer)
+        pending = self._sent(request)
         frame = until(
             lambda: next((each for each in hold.held if each.number > newest), None),
             STEP_SECONDS * self._pace,

@@ -77,13 +77,14 @@ def api_of(request: Request) -> str:
             return "EndTxn"
 
 
-def send(client: Client, request: Request, producer: int) -> Pending[Answer]:
+def send(client: Client, request: Request, producer: int, timeout_ms: int = TRANSACTION_TIMEOUT_MS) -> Pending[Answer]:
     """Send a request of the model to the broker.
 
     Parameters:
         client: the client.
         request: the request.
         producer: the producer id.
+        timeout_ms: the time-out of transactions (transaction.timeout.ms), which InitProducerId sets.
 
     Raises:
         Unanswered: if the broker cannot be reached.
@@ -91,13 +92,13 @@ def send(client: Client, request: Request, producer: int) -> Pending[Answer]:
     api = api_of(request)
     version = client.version(BROKER, api)
     read = _produced if isinstance(request, Produce) else _answered
-    return client.send(BROKER, api, _body(request, producer, version), read, version=version)
+    return client.send(BROKER, api, _body(request, producer, version, timeout_ms), read, version=version)
 
 
-def _body(request: Request, producer: int, version: int) -> dict[str, Any]:
+def _body(request: Request, producer: int, version: int, timeout_ms: int) -> dict[str, Any]:
     match request:
         case InitProducerId(expected=expected):
-            body = {"TransactionalId": TRANSACTIONAL_ID, "TransactionTimeoutMs": TRANSACTION_TIMEOUT_MS}
+            body = {"TransactionalId": TRANSACTIONAL_ID, "TransactionTimeoutMs": timeout_ms}
             if version >= 3:  # KIP-360
                 known = (-1, NO_EPOCH) if expected is None else (producer, expected)
                 body |= dict(zip(("ProducerId", "ProducerEpoch"), known, strict=True))

@@ -30,7 +30,6 @@ from leadline.reports.reality.schedules import Schedules, affected_release, bug_
 
 ARCHIVE = read_archive()
 NOT_MADE = {
-    "KAFKA-6119": "step 6 .*at a time of its own",
     "KAFKA-14884": "as soon as its coordinator has answered",
     "KAFKA-18575": "transaction version 2",
     "KAFKA-20357": "no other can take over",
@@ -77,6 +76,19 @@ def test_a_late_commit_is_the_event_that_the_control_leaves_out() -> None:
     assert [step.number for step in steps if step.with_next] == [11]
     assert steps[-2].request == EndTxn(0, "commit", 1)
     assert not [step for step in made(found.control_plan).steps if step.deed is Deed.LATE]
+
+
+def test_a_producer_that_is_fenced_ends_the_control() -> None:
+    """The release with the fix raises the epoch at the time-out, so that the next request is refused."""
+    found = schedules("KAFKA-6119")
+    assert (found.affected.name, found.control.name) == ("0.11.0.1", "0.11.0.3")
+    control = made(found.control_plan)
+    assert control.expires
+    assert not made(schedules("KAFKA-14053").plan).expires
+    assert (control.refused, control.departs) == (None, 6)
+    last = control.steps[-1]
+    assert last.response is not None
+    assert last.response.outcome == "fenced"
 
 
 def test_releases_are_those_of_transactions() -> None:

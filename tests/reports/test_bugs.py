@@ -103,9 +103,9 @@ def test_the_rule_of_a_bug_of_transactions_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bug_of_transactions_that_a_broker_cannot_show_says_why(tmp_path: Path) -> None:
-    run = call("reproduce", "KAFKA-6119", "--plan", folder=tmp_path)
-    reason = "the coordinator looks for expired transactions at a time of its own"
-    assert (run.code, run.out.strip()) == (3, f"KAFKA-6119: step 6 cannot be made from outside: {reason}")
+    run = call("reproduce", "KAFKA-20716", "--plan", folder=tmp_path)
+    reason = "there is one broker, and no other can be elected"
+    assert (run.code, run.out.strip()) == (3, f"KAFKA-20716: step 7 cannot be made from outside: {reason}")
 
 
 def test_nothing_in_the_archive_is_a_result() -> None:
