@@ -29,6 +29,7 @@ from leadline.reports.runs.phrases import (
     searched,
     shown_kinds,
     statistics_lines,
+    taken_column,
     whole_read_text,
 )
 from leadline.reports.runs.run_view import RunView
@@ -125,6 +126,7 @@ class RunSection:
         plots: plots that show the number of states at each depth and the rate over time, if these are known.
         properties: the rows in the table of properties.
         actions: the rows in the table of actions.
+        taken_column: the heading of the column that counts the steps of each action.
         idle: the text for an action that was never enabled.
         start: the URL fragment of the state at which the first trace opens. Empty if there is no trace.
         gaps: lines about missing coverage.
@@ -151,6 +153,7 @@ class RunSection:
     plots: tuple[Plot, ...]
     properties: tuple[PropertyRow, ...]
     actions: tuple[ActionRow, ...]
+    taken_column: str
     idle: str
     start: str
     gaps: tuple[str, ...]
@@ -281,6 +284,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         plots=tuple(_plots(statistics, f"check-{number}")),
         properties=tuple(rows),
         actions=tuple(ActionRow(name, count.generated, count.distinct) for name, count in statistics.actions.items()),
+        taken_column=taken_column(run),
         idle=idle_action(run),
         start=next((first.start.name for own in chapters.values() for first in own), ""),
         gaps=tuple(gaps(run)),

@@ -199,6 +199,13 @@ def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
     ]
 
 
+def taken_column(run: RunView) -> str:
+    """Return the heading of the column that counts the steps of each action. A random search counts only the steps that
+    it took, not all steps to next states that it checked.
+    """
+    return "generated" if run.statistics.walked is None else "taken"
+
+
 def instance_columns(run: RunView) -> tuple[str, str]:
     """Return the headings of the first two columns in the table of action instances."""
     return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
@@ -251,9 +258,10 @@ def statistics_lines(statistics: Statistics) -> list[str]:
     """Return lines with the counts of a run, its use of memory, and its calls to the spec."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
     outside = f", {statistics.outside:,} more outside of the constraint" if statistics.outside else ""
+    is_random = statistics.walked is not None
+    made = counted(statistics.generated, "visit") if is_random else f"{statistics.generated:,} generated"
     return [
-        f"{counted(statistics.distinct, 'distinct state')}{outside}, {statistics.generated:,} generated, "
-        f"depth {statistics.depth}{queue}",
+        f"{counted(statistics.distinct, 'distinct state')}{outside}, {made}, depth {statistics.depth}{queue}",
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s",
         *liveness_lines(statistics),

@@ -25,6 +25,7 @@ from leadline.reports.runs.phrases import (
     property_verdict,
     run_verdict,
     statistics_lines,
+    taken_column,
 )
 from leadline.reports.runs.run_view import RunView
 from leadline.reports.terminal.console import STYLES, WrappedBounds
@@ -81,7 +82,7 @@ def _actions_table(run: RunView) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("action", header_style="dim")
     learning = _learning(run)
-    for title in ("generated", "new states", *(["learned calls"] if learning else [])):
+    for title in (taken_column(run), "new states", *(["learned calls"] if learning else [])):
         table.add_column(title, header_style="dim", justify="right")
     for name, count in run.statistics.actions.items():
         cells = [f"{count.generated:,}", f"{count.distinct:,}"] if count.generated else [idle_action(run), ""]

@@ -67,6 +67,7 @@ class Story:
         ending: paragraphs that say what the trace shows, why its end violates the property, and which source the
             property comes from.
         loop: the index of the state at which the loop of a lasso starts, or None if the trace is not a lasso.
+        reasons: the reasons why the end violates the property. There are none if the property gives no reason.
     """
 
     title: str
@@ -77,6 +78,7 @@ class Story:
     happened: tuple[Event, ...] = ()
     trace: Trace[object] | None = attrs.field(default=None, eq=False, repr=False)
     loop: int | None = None
+    reasons: tuple[str, ...] = ()
 
     def turns(self, state: int) -> tuple[Event, ...]:
         """Return the events that happened in a state and decided the outcome. Return only one event for each label.
@@ -100,11 +102,11 @@ class Story:
 
 def story_of(trace: Trace[Any]) -> Story:
     """Return the story of a trace."""
-    ending: tuple[str, ...] = ()
+    ending, reasons = tuple[str, ...](), tuple[str, ...]()
     if (about := trace.about) is not None:
         source = [f"source: {about.source}"] if about.source else []
-        paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *future(trace), *source)
-        ending = tuple(map(visible, paragraphs))
+        reasons = tuple(map(visible, (*trace.complaints, *future(trace))))
+        ending = (visible(ending_of(about.name, about.kind, about.sentence)), *reasons, *map(visible, source))
     spec = trace.spec
     rows = [rows_of(spec, state) for state in trace.states]
     steps = [("", "")] + [(visible(repr(instance)), visible(instance.sentence)) for instance in trace.instances]
@@ -118,6 +120,7 @@ def story_of(trace: Trace[Any]) -> Story:
         happened=what_happened(trace),
         trace=trace,
         loop=trace.loop,
+        reasons=reasons,
     )
 
 
@@ -158,7 +161,7 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
         return (end,)
     events = [*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace))]
     if trace.loop is not None and trace.loop_steps:
-        events.append(Event(trace.loop, "the loop begins: this state comes again and again", "loop"))
+        events.append(Event(trace.loop, "the loop begins: this state recurs for ever", "loop"))
     return (*sorted(events, key=lambda event: event.state), end)
 
 

@@ -119,6 +119,17 @@ def test_page_draws_the_loop(lasso: Trace[Any], still: Trace[Any]) -> None:
     assert "nothing happens any more" in page("still", [chapter(1, story_of(still))])
 
 
+def test_page_says_beside_the_last_state_which_actions_are_neglected(lasso: Trace[Any]) -> None:
+    drawn = page("lasso", [chapter(1, story_of(lasso))])
+    (box,) = (line for line in drawn.splitlines() if line.startswith('<p class="broken">'))
+    reasons = box.removesuffix("</p>").partition(": ")[2].split("<br>")
+    assert reasons[0] == "steps 4 to 5 repeat for ever"
+    assert sorted(reasons[1:]) == [
+        "goal is enabled again and again, but never taken",
+        "rescue is enabled in every state, but never taken",
+    ]
+
+
 def test_json_has_the_number_of_the_state_with_which_the_loop_begins(lasso: Trace[Any]) -> None:
     assert story_object(story_of(lasso))["loop"] == 3
 
