@@ -339,7 +339,8 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
     for name in own[0].cells:
         failing = [column.cells[name].is_bug for column in own]
         if any(failing):
-            yield f"{matrix.label(name)} in {_ranges([column.short for column in own], failing)}"
+            meaning = matrix.labels.get(name, f"{name} is violated")
+            yield f"{meaning} in {_ranges([column.short for column in own], failing)}"
     incomplete = [column.short for column in own if any(c.verdict is Verdict.INCOMPLETE for c in column.cells.values())]
     if incomplete:
         yield f"not known for {', '.join(incomplete)}"

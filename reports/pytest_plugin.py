@@ -162,7 +162,7 @@ def _lines(outcome: Outcome, saved: Mapping[str, Path]) -> Iterator[str]:
     yield from (outcome.failure, searched(view_of_result(outcome.result)), *outcome.causes)
     violated = (item for item in outcome.result.properties if item.verdict is Verdict.VIOLATED)
     for trace in [trace for item in violated for trace in item.traces][:1]:
-        yield from ("", plain_text(trace))
+        yield from ("", plain_text(trace, titled=False))
     yield f"search again:  {outcome.prepared.command}"
     if "trace" in saved:
         given = ["--spec", outcome.prepared.spec_name] if outcome.prepared.is_python_file else []

@@ -63,7 +63,7 @@ def brokers(release: str | None, is_tried: bool, keep: Path | None) -> None:
 
 def _list(chosen: Sequence[BrokerRelease]) -> None:
     out, found = console(), list(installed())
-    table = empty_table("", ("release", "controller", "spec", "runs on Java", "jars"))
+    table = empty_table("releases", ("release", "controller", "spec", "runs on Java", "jars"))
     for each in chosen:
         controller = KRAFT if each.kraft else ZOOKEEPER
         cached = "in the cache" if is_cached(each) else ""

@@ -118,12 +118,17 @@ def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[Rend
     yield from _under_way(frame, plain)
 
 
-def plain_text(trace: Trace[object]) -> str:
-    """Return a trace as text, as on a terminal with 100 columns and without colours."""
+def plain_text(trace: Trace[object], *, titled: bool = True) -> str:
+    """Return a trace as text, as on a terminal with 100 columns and without colours.
+
+    Parameters:
+        trace: the trace.
+        titled: true to begin with the spec and its bounds.
+    """
     out = WholeConsole(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False, emoji=False)
     out.push_render_hook(PlainLines())
     with out.capture() as captured:
-        out.print(story_view(story_of(trace), plain=True, width=out.width))
+        out.print(story_view(story_of(trace), plain=True, width=out.width, titled=titled))
     return captured.get()
 
 

@@ -63,8 +63,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_kip_279_mends_in_kip_101_is_shown_where_it_happens(tmp_path: Path) -> None:
-    run = call("diff", "atomic/kip-101", "atomic/kip-279", "-b", "max_epoch=2", "-i", "strong_isr", folder=tmp_path)
+    options = ("-b", "max_epoch=2", "-i", "strong_isr", "--html", "page.html")
+    run = call("diff", "atomic/kip-101", "atomic/kip-279", *options, folder=tmp_path)
     assert (run.code, run.err) == (1, "")
+    assert "what differs in rules and bounds: truncates_to<" in (tmp_path / "page.html").read_text(encoding="utf-8")
     (at,) = (index for index, line in enumerate(run.lines) if "11 states alike; from there on:" in line)
     assert run.lines[at + 1].split() == ["atomic/kip-101", "atomic/kip-279"]
     tail = "\n".join(run.lines[at:])

@@ -30,7 +30,7 @@ def _written(folder: Path) -> Path:
 
 def test_each_violated_cell_links_to_its_decisive_steps_and_to_the_command_that_shows_all(tmp_path: Path) -> None:
     page = _written(tmp_path).read_text()
-    assert "strong_isr in hw-truncation; nothing was found in kip-320" in page
+    assert "strong_isr is violated in hw-truncation; nothing was found in kip-320" in page
     assert page.count('class="decisive"') == 1  # the default of records is 2, so both searches are the same
     assert "atomic/hw-truncation violates strong_isr" in page
     assert "leadline explore atomic/hw-truncation -i strong_isr --html trace.html" in page

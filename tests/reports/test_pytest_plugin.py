@@ -79,6 +79,7 @@ def test_each_check_is_a_test(project: pytest.Pytester) -> None:
     shown = failed[0].longreprtext
     assert shown.startswith("expected holds, but third_step_free is violated\n")
     assert " 4/4  the climber sets its left foot one step higher  [violated]\n" in shown
+    assert shown.count("stairs.py:spec  top=3") == 1
     assert "stairs.py -b top=3 -i on_stairs -i third_step_free -i top_reached\n" in shown
     assert failed[1].longreprtext.startswith("expected holds, but it is incomplete: reached 2 states\n")
     assert not any("reports/" in report.longreprtext for report in failed), "no line of leadline's own code is shown"
