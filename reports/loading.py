@@ -67,6 +67,8 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     """
     path, name = _file_and_name(reference)
     if not path:
+        if ((folder or Path()) / reference).is_file():
+            raise SpecError(f"{reference} is not a Python file: the name of a file with specs must end in .py")
         return shipped_spec(reference)
     if "+" in name:
         named = ":".join(filter(None, [path, name.partition("+")[0]]))

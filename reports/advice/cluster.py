@@ -19,6 +19,12 @@ from leadline.reports.advice.settings import Given, Settings
 from leadline.reports.loading import shipped_spec
 
 SUFFIXES = ("", "-zk", "-kraft")
+
+_OF_CONTROLLER = {
+    ZOOKEEPER: ("zookeeper.connect", "3.9 or earlier"),
+    KRAFT: ("process.roles", "3.0 or later"),
+}
+"""For each kind of controller, the setting that names it, and the releases that are modelled with it."""
 """What follows the version in the names of releases."""
 
 _KAFKA_NAMES = {
@@ -137,9 +143,10 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
         return columns[0]
     if not fitting and controllers:
         (kind, place), *_ = controllers.items()
+        setting, releases = _OF_CONTROLLER[kind]
         raise LeadlineError(
-            f"{place} is a setting for clusters with {kind}, but leadline models {version} only with "
-            f"{columns[0].controller}: choose a release with {kind}"
+            f"{place}: {setting} is a setting for clusters with {kind}, but leadline models {version} only with "
+            f"{columns[0].controller}: give {option} a release with {kind}, {releases}"
         )
     if len(fitting) == 1:
         return fitting[0]

@@ -147,6 +147,9 @@ def main() -> None:
     except click.exceptions.NoArgsIsHelpError as shown:
         click.echo(shown.ctx.get_help() if shown.ctx else "")
         code = USAGE
+    except click.MissingParameter as error:
+        command = error.ctx.command_path if error.ctx else "leadline"
+        code = _fail(f"{error.format_message().removesuffix('.')}: `{command} --help` shows what is needed")
     except click.ClickException as error:
         code = _fail(error.format_message())
     except LeadlineError as error:

@@ -120,7 +120,11 @@ def conformance_report(
         read = read_partition(recording, *_partition(path, partitions_of(recording), partition))
     kind = KRAFT if read.kraft else ZOOKEEPER
     if asked is not None and asked.controller != kind:
-        raise LeadlineError(f"the controllers differ: {asked.controller} in {asked.name}, {kind} in {path}")
+        last = [column.name for column in RELEASES if column.controller == kind][-1]
+        raise LeadlineError(
+            f"{asked.name} is a release with {asked.controller}, but {path} was recorded with {kind}: "
+            f"pass a release with {kind}, such as {last}"
+        )
     wanted = asked or _release_of(read)
     columns = [asked] if asked else [column for column in RELEASES if column.controller == kind]
     checked, own = [], None
@@ -157,7 +161,7 @@ def _column(spec: str) -> Column:
     column = column_of(spec)
     names = [each.name for each in RELEASES]
     if column is None or not column.controller:
-        raise LeadlineError(f"{spec!r} is not a known release{nearest(spec, names)}: pass one of {', '.join(names)}")
+        raise LeadlineError(f"{spec!r} is not a known release{nearest(spec, names)}: choose from {', '.join(names)}")
     return column
 
 
@@ -184,5 +188,5 @@ def _partition(path: Path, found: Sequence[tuple[str, int]], wanted: str | None)
     if wanted is None:
         raise LeadlineError(f"{path} has several partitions: pass --partition with one of {listed}")
     if wanted not in names:
-        raise LeadlineError(f"{path} has no partition {wanted!r}: pass one of {listed}")
+        raise LeadlineError(f"{path} has no partition {wanted!r}: choose from {listed}")
     return names[wanted]

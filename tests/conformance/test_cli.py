@@ -127,11 +127,11 @@ def test_what_cannot_be_followed_is_one_line(before: str, after: str, message: s
         (["other.jsonl"], "other.jsonl is not a recording"),
         (
             [recording("KAFKA-13141-2.8.0"), "--spec", "kafka/3.9"],
-            "the controllers differ: KRaft in kafka/3.9, ZooKeeper",
+            "was recorded with ZooKeeper: pass a release with ZooKeeper, such as kafka/3.9-zk",
         ),
         ([recording("KAFKA-13141-2.8.0"), "--spec", "kafka/2.8.7"], "'kafka/2.8.7' is not a known release"),
         ([recording("KAFKA-13141-2.8.0"), "--spec", "rpc/kip-320"], "'rpc/kip-320' is not a known release"),
-        ([recording("KAFKA-13141-2.8.0"), "--partition", "u-0"], "has no partition 'u-0': pass one of t-0"),
+        ([recording("KAFKA-13141-2.8.0"), "--partition", "u-0"], "has no partition 'u-0': choose from t-0"),
     ],
     ids=["missing", "other", "controller", "unknown", "design", "partition"],
 )

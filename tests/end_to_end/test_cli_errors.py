@@ -96,9 +96,10 @@ NUMBERS = {
 }
 
 SHAPES = {
-    "explore": "Missing argument 'SPEC'.",
-    "trace": "Missing argument 'FILE'.",
-    "replay": "Missing argument 'FILE'.",
+    "explore": "Missing argument 'SPEC': `leadline explore --help` shows what is needed",
+    "trace": "Missing argument 'FILE': `leadline trace --help` shows what is needed",
+    "replay": "Missing argument 'FILE': `leadline replay --help` shows what is needed",
+    "report traces": "Missing option '--html': `leadline report --help` shows what is needed",
     "explore atomic/kip-101 atomic/kip-279": "Got unexpected extra argument (atomic/kip-279)",
     "check one.toml two.toml": "Got unexpected extra argument (two.toml)",
     "explore atomic/kip-101 -b": "Option '-b' requires an argument.",
@@ -117,6 +118,12 @@ def test_a_name_with_markup_line_breaks_or_nothing_in_it_is_one_line_too(folder:
     assert call("explore", "[/red]", folder=folder).complaint.startswith("unknown spec '[/red]' (")
     assert call("explore", "a\nb", folder=folder).complaint.startswith(r"unknown spec 'a\nb' (")
     assert call("explore", "", folder=folder).complaint.startswith("unknown spec ''")
+
+
+def test_a_file_that_is_not_a_python_file_has_no_spec(folder: Path) -> None:
+    (folder / "stairs.txt").write_text(STAIRS, encoding="utf-8")
+    said = "stairs.txt is not a Python file: the name of a file with specs must end in .py"
+    assert call("explore", "stairs.txt", folder=folder).complaint == said
 
 
 def test_leadline_alone_shows_what_there_is_and_ends_in_2(tmp_path: Path) -> None:
