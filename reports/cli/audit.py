@@ -36,7 +36,7 @@ from leadline.reports.terminal.console import console, is_plain
     multiple=True,
     metavar="DIR",
     help="A later copy of a data directory, to be compared with those given with --before (can be repeated). "
-    "Directories passed as the argument DIR are treated in the same way.",
+    "With --before, directories passed as the argument DIR are later copies too.",
 )
 @format_options(AUDIT_FORMATS)
 @click.option(
@@ -92,8 +92,9 @@ def audit(
     Each log is checked. The replicas of a partition are compared with each other and with the metadata log.
 
     DIR is the data directory (log.dirs) of a broker, or a directory that contains the data directories of several
-    brokers. The directories are only read. The directories of running brokers cannot all be copied at the same time, so
-    checks that compare brokers at a single point in time are incomplete. With --before, records that were committed in
+    brokers. The directories are only read. The directories of running brokers cannot all be copied at the same time.
+    Therefore, checks that compare brokers at a single point in time are incomplete, unless all brokers were stopped
+    cleanly or --stopped is given. With --before, records that were committed in
     the earlier copy must be present in the later copy.
 
     \b

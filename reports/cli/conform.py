@@ -32,6 +32,7 @@ from leadline.reports.lines import say
 @click.option(
     "--max-hidden-steps",
     type=click.IntRange(0),
+    metavar="N",
     default=Limits().hidden_steps,
     show_default=True,
     help="The maximum number of hidden steps (steps for which no frame is recorded) between two observations.",
@@ -39,6 +40,7 @@ from leadline.reports.lines import say
 @click.option(
     "--max-states",
     type=click.IntRange(1),
+    metavar="N",
     default=Limits().states,
     show_default=True,
     help="The maximum number of states to examine for one observation.",

@@ -151,16 +151,17 @@ def explore(
 ) -> int:
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
-    SPEC is a name that `leadline specs` lists, or path/to/file.py:name for your own spec. Counterexamples are as short
-    as possible. If several properties are violated, only the counterexample to the first property is shown; use -i NAME
-    to show the counterexample to a different property. Without --keep-going, the search stops after the first level
-    with a violation. In a release of Kafka, promises to users come first: after a violation of a different property,
-    the search continues for up to 250,000 states, because a promise may be violated too.
+    SPEC is a name that `leadline specs` lists, or path/to/file.py for your own spec; if the file has several specs, it
+    is path/to/file.py:name. Counterexamples are as short as possible. If several properties are violated, only the
+    counterexample to the first property is shown; use -i NAME to show the counterexample to a different property.
+    Without --keep-going, the search stops after the first level with a violation. In a release of Kafka, promises to
+    users come first: after a violation of a different property, the search continues for up to 250,000 states, because
+    a promise may be violated too.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2
     leadline explore atomic/kip-320 -b brokers=3,log_size=1 -i strong_isr
-    leadline explore my_protocol.py:spec --depth 12 --json result.json
+    leadline explore my_protocol.py --depth 12 --json result.json
     leadline explore atomic/kip-320 -b brokers=3 --checkpoint saved
     leadline explore atomic/kip-320 --engine spark --work-dir hdfs://host/dir
 

@@ -33,7 +33,10 @@ def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invaria
     that are one step away from it.
 
     \b
-    leadline graph my_protocol.py:spec | dot -Tsvg > graph.svg
+    leadline graph my_protocol.py | dot -Tsvg > graph.svg
+
+    Exit code 0: the graph is written; 2: usage error, or there are too many states and no counterexample; 3: the
+    command was interrupted.
     """
     chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = OracleSearch(chosen, Limits(max_states=max_states, keep_going=True))

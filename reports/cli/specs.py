@@ -24,7 +24,9 @@ from leadline.reports.terminal.specs import spec_view, specs_view
 def specs(name: str | None) -> None:
     """List the shipped specs. With NAME, show the rules, bounds, actions and properties of that spec.
 
-    For your own spec, NAME is path/to/file.py:name.
+    For your own spec, NAME is path/to/file.py, or path/to/file.py:name if the file has several specs.
+
+    Exit code 0: the specs are shown; 2: there is no such spec.
     """
     out = console()
     if name is None:

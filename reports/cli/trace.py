@@ -55,7 +55,9 @@ def trace(file: Path, spec: str | None, form: str) -> int:
     """Show the trace in FILE (.itf.json) step by step, with each action and its changes.
 
     A trace of a shipped spec, or of the spec that --spec names, is re-executed. Any other trace is shown as recorded.
-    A trace that the spec no longer allows is called stale. It is also shown as recorded, and the exit code is 1.
+    A trace that the spec no longer allows is called stale. It is also shown as recorded.
+
+    Exit code 0: the trace is shown; 1: the trace is stale; 2: usage error, or FILE is not a trace.
     """
     view = view_of(read_trace(file), spec, ["trace", str(file), *(["--format", form] if form != "text" else [])])
     if form == "text":
@@ -140,7 +142,8 @@ def replay(file: Path, spec: str | None, on: str | None, keep: Path | None) -> i
     logs, high watermarks, leader, ISR and messages in flight are compared with the model after each step.
 
     Exit code 0: the model allows the trace, and the brokers behave like the model; 1: the trace is stale, or the
-    brokers behave differently, and the first difference is reported; 3: the brokers did not execute a step.
+    brokers behave differently, and the first difference is reported; 2: usage error, or the brokers cannot be started;
+    3: the brokers did not execute a step.
     """
     if keep is not None and on is None:
         raise click.UsageError("--keep requires --on")

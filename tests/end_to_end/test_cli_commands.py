@@ -28,6 +28,7 @@ def test_each_command_is_there(name: str) -> None:
     assert command is not None
     assert command.name == name
     assert command.help
+    assert "Exit code 0: " in command.help or "Exit code 1: " in command.help
 
 
 @pytest.mark.parametrize(
