@@ -125,7 +125,11 @@ def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partitio
         yield state.with_replica(follower, attrs.evolve(target, log=log, high_watermark=watermark))
 
 
-@action("broker {leader} raises its high watermark: all of its own ISR have the record", leader=brokers, fair="strong")
+@action(
+    "broker {leader} raises its high watermark: every member of its own ISR has the record",
+    leader=brokers,
+    fair="strong",
+)
 def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader commits the record at its high watermark when every member of its own ISR has the record."""
     replica = state.replicas[leader]

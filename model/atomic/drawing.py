@@ -143,6 +143,6 @@ DRAWING = Drawing(
     messages=messages,
     arrivals=arrivals,
     events=History(commits, truncations, joins=joins),
-    legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; ISR: as the "
-    "one in that row knows it",
+    legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; ISR: as "
+    "known in that row",
 )

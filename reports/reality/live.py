@@ -103,7 +103,7 @@ def evidence(replay: Replay) -> list[str]:
         return list(replay.told)
     lines = [f"m{each.value}, sent to broker {each.leader}: {each.outcome}" for each in outcome.produced]
     for read in outcome.reads:
-        when = "at last, when all brokers are back," if read.step is None else f"after step {read.step}"
+        when = "finally, when all brokers are back," if read.step is None else f"after step {read.step}"
         end = "refuses to list an end offset" if read.end is None else f"lists end offset {read.end}"
         lines.append(f"{when} {read}, which {end}")
     lines += [f"lost: m{value}, which was acknowledged or read" for value in outcome.lost]

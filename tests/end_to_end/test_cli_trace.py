@@ -65,7 +65,7 @@ def test_a_trace_shows_every_step_what_it_changed_the_logs_and_the_end(folder: P
         """\
 atomic/hw-truncation  brokers=2,log_size=2,records=2,max_epoch=1
 m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; ISR: as
-the one in that row knows it; a → b: on its way from a to b; * changed
+known in that row; a → b: on its way from a to b; * changed
 
 what happened
  step 8  committed  m0, at offset 0, is committed: the high watermark is above it
@@ -100,7 +100,7 @@ step 10  violated   offset 0 is below the high watermark 1 of broker 0, which ha
        broker 1    follows 0   0       0 1   ┃ m0@1*  0    1*
        controller → broker 1: LeaderAndIsr, epoch 1 (leader 0, ISR 0)
 
- 8/10  broker 0 raises its high watermark: all of its own ISR have the record  [committed]
+ 8/10  broker 0 raises its high watermark: every member of its own ISR has the record  [committed]
        advance_high_watermark(leader=0)
                    role        epoch   ISR   log      HW   LEO
        controller  leader: 0   1       0
