@@ -81,6 +81,8 @@ class Files(Generic[T]):
         for name, value in wanted.items():
             if value is True:
                 self._paths[name] = STANDARD_OUTPUT
+            elif value == Path() and formats[name].metavar != "DIR":  # as from "$GITHUB_STEP_SUMMARY" outside of CI
+                raise LeadlineError(f"--{name} has an empty name: pass the name of a file")
             elif isinstance(value, Path) and formats[name].metavar == "DIR":
                 check_output_folder(value)
                 self._paths[name] = value / "index.html"

@@ -126,6 +126,12 @@ def test_a_file_that_is_not_a_python_file_has_no_spec(folder: Path) -> None:
     assert call("explore", "stairs.txt", folder=folder).complaint == said
 
 
+def test_an_output_file_without_a_name_is_a_mistake(folder: Path) -> None:
+    """As in ``--markdown "$GITHUB_STEP_SUMMARY"`` outside of GitHub."""
+    run = call("explore", "stairs.py", "--json", "", folder=folder)
+    assert run.complaint == "--json has an empty name: pass the name of a file"
+
+
 def test_leadline_alone_shows_what_there_is_and_ends_in_2(tmp_path: Path) -> None:
     run = run_leadline(folder=tmp_path)
     assert (run.code, run.err) == (2, "")
