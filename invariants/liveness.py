@@ -19,12 +19,12 @@ def someone_leads(state: Partition) -> bool:
     return any(state.believes_to_lead(broker) for broker in range(state.bounds.brokers))
 
 
-@eventually_always("the quorum's leader knows at last that it leads", source=SOURCE)
+@eventually_always("the quorum's leader eventually knows that it leads", source=SOURCE)
 def leader_learns(state: Partition) -> bool:
     return state.quorum.leader is None or state.is_true_leader(state.quorum.leader)
 
 
-@eventually_always("every broker knows the leader epoch at last, if the partition has a leader", source=SOURCE)
+@eventually_always("every broker eventually knows the leader epoch, if the partition has a leader", source=SOURCE)
 def followers_learn(state: Partition) -> bool:
     epochs = {replica.epoch for replica in state.replicas}
     return state.quorum.leader is None or epochs == {state.quorum.epoch}
@@ -35,7 +35,7 @@ def all_written(state: Partition) -> bool:
     return state.next_value == state.bounds.records
 
 
-@eventually_always("the true leader commits at last all records in its log", source=SOURCE)
+@eventually_always("the true leader eventually commits all records in its log", source=SOURCE)
 def all_committed(state: Partition) -> bool:
     return all(
         replica.high_watermark == replica.log.end_offset
@@ -44,7 +44,7 @@ def all_committed(state: Partition) -> bool:
     )
 
 
-@eventually_always("every broker is in the ISR at last, if the partition has a leader", source=SOURCE)
+@eventually_always("every broker is eventually in the ISR, if the partition has a leader", source=SOURCE)
 def isr_full_at_last(state: Partition) -> bool:
     return state.quorum.leader is None or len(state.quorum.isr) == state.bounds.brokers
 
