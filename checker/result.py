@@ -157,6 +157,10 @@ class Widest:
     type: str
 
 
+UNDIVIDED = "the property as a whole"
+"""What calls of a property read that the engine cannot divide into parts; see `WholeRead.reads`."""
+
+
 @attrs.frozen
 class WholeRead:
     """Code that the compiled engine does not support. The engine can learn less from calls that run such code.
@@ -173,6 +177,7 @@ class WholeRead:
         used_by: the names of the actions and properties that use the code.
         calls: the number of calls to the actions and properties in `used_by`. Some of these calls would be necessary
             even if the code were supported.
+        seconds: the CPU seconds that these calls took in the process of the search.
     """
 
     construct: str
@@ -182,6 +187,7 @@ class WholeRead:
     reads: str
     used_by: tuple[str, ...]
     calls: int
+    seconds: float = 0.0
 
 
 @attrs.frozen

@@ -30,6 +30,8 @@ class Tuning:
         pays: if at least this number of states in a block need a path, the engine always learns the path.
         always: for each action instance and property, the number of calls at the start of a search from which the
             engine always learns.
+        apart_after: the number of calls of a property from which the engine learns before it divides the property into
+            parts that are learned separately.
         many_values: the number of values at which a part of the state is split into smaller parts if possible.
         searched_again: the number of expanded states above which a search no longer restarts in order to split a part.
         compared_calls: of the predicate calls from which the engine learns, one in this number is compared with a
@@ -95,6 +97,7 @@ class Tuning:
     waiting: int = 1024
     pays: int = 6
     always: int = 40
+    apart_after: int = 40
     many_values: int = 32
     searched_again: int = 100_000
     compared_calls: int = 8

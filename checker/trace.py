@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance, Step
+from leadline.checker.observing.explain import false_condition
 from leadline.checker.properties import Kind, Property
 from leadline.checker.spec import Spec, as_tuple
 
@@ -73,10 +74,16 @@ class Trace(Generic[S]):
 
     @property
     def complaints(self) -> list[str]:
-        """The reasons why the last state or step violates the property: a sentence for each value that violates it."""
+        """The reasons why the last state or step violates the property: a sentence for each value that violates it.
+
+        If the property gives no reason, the sentence names the condition of the property that is false.
+        """
         if self.about is None or self.about.kind.is_liveness:
             return []
-        return list(filter(None, complaints_at_end(self.spec, self.about, self.states)))
+        found = complaints_at_end(self.spec, self.about, self.states)
+        if found == [""] and self.about.kind in (Kind.INVARIANT, Kind.STEP_INVARIANT):
+            found = [false_condition(self.about.function, *_end(self.about, self.states))]
+        return list(filter(None, found))
 
 
 def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str | None:

@@ -116,6 +116,17 @@ def _bound(function: Callable[..., Any], values: list[Any]) -> Condition:
 
 _UNKNOWN: Any = object()
 
+_compiled_alone = set[CodeType]()
+
+
+def may_filter(code: CodeType) -> None:
+    """Allow filters in code that was compiled from an expression of a function, with the positions of the expression.
+
+    Filters are allowed in an expression where they are allowed in the whole function.
+    """
+    _compiled_alone.update(_codes(code))
+
+
 _are_off = ContextVar("_are_off", default=False)
 
 
@@ -129,6 +140,11 @@ def filters_off() -> Iterator[None]:
         yield
     finally:
         _are_off.reset(token)
+
+
+def are_off() -> bool:
+    """Return whether filters are disabled; see `filters_off`."""
+    return _are_off.get()
 
 
 def filter_of(frame: FrameType) -> Filter | None:
@@ -188,7 +204,11 @@ def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
     if number is None or instructions[number].opname != "GET_ITER":
         return None
     position = next(itertools.islice(code.co_positions(), place // 2, None))
-    found = _filters(filename).get(code, {}).get(position, [])
+    filters = _filters(filename)
+    if code in _compiled_alone:  # a part of a function, which has the positions of the function
+        found = next(iter(filters.values()), {}).get(position, [])
+    else:
+        found = filters.get(code, {}).get(position, [])
     if len(found) > 1:  # The iterable of the first clause is evaluated outside of the comprehension's function.
         following = instructions[number + 1].opname
         clauses = {"CALL": [0], "FOR_ITER": [clause for clause in range(1, 3) if len(found) == 2]}.get(following, [])

@@ -168,6 +168,18 @@ class Reach:
         self._walk = Walk(self._look_at, self._members)
         self._named_in = {}
 
+    @property
+    def met(self) -> list[object]:
+        """All objects that the code can reach through names, default values, classes and the objects given."""
+        if not self._walk.met:  # unpickled
+            self.extend([])
+        return list(self._walk.met.values())
+
+    @property
+    def stored(self) -> list[str]:
+        """The names of the attributes that the code assigns to or deletes."""
+        return sorted(self._stored)
+
     def extend(self, values: Sequence[object]) -> None:
         """Search the code of additional objects that the function can receive."""
         self._walk.meet(*([] if self._walk.met else self._roots), *values)

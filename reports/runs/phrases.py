@@ -8,7 +8,7 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.coverage import FieldCoverage, SourceLine
 from leadline.checker.engines import memory
 from leadline.checker.properties import Kind
-from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict, Verified, WholeRead
+from leadline.checker.result import UNDIVIDED, Learning, Result, Statistics, StopKind, Verdict, Verified, WholeRead
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.invariants.promises import PROMISES
@@ -16,6 +16,9 @@ from leadline.reports.runs.run_view import RunView
 
 FEW_STATES = 20_000
 """The number of states up to which reports do not judge learning. In small state spaces, most calls are new."""
+
+LEAST_SECONDS = 0.05
+"""The CPU seconds of calls below which they are not mentioned."""
 
 MANY_CALLS = 0.5
 """If the compiled engine makes more than this fraction of the calls that the oracle makes, the report explains why."""
@@ -349,6 +352,13 @@ def whole_read_text(read: WholeRead) -> str:
     where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
     place = f" ({visible(where)})" if where else ""
     users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")
+    if read.seconds >= LEAST_SECONDS:
+        calls += f", {read.seconds:.1f} s"
+    if read.reads == UNDIVIDED:
+        return (
+            f"{users} is evaluated as a whole because of {visible(read.construct)}{place}: {calls}. Write it as "
+            "`and`, all(...) or a for loop over processes, or as several properties, to have it checked in parts."
+        )
     return f"{visible(read.construct)}{place} is not understood, so calls of {users} read {read.reads}: {calls}"
 
 

@@ -11,8 +11,10 @@ import time
 import warnings
 from collections import Counter
 
+from tests.programs import properties
 from tests.programs.programs import source, spec_of
-from tests.programs.search import Counts, Different, compare
+from tests.programs.properties import PROPERTIES
+from tests.programs.search import Counts, Different, compare, compare_properties
 
 RANDOMLY = 16
 """One program in this number is searched at random too."""
@@ -72,18 +74,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.programs", description=__doc__)
     parser.add_argument("programs", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--properties",
+        action="store_true",
+        help=f"compare random properties that are divided into parts, {PROPERTIES} in a program",
+    )
     parser.add_argument("--first", type=int, default=0, help="number of the first program")
     given = parser.parse_args()
     warnings.simplefilter("ignore", SyntaxWarning)
     began, total, used = time.process_time(), Counts(), Counter[str]()
-    searched = different = 0
+    searched = different = compared = 0
     gc.freeze()
     for place in range(given.first, given.first + given.programs):
         seed = given.seed * PROGRAMS + place
-        text = source(seed)
+        text = properties.source(seed) if given.properties else source(seed)
         used += constructs(text)
         try:
-            counts = compare(spec_of(text, f"program {seed}"), randomly=place % RANDOMLY == 0)
+            if given.properties:
+                counts, checked = compare_properties(text, seed)
+                compared += checked
+            else:
+                counts = compare(spec_of(text, f"program {seed}"), randomly=place % RANDOMLY == 0)
             total = total.plus(counts)
         except KeyboardInterrupt:
             break
@@ -93,9 +104,12 @@ def main() -> int:
             print(f"program {seed} is different: {kind}{error}", flush=True)
         searched += 1
         linecache.cache.pop(f"<program {seed}>", None)
+        linecache.cache.pop(f"<properties {seed}>", None)
         if place % 100 == 99:
             print(f"{place + 1:,} programs, {different} different", file=sys.stderr, flush=True)
     print(f"{searched:,} programs, {different} different, {total.refused} refused by direct calls too")
+    if given.properties:
+        print(f"{compared:,} properties compared")
     print(f"{total.states:,} states, {time.process_time() - began:,.0f} seconds of processor time")
     print(
         f"{total.learned:,} calls learned from, {total.partial / max(total.learned, 1):.1%} of which read less than the"

@@ -21,10 +21,11 @@ from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import Result
+from tests.programs import properties
 from tests.specs.going_wrong import ONLY_LEARNED
 
 LIMITS = Limits(depth=3, keep_going=True)
-TUNING = attrs.evolve(ONLY_LEARNED, many_values=3, pure_states=2, pure_growth=1e9)
+TUNING = attrs.evolve(ONLY_LEARNED, apart_after=1, many_values=3, pure_states=2, pure_growth=1e9)
 """No net. Few states are checked for purity, as the calls of these checks are not those of an engine."""
 
 APART = frozenset(("numbers", "others", "pairs", "msgs", "sets", "bag", "rows[]", "procs[].seen"))
@@ -88,6 +89,38 @@ def compare(spec: Spec[Any], *, randomly: bool) -> Counts:
         raise Different(f"learned otherwise: {error.name}") from error
     finally:
         make_ordinary()
+
+
+def compare_properties(text: str, seed: int) -> tuple[Counts, int]:
+    """Search a spec with many properties by direct calls and by what is learned, and see that both find the same.
+
+    Properties that direct calls refuse are left out.
+
+    Parameters:
+        text, seed: see `properties.spec_of`.
+
+    Returns:
+        How much was learned, and the number of properties.
+
+    Raises:
+        Different: they do not.
+    """
+    refused = frozenset[str]()
+    while True:
+        spec, direct = properties.spec_of(text, seed, without=refused), None
+        try:
+            direct = _direct(spec)
+            return _compiled(spec, direct), len(spec.properties)
+        except SpecError as error:
+            words = str(error).replace(":", " ").split()
+            more = {item.name for item in spec.properties if item.name in words}
+            if not more or (direct is not None and not _is_refused(spec, direct[0])):
+                raise Different(f"refused: {error}") from error
+            refused |= more
+        except NotRecorded as error:
+            raise Different(f"learned otherwise: {error.name}") from error
+        finally:
+            make_ordinary()
 
 
 def _direct(spec: Spec[Any]) -> tuple[OracleSearch[Any], Result]:

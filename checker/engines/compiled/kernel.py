@@ -22,6 +22,7 @@ import numpy as np
 from leadline.checker.engines.learning.loop_cache import njit
 from leadline.checker.engines.learning.trees import (
     DE_BRUIJN,
+    JUMP,
     LOWEST_BIT,
     ONE,
     SHOWN,
@@ -131,7 +132,11 @@ def _first_place(mixed, places):
 def _ask(pool, tree, row, cursor, unknown, rows):
     """Record an unknown path if there is room for it. If the path is already recorded, increase its count `WANTED`."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
-    while code > 0:
+    while code > 0 or code < JUMP:
+        if code < JUMP:
+            node, number = np.int64(JUMP - code), np.int64(0)
+            code = pool[node]
+            continue
         slot = pool[code + SLOT]
         node, number = np.int64(code), row[slot if slot < SECOND else slot - SECOND + len(row) // 2]
         code = led_to(pool, code, number)

@@ -8,8 +8,10 @@ tree; see `forest`. A function is identified by the index of its tree.
 from __future__ import annotations
 
 import inspect
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Generic, TypeVar
 
 import attrs
@@ -18,8 +20,11 @@ from leadline.checker.action import Action
 from leadline.checker.content import content, in_order
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
 from leadline.checker.errors import SpecError
+from leadline.checker.observing.apart import Divided, Position, Run, lasting
 from leadline.checker.observing.constructs import Construct
+from leadline.checker.observing.control_flow import Place, Whole, with_arguments
 from leadline.checker.observing.domains import NewKind
+from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import make_lazy
 from leadline.checker.observing.nodes import Collection, ShapeChanged
@@ -80,6 +85,8 @@ class Call:
     enumerated: set[str]
     gave: list[Changes] | bool | float
     constructs: frozenset[Construct] = frozenset()
+    positions: tuple[Position, ...] | None = None
+    undivided: frozenset[Place] | None = None
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
         """Return whether a step writes a value that does not have an index yet.
@@ -119,6 +126,10 @@ class Caller(Generic[S]):
         precision: for each tree, the precision with which its calls are recorded.
         lowered_by: for each tree, the code that caused the precision to be lowered, or None if it was not lowered.
         told_apart: for each tree, the types whose equal values the function may distinguish by identity.
+        apart: for each tree, whether calls are divided into parts, each with a decision tree; see `apart`.
+        whole_because: for trees of predicates that are not divided, the code because of which they are not.
+        seconds: for each tree, the CPU seconds of its calls in this process, except calls of actions that are not
+            recorded.
         purity: the purity checks.
         tuning: internal sizes and limits.
     """
@@ -146,12 +157,21 @@ class Caller(Generic[S]):
         for tree in given_states:
             self.precision[tree] = Precision.STATES
             self.lowered_by[tree] = self._in_function(tree, Construct("a result that differed from what was learned"))
+        self.apart = [False] * len(self._reach)
+        self.seconds = [0.0] * len(self._reach)
+        self._divided: dict[int, Divided | None] = {}
+        self.whole_because: dict[int, Construct] = {}
         self._classes = layout.classes()
         self.purity = purity or Purity(spec, tuning)
         self._compared = self._made_again = 0
         self._last: tuple[Row, S] | None = None
         self._looks_at_identity = self._may_look_at_identity()
         self._keep(spec.initials()[: tuning.made_again])
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes to pickle. Other processes decide themselves which predicates they divide."""
+        whole = {"_divided": {}, "whole_because": {}, "apart": [False] * len(self.apart)}
+        return {**vars(self), **whole}
 
     def _reached(self) -> list[Reach]:
         """Return, for each decision tree, the code that the tree's function can reach with the types found so far."""
@@ -176,6 +196,8 @@ class Caller(Generic[S]):
                 self.lowered_by[tree] = self._in_function(tree, reach.because)
             self.precision[tree] = min(self.precision[tree], reach.precision)
             self.told_apart[tree] = frozenset(reach.told_apart)
+            if self.apart[tree] and (changed := lasting(reach.met, reach.stored)):
+                self._remains_whole(tree, Whole(changed))
         self._looks_at_identity = self._may_look_at_identity()
 
     def _may_look_at_identity(self) -> list[bool]:
@@ -209,13 +231,53 @@ class Caller(Generic[S]):
                 it, and the functions of these calls may distinguish values of this type by identity.
         """
         make_lazy(self._classes)
+        began = time.thread_time()
         while True:
             if self.layout.kinds.new:
                 self._reach_more()  # before the first call on a state that contains the new kinds
             known = self.layout.slots
             call = self._take(tree, rows[0]) if tree < self.instances else self._evaluate(tree, rows)
             if not call.enumerated or self.layout.slots == known:
+                self.seconds[tree] += time.thread_time() - began
                 return call
+
+    def undivided(self, tree: int) -> frozenset[Place] | None:
+        """Return the expressions of a divided predicate that are not divided, or None if the predicate is whole.
+
+        Parameters:
+            tree: the index of the function's decision tree.
+        """
+        divided = self._divided.get(tree) if self.apart[tree] else None
+        return None if divided is None else divided.undivided
+
+    def take_apart(self, tree: int) -> None:
+        """Divide later calls of a predicate into parts, if its code allows this; see `apart`.
+
+        Parameters:
+            tree: the index of the function's decision tree.
+        """
+        if tree in self._divided or tree < self.instances or tree == self.distance_tree or are_off():
+            return  # when lines are counted, calls run the spec's own code
+        self._divided[tree] = None
+        function, given = with_arguments(self._function_of(tree))
+        try:
+            if not isinstance(function, FunctionType):
+                raise Whole("it is not a function that is defined with def")
+            if self.precision[tree] < Precision.ELEMENTS:
+                raise Whole("")
+            if changed := lasting(self._reach[tree].met, self._reach[tree].stored):
+                raise Whole(changed)
+            self._divided[tree] = Divided(function, given)
+        except Whole as error:
+            self._remains_whole(tree, error)
+        self.apart[tree] = self._divided[tree] is not None
+
+    def _remains_whole(self, tree: int, error: Whole) -> None:
+        """Call a predicate as a whole from now on."""
+        self._divided[tree], self.apart[tree] = None, False
+        code = getattr(inspect.unwrap(self._function_of(tree)), "__code__", None)
+        if error.text and code is not None:
+            self.whole_because[tree] = Construct.of(error.text, code, error.line or None)
 
     def _recorder(self, tree: int, rows: tuple[Row, ...]) -> Recorder:
         return Recorder(self.layout, *rows, precision=self.precision[tree], told_apart=self.told_apart[tree])
@@ -375,7 +437,10 @@ class Caller(Generic[S]):
             tree: the index of the decision tree of the predicate.
             rows: the state, or the states before and after a step.
         """
-        return bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
+        began = time.thread_time()
+        shown = bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
+        self.seconds[tree] += time.thread_time() - began
+        return shown
 
     def distance_of(self, row: Row) -> float:
         """Call `Spec.distance` without recording its reads. Return the distance of a state."""
@@ -423,11 +488,51 @@ class Caller(Generic[S]):
             numbers[slot] = number
         return numbers
 
+    def _evaluate_apart(self, tree: int, rows: tuple[Row, ...]) -> Call | None:
+        """Call a predicate on lazy states, part by part. Return None if it must be called as a whole.
+
+        Parameters:
+            tree: the index of the predicate's decision tree.
+            rows: the state, or the states before and after a step.
+        """
+        divided = self._divided[tree]
+        assert divided is not None
+        enumerated, constructs, is_known = set[str](), set[Construct](), True
+
+        def ended(recorder: Recorder) -> None:
+            nonlocal is_known
+            is_known &= not (recorder.looked_at or recorder.escaped)
+            enumerated.update(_paths(recorder.enumerated))
+            constructs.update(recorder.constructs)
+
+        run: Run | None = None
+        try:
+            run = divided.run(self.layout.root, len(rows), lambda: self._recorder(tree, rows), ended)
+        except Whole as error:
+            self._remains_whole(tree, error)
+        except (Exception, LookedAt):
+            pass  # the whole call raises the same exception
+        if run is None or not is_known:
+            return None
+        gave = run.gave == self.check_of(tree).kind.is_witness
+        reads: dict[int, int] = {}
+        for position in run.positions:
+            for slot, number in position.reads.items():
+                reads.setdefault(slot, number)
+        if self.tuning.compared_calls and gave != self.shown_by(tree, [*map(self.layout.state, rows)]):
+            raise NotRecorded(tree)
+        return Call(reads, set(), enumerated, gave, frozenset(constructs), run.positions, divided.undivided)
+
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate or `Spec.distance` on lazy states, and record the slots that it reads.
 
         One of every `Tuning.compared_calls` calls is compared with a call on real states.
         """
+        if self.apart[tree] and self.precision[tree] >= Precision.ELEMENTS:
+            if (apart := self._evaluate_apart(tree, rows)) is not None:
+                return apart
+            if self.apart[tree]:  # the whole call raises an exception, or its reads cannot be recorded
+                self._remains_whole(tree, Whole(NOT_RECORDED))
         recorder = self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()

@@ -9,13 +9,13 @@ is known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.learning.trees import EDGES, FACTOR, ROOM, SHIFT, SLOT
+from leadline.checker.engines.learning.trees import EDGES, FACTOR, JUMP, ROOM, SHIFT, SLOT
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.result import Stop, StopKind
@@ -30,6 +30,10 @@ way."""
 
 LARGEST = 2**31 - 2**16
 """The maximum number of entries of the pool, because positions in it are 32-bit integers."""
+
+
+ROOT_BYTES = 400
+"""The approximate number of bytes that Python uses for a position of a divided call."""
 
 
 class TablesFull(Exception):
@@ -59,8 +63,31 @@ class Forest:
         self.compared = np.zeros(len(self.pool), np.bool_)
         self._used = len(names) + 1  # no node may be at position 0, because the code 0 means unknown
         self._free: dict[int, list[int]] = {}
+        self._roots: dict[int, dict[Hashable, int]] = {}
 
-    def learn(self, tree: int, reads: dict[int, int], leaf: int) -> None:
+    def root(self, tree: int, position: Hashable) -> int:
+        """Return the place of the root of a tree that begins at a position of a call. If there is none, add it.
+
+        A function whose calls are divided has a tree for each position of its calls. A leaf with the code
+        ``JUMP - root`` means that the call continues with the tree whose root is at `root`.
+
+        Parameters:
+            tree: the index of the function's tree, which begins at the first position.
+            position: the position.
+
+        Raises:
+            TablesFull: there is no room.
+        """
+        roots = self._roots.setdefault(tree, {})
+        place = roots.get(position)
+        if place is None:
+            place = self._take(1)
+            if place > -JUMP:
+                raise TablesFull
+            roots[position] = place
+        return place
+
+    def learn(self, tree: int, reads: dict[int, int], leaf: int, root: int | None = None) -> None:
         """Store the reads and the result of a call as a path in a tree.
 
         Parameters:
@@ -68,13 +95,15 @@ class Forest:
             reads: the slots that the call read, each with the index of its value, in the order in which they were
                 read.
             leaf: the code of the leaf, a negative number.
+            root: the place of the root of the tree. None for the first tree of the function; see `root`.
 
         Raises:
             SpecError: if the tree has a different path or result for these values, which means that the function is not
                 pure.
             TablesFull: if there is no room for the path.
         """
-        place, pool = tree, self.pool.data  # reading single numbers is much faster than from the array
+        place = tree if root is None else root
+        pool = self.pool.data  # reading single numbers is much faster than from the array
         for slot, number in reads.items():
             node = pool[place]
             if node < UNKNOWN or (node != UNKNOWN and pool[node + SLOT] != slot):
@@ -119,20 +148,29 @@ class Forest:
             reads: see `learn`.
             tree, row, after: see `leaf`.
         """
-        known, code = self._walk(tree, row, after)
+        known, code = self._walk(tree, row, after, follow=False)
         return known if code else known | reads
 
-    def _walk(self, tree: int, row: Sequence[int], after: Sequence[int]) -> tuple[dict[int, int], int]:
+    def _walk(
+        self, tree: int, row: Sequence[int], after: Sequence[int], *, follow: bool = True
+    ) -> tuple[dict[int, int], int]:
         """Walk a tree from its root along the path of a state or step.
 
         Parameters:
             tree, row, after: see `leaf`.
+            follow: whether to continue with another tree of the same function; see `root`.
 
         Returns:
             Two values: the slots on the path, each with its value index; and the code at the end of the path.
         """
-        pool, code, reads = self.pool.data, self.pool.data[tree], {}
-        while code > UNKNOWN:
+        pool, code = self.pool.data, self.pool.data[tree]
+        reads: dict[int, int] = {}
+        while code > UNKNOWN or code < JUMP:
+            if code < JUMP:
+                if not follow:
+                    return reads, code
+                code = pool[JUMP - code]
+                continue
             slot = pool[code + SLOT]
             numbers, place = (row, slot) if slot < SECOND else (after, slot - SECOND)
             reads[slot] = number = numbers[place] if place < len(numbers) else 0
@@ -142,8 +180,10 @@ class Forest:
 
     def forget(self, tree: int) -> None:
         """Delete all paths of a tree."""
-        pool, waiting = self.pool.data, [self.pool.data[tree]]
+        roots = self._roots.pop(tree, {}).values()
+        pool, waiting = self.pool.data, [self.pool.data[root] for root in (tree, *roots)]
         pool[tree] = UNKNOWN
+        self._free.setdefault(1, []).extend(roots)
         while waiting:
             node = waiting.pop()
             if node > UNKNOWN:
@@ -161,8 +201,8 @@ class Forest:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes of the pool that are in use."""
-        return 4 * self._used
+        """The approximate number of bytes in use: those of the pool, and those of the positions of divided calls."""
+        return 4 * self._used + ROOT_BYTES * sum(map(len, self._roots.values()))
 
     def _impure(self, tree: int) -> SpecError:
         return SpecError(f"{self.names[tree]} is not deterministic: the same state gave different outcomes")

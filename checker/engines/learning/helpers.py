@@ -47,10 +47,12 @@ class Request(NamedTuple):
 
     Attributes:
         precision: for each decision tree, the precision with which to record calls; see `Caller`.
+        apart: for each decision tree, whether calls are divided; see `Caller`.
         jobs: the calls to make.
     """
 
     precision: list[Precision]
+    apart: list[bool]
     jobs: list[Job]
 
 
@@ -87,7 +89,7 @@ class Helper:
     def ask(self, jobs: list[Job]) -> None:
         """Send calls to the helper process. Receive their results with `answers`."""
         try:
-            self.pipe.send(Request(self._caller.precision, jobs))
+            self.pipe.send(Request(self._caller.precision, self._caller.apart, jobs))
         except OSError:
             self.has_gone = True
 
@@ -181,7 +183,9 @@ class Helpers:
             asked_at: for each tree, the precision that the request contained.
         """
         new_members = self.caller.layout.slots > len(self._known)
-        return asked_at[tree] != self.caller.precision[tree] or (bool(call.enumerated) and new_members)
+        is_divided_otherwise = call.undivided != self.caller.undivided(tree)
+        new_members = bool(call.enumerated) and new_members
+        return asked_at[tree] != self.caller.precision[tree] or is_divided_otherwise or new_members
 
     def _shares(self, jobs: list[Job]) -> tuple[list[Job], list[tuple[Helper, list[Job]]]]:
         """Divide calls between this process and the helpers. Start the helpers if they are needed.
@@ -256,14 +260,12 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
             request: Request = pipe.recv()
             for first in range(0, len(request.jobs), ANSWERED_AT_ONCE):
                 jobs = request.jobs[first : first + ANSWERED_AT_ONCE]
-                pipe.send([_answer(caller, request.precision, known, *job) for job in jobs])
+                pipe.send([_answer(caller, request, known, *job) for job in jobs])
     finally:
         os._exit(0)  # skip exit handlers, which must run only in the search process
 
 
-def _answer(
-    caller: Caller[S], precision: list[Precision], known: list[int], tree: int, rows: tuple[Row, ...]
-) -> Call | None:
+def _answer(caller: Caller[S], request: Request, known: list[int], tree: int, rows: tuple[Row, ...]) -> Call | None:
     """Make a call in a helper process. Return None if the search process must make the call itself.
 
     The search process must make the call itself if the call raises an exception, finds values or members that had no
@@ -271,11 +273,15 @@ def _answer(
 
     Parameters:
         caller: calls the spec's functions.
-        precision: for each tree, the precision with which to record calls.
+        request: the precisions, and which predicates are divided.
         known: for each slot, the number of its values when the helper was forked.
         tree, rows: the call to make; see `Job`.
     """
-    caller.precision = list(precision)
+    precision, caller.precision = request.precision, list(request.precision)
+    if request.apart[tree]:
+        caller.take_apart(tree)
+    if caller.apart[tree] != request.apart[tree]:
+        return None
     try:
         call: Call | None = caller.make(tree, rows)
     except BaseException:

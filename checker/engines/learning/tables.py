@@ -22,15 +22,17 @@ from leadline.checker.engines.learning.effort import Effort
 from leadline.checker.engines.learning.forest import Forest, TablesFull, with_room
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import NO_ADJUSTMENTS, Adjustments
-from leadline.checker.engines.learning.trees import NOT_SHOWN, SHOWN
+from leadline.checker.engines.learning.trees import JUMP, NOT_SHOWN, SHOWN
 from leadline.checker.engines.purity import Purity
+from leadline.checker.observing.apart import Position
 from leadline.checker.observing.constructs import Construct
+from leadline.checker.observing.control_flow import Place
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.properties import Kind
-from leadline.checker.result import Learning, WholeRead
+from leadline.checker.result import UNDIVIDED, Learning, WholeRead
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -51,6 +53,11 @@ READS = {
 """For each precision, a description of the parts of a state that count as read. Reports show it."""
 
 ALL_BITS = np.uint64(2**64 - 1)
+
+
+OFTEN = 10
+"""A property that cannot be divided is reported if it was called at least this number times `Tuning.apart_after`
+times."""
 
 
 @attrs.frozen
@@ -217,6 +224,9 @@ class TransitionTables(Generic[S]):
         for tree, construct in enumerate(caller.lowered_by):
             if construct is not None:
                 found.setdefault((construct, READS[caller.precision[tree]]), set()).add(tree)
+        for tree, construct in caller.whole_because.items():
+            if self.effort.learned[tree] + self.effort.called[tree] > OFTEN * caller.tuning.apart_after:
+                found.setdefault((construct, UNDIVIDED), set()).add(tree)
         for tree, constructs in self._loops.items():
             for construct in constructs:
                 found.setdefault((construct, "every member of a collection"), set()).add(tree)
@@ -229,6 +239,7 @@ class TransitionTables(Generic[S]):
                 reads=reads,
                 used_by=tuple(dict.fromkeys(self._short_name(tree) for tree in sorted(trees))),
                 calls=sum(self.effort.learned[tree] + self.effort.called[tree] for tree in trees),
+                seconds=sum(caller.seconds[tree] for tree in trees),
             )
             for (construct, reads), trees in found.items()
         ]
@@ -314,6 +325,8 @@ class TransitionTables(Generic[S]):
                 this slot by identity.
         """
         self.effort.learned[tree] += 1
+        if call.undivided != self.caller.undivided(tree):
+            return  # made before the predicate was divided in another way
         if call.constructs:
             self._loops.setdefault(tree, set()).update(call.constructs)
         if self.agreed is not None and call.writes_beyond(self.agreed):
@@ -322,17 +335,30 @@ class TransitionTables(Generic[S]):
             self.layout.domains[slot].note_copy(self.caller.told_apart[tree])
         for path in call.enumerated:
             self._enumerating.setdefault(path, set()).add(tree)
-        if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree]):
-            self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree]
+        if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree], call.undivided):
+            self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree], call.undivided
             self.forest.forget(tree)  # with a different precision, calls may read the slots in a different order
-        reads = call.reads
-        if call.enumerated:  # members may be read in the arbitrary order of a set
-            reads = self.forest.in_its_order(tree, reads, *rows)
-        self.forest.learn(tree, reads, leaf)
+        first, *others = call.positions or (Position((), call.reads),)
+        place, reads = tree, first.reads
+        for position in others:
+            following = self.forest.root(tree, position.key)
+            self._learn(tree, place, reads, call, rows, JUMP - following)
+            place, reads = following, position.reads
+        self._learn(tree, place, reads, call, rows, leaf)
         if tree in self.predicates:
             self._note_reads(tree - self.instances, call.reads)
         if self.log is not None and self._is_agreed(rows, call):
-            self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
+            self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, _logged(call, rows))
+        if tree in self.predicates and self.effort.learned[tree] >= self.caller.tuning.apart_after:
+            self.caller.take_apart(tree)
+
+    def _learn(
+        self, tree: int, place: int, reads: dict[int, int], call: Call, rows: tuple[Row, ...], leaf: int
+    ) -> None:
+        """Add a path to the tree that begins at a place; see `learn`."""
+        if call.enumerated:  # members may be read in the arbitrary order of a set
+            reads = self.forest.in_its_order(place, reads, *rows)
+        self.forest.learn(tree, reads, leaf, place)
 
     def _is_agreed(self, rows: tuple[Row, ...], call: Call) -> bool:
         """Return whether all values in a call's states and result have the same indices in all processes."""
@@ -341,8 +367,8 @@ class TransitionTables(Generic[S]):
             return True
         return all(all(map(operator.lt, row, known)) for row in rows) and not call.writes_beyond(known)
 
-    def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
-        return list(zip(self.caller.precision, self.caller.told_apart, strict=True))
+    def _recorded_as(self) -> list[tuple[Precision, frozenset[type], frozenset[Place] | None]]:
+        return [(*each, None) for each in zip(self.caller.precision, self.caller.told_apart, strict=True)]
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
         noted = self.slots_read[predicate]
@@ -492,6 +518,14 @@ class TransitionTables(Generic[S]):
             written if all(value < sizes[slot] for step in written for slot, value in step) else (((-1, leaf),),): leaf
             for written, leaf in self._leaves.items()
         }
+
+
+def _logged(call: Call, rows: tuple[Row, ...]) -> Call:
+    """Return a call as it is logged. A divided call can read less than the whole call by which it is checked again."""
+    if call.positions is None:
+        return call
+    reads = {slot + which * SECOND: number for which, row in enumerate(rows) for slot, number in enumerate(row)}
+    return attrs.evolve(call, reads=call.reads | reads)
 
 
 def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:

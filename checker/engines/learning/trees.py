@@ -38,6 +38,10 @@ NOT_SHOWN, SHOWN = -1, -2
 """The codes of the leaves of a predicate's tree. `SHOWN` means that the state or step violates the invariant or
 satisfies the witness; `NOT_SHOWN` means that it does not."""
 
+JUMP = -(2**30)
+"""A code below this number belongs to a predicate that is divided: the call continues with the tree whose root is at
+the position ``JUMP - code`` of the pool; see `Forest.root`."""
+
 ONE = np.uint64(1)
 
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -77,12 +81,15 @@ def edge_of(pool, node, number):
 def leaf_of(pool, tree, values):
     """Return the code of the leaf that a state reaches in a decision tree, or 0 if the path is not known."""
     code = pool[tree]
-    while code > 0:
-        edge = edge_of(pool, code, values[pool[code + SLOT]])
-        if edge == 0:
-            return np.int32(0)
-        code = pool[edge]
-    return code
+    while True:
+        while code > 0:
+            edge = edge_of(pool, code, values[pool[code + SLOT]])
+            if edge == 0:
+                return np.int32(0)
+            code = pool[edge]
+        if code >= JUMP:
+            return code
+        code = pool[JUMP - code]
 
 
 @njit(inline="always")
@@ -95,7 +102,10 @@ def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
         place: the index of this state in `after`.
     """
     code = pool[tree]
-    while code > 0:
+    while code > 0 or code < JUMP:
+        if code < JUMP:
+            code = pool[JUMP - code]
+            continue
         slot = pool[code + SLOT]
         if slot < SECOND:
             number = values[slot]
@@ -181,7 +191,11 @@ def path_ends(indices, states, pool, word, shift, mask, ends):
         unpack(states, indices[row], values, word, shift, mask)
         for tree in range(ends.shape[1]):
             place, code = np.int64(tree), pool[tree]
-            while code > 0:
+            while code > 0 or code < JUMP:
+                if code < JUMP:
+                    place = np.int64(JUMP - code)
+                    code = pool[place]
+                    continue
                 place = edge_of(pool, code, values[pool[code + SLOT]])
                 code = pool[place] if place else np.int32(0)
             ends[row, tree] = place if code < 0 else -1

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.checker.engines.learning.loop_cache import njit
-from leadline.checker.engines.learning.trees import DE_BRUIJN, LOWEST_BIT, ONE, SHOWN, SLOT, edge_of
+from leadline.checker.engines.learning.trees import DE_BRUIJN, JUMP, LOWEST_BIT, ONE, SHOWN, SLOT, edge_of
 from leadline.checker.engines.random.arrays import (
     ARRIVED,
     AT_REST,
@@ -103,7 +103,10 @@ def _code(pool, tree, before, after):
         before, after: the states before and after the step; for a single state, the same state twice.
     """
     code = pool[tree]
-    while code > 0:
+    while code > 0 or code < JUMP:
+        if code < JUMP:
+            code = pool[JUMP - code]
+            continue
         slot = pool[code + SLOT]
         edge = edge_of(pool, code, before[slot] if slot < SECOND else after[slot - SECOND])
         code = pool[edge] if edge else np.int32(0)
@@ -164,7 +167,11 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
     if noted == WANTS:
         return
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
-    while code > 0:
+    while code > 0 or code < JUMP:
+        if code < JUMP:
+            node, number = np.int64(JUMP - code), np.int64(0)
+            code = pool[node]
+            continue
         slot = pool[code + SLOT]
         node = np.int64(code)
         number = before[slot] if slot < SECOND else after[slot - SECOND]

@@ -1,0 +1,525 @@
+"""Runs a predicate block by block, and records what each block reads.
+
+Between two blocks, the call is described completely by the next block and by the values of the variables that later
+blocks use. Two calls for which these are equal continue in the same way. The reads of the blocks before have no further
+effect on the result. So the search learns a separate decision tree for each such position, and a leaf of such a tree
+says at which position the call continues.
+
+This requires that nothing else can carry information from a block to a later one. A variable can have only values that
+are immutable, or that are parts of the state; see `Carrier.carried`. The code must not be able to change an object that
+outlives a block; see `lasting`. Otherwise, the predicate is not divided.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import enum
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GenericAlias,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    UnionType,
+    WrapperDescriptorType,
+)
+from typing import Any, NamedTuple
+
+import attrs
+
+from leadline.checker.bag import Bag
+from leadline.checker.observing.collection_views import CollectionView
+from leadline.checker.observing.control_flow import FALSE, NEITHER, TRUE, Block, FlowGraph, Place, Variable, Whole
+from leadline.checker.observing.lazy import lazy_instances
+from leadline.checker.observing.nodes import NODES, Node, can_be_taken_apart, copies_unread
+from leadline.checker.observing.recording import Recorder
+from leadline.checker.observing.step_slots import SECOND
+from leadline.checker.observing.tuple_views import TupleView
+from leadline.checker.support.inspection import is_a
+
+MOST_ELEMENTS = 4_096
+"""The maximum number of elements of a loop that is divided."""
+
+MOST_STEPS = 100_000
+"""The maximum number of blocks that a call runs."""
+
+Key = tuple[object, ...]
+"""Identifies a position of a call: the index of a block, and the values of variables and loops."""
+
+
+class Position(NamedTuple):
+    """A part of a call that was recorded.
+
+    Attributes:
+        key: the position at which the part begins.
+        reads: the slots that the part reads, each with the number of its value, in the order in which they were read.
+    """
+
+    key: Key
+    reads: dict[int, int]
+
+
+class Carried(NamedTuple):
+    """A value of a variable between two blocks.
+
+    Attributes:
+        key: identifies the value. Values with equal keys cannot be distinguished, except by identity.
+        kind: ``data`` for a value without parts of a state, ``node`` for a part of a state, ``tuple`` and ``view`` for
+            tuples of carried values.
+        value: the value, or the node, or the carried values of the elements.
+        offset: for ``node`` and ``view``, the state; see `Recorder`.
+    """
+
+    key: Key
+    kind: str
+    value: Any
+    offset: int = 0
+
+
+class Loop(NamedTuple):
+    """A loop between two blocks.
+
+    Attributes:
+        key: identifies the elements.
+        elements: the elements.
+        done: the number of elements that the loop has already visited.
+    """
+
+    key: Key
+    elements: Sequence[Carried] | range
+    done: int
+
+
+@attrs.frozen
+class Run:
+    """A recorded call of a predicate.
+
+    Attributes:
+        positions: the parts of the call, in order.
+        gave: the result.
+    """
+
+    positions: tuple[Position, ...]
+    gave: bool
+
+
+class Divided:
+    """A predicate that is divided into blocks.
+
+    Parameters:
+        function: the predicate.
+        given: the values of the parameters after the states, by name.
+
+    Attributes:
+        undivided: the expressions that turned out to be indivisible. Keys of positions with other such expressions must
+            not be compared.
+
+    Raises:
+        Whole: the predicate is not divided.
+    """
+
+    def __init__(self, function: FunctionType, given: Mapping[str, object]) -> None:
+        self._function, self._given = function, given
+        self.undivided = frozenset[Place]()
+        self._graph = FlowGraph(function, self.undivided)
+        self._functions: dict[CodeType, FunctionType] = {}
+
+    def run(
+        self, root: Node, states: int, new_recorder: Callable[[], Recorder], ended: Callable[[Recorder], None]
+    ) -> Run:
+        """Call the predicate, and record its reads.
+
+        Parameters:
+            root: the node of a state.
+            states: the number of states that the predicate takes.
+            new_recorder: returns a new recorder for the state, or for the states before and after a step.
+            ended: takes each recorder after the block that it recorded.
+
+        Raises:
+            Whole: the predicate cannot be divided. After this, it must not be run again.
+            Exception: the predicate raised an exception.
+        """
+        while True:
+            try:
+                return self._run(_Running(self, self._graph, root, states, new_recorder, ended, self._given))
+            except Whole as error:
+                if error.place is None or error.place in self.undivided:
+                    raise
+                self.undivided |= {error.place}
+                self._graph = FlowGraph(self._function, self.undivided)
+
+    def _run(self, running: _Running) -> Run:
+        positions: list[Position] = []
+        block = self._graph.first
+        for _ in range(MOST_STEPS):
+            if block in (TRUE, FALSE, NEITHER):
+                if block == NEITHER:
+                    raise Whole("it does not always return a bool")
+                last = [Position((block,), {})]
+                return Run(tuple([each for each in positions if each.reads] or last), block == TRUE)
+            key = running.key(block)
+            block, reads = running.step(block)
+            positions.append(Position(key, reads))
+        raise Whole("it takes too many steps")
+
+    def bound(self, code: CodeType) -> FunctionType:
+        """Return the function with some code, and with the global names of the predicate."""
+        function = self._functions.get(code)
+        if function is None:
+            function = self._functions[code] = FunctionType(code, self._function.__globals__, code.co_name)
+        return function
+
+    def free_values(self, block: Block) -> list[object]:
+        """Return the values of the variables of enclosing functions that a block reads."""
+        return [(self._function.__closure__ or ())[place].cell_contents for place in block.free]
+
+
+class _Running:
+    """A running call: the values of its variables, and its loops.
+
+    Parameters:
+        divided, graph: the predicate and its blocks.
+        root, states, new_recorder, ended: see `Divided.run`.
+        given: see `Divided`.
+    """
+
+    def __init__(
+        self,
+        divided: Divided,
+        graph: FlowGraph,
+        root: Node,
+        states: int,
+        new_recorder: Callable[[], Recorder],
+        ended: Callable[[Recorder], None],
+        given: Mapping[str, object],
+    ) -> None:
+        self._divided, self._blocks = divided, graph.blocks
+        self._new_recorder, self._ended = new_recorder, ended
+        self._loops: dict[int, Loop] = {}
+        self._values: dict[Variable, Carried] = {}
+        for place, variable in enumerate(graph.parameters):
+            if place < states:
+                self._values[variable] = _node(root, place * SECOND)
+            elif variable.name in given:
+                self._values[variable] = carried(given[variable.name], None)
+            else:
+                raise Whole("its parameters")
+
+    def key(self, index: int) -> Key:
+        """Return the key of the position before a block."""
+        block, values, loops = self._blocks[index], self._values, self._loops
+        of_variables = tuple([(variable in values and values[variable].key) for variable in block.live])
+        of_loops = tuple([(number in loops and (loops[number].key, loops[number].done)) for number in block.live_loops])
+        return index, of_variables, of_loops
+
+    def step(self, index: int) -> tuple[int, dict[int, int]]:
+        """Run a block. Return the index of the next block, and the reads."""
+        block = self._blocks[index]
+        recorder = self._new_recorder() if self._may_read(block) else None
+        try:
+            following: int = getattr(self, f"_{block.kind.replace(' ', '_')}")(block, recorder)
+        except Whole as error:
+            line = getattr(block.node, "lineno", 0)
+            raise Whole(error.text, error.line or line, block.place) from None
+        finally:
+            if recorder is not None:
+                recorder.end()
+                self._ended(recorder)
+        return following, {} if recorder is None else recorder.reads
+
+    def _may_read(self, block: Block) -> bool:
+        """Return whether a block gets a part of a state."""
+        if block.kind == "next":
+            return not isinstance(block.target, ast.Name)
+        return any(variable in self._values and self._values[variable].kind != "data" for variable in block.names)
+
+    def _evaluated(self, block: Block, recorder: Recorder | None) -> Any:
+        assert block.code is not None
+        missing = [variable.name for variable in block.names if variable not in self._values]
+        if missing:
+            raise Whole(f"the variable {missing[0]}, which may not be assigned")
+        values = [_value(self._values[variable], recorder) for variable in block.names]
+        return self._divided.bound(block.code)(*values, *self._divided.free_values(block))
+
+    def _test(self, block: Block, recorder: Recorder | None) -> int:
+        value = self._evaluated(block, recorder)
+        is_true = True if value else False  # noqa: SIM210, as a view of a collection is read here
+        if is_true in block.exact and type(value) is not bool:
+            raise Whole("it does not always return a bool")
+        return block.then if is_true else block.other
+
+    def _assign(self, block: Block, recorder: Recorder | None) -> int:
+        value = self._evaluated(block, recorder)
+        if block.counts and type(value) is not int:
+            raise Whole("a sum of other values than integers")
+        if block.target is not None:
+            self._bind(block.target, carried(value, recorder), block, recorder)
+        else:
+            self._values[block.targets[0]] = carried(value, recorder)
+        return block.then
+
+    def _yield(self, block: Block, recorder: Recorder | None) -> int:
+        if not isinstance(self._evaluated(block, recorder), str):
+            raise Whole("it yields a value that is not a sentence")
+        return block.then
+
+    def _yield_from(self, block: Block, recorder: Recorder | None) -> int:
+        sentence = next(iter(self._evaluated(block, recorder)), None)
+        if sentence is None:
+            return block.then
+        if not isinstance(sentence, str):
+            raise Whole("it yields a value that is not a sentence")
+        return block.other
+
+    def _iterate(self, block: Block, recorder: Recorder | None) -> int:
+        value = carried(self._evaluated(block, recorder), recorder)
+        arguments = [value]
+        if block.through:
+            arguments = _elements(value, recorder)
+        elements = _through(block.through, arguments, recorder)
+        if len(elements) > MOST_ELEMENTS:
+            raise Whole("a loop over many elements")
+        self._loops[block.loop] = Loop((block.through, *(each.key for each in arguments)), elements, 0)
+        return block.then
+
+    def _next(self, block: Block, recorder: Recorder | None) -> int:
+        loop = self._loops[block.loop]
+        if loop.done == len(loop.elements):
+            del self._loops[block.loop]
+            return block.other
+        element = loop.elements[loop.done]
+        assert block.target is not None
+        bound = element if isinstance(element, Carried) else carried(element, None)
+        self._bind(block.target, bound, block, recorder)
+        self._loops[block.loop] = loop._replace(done=loop.done + 1)
+        return block.then
+
+    def _bind(self, target: ast.expr, value: Carried, block: Block, recorder: Recorder | None) -> None:
+        if isinstance(target, ast.Name):
+            self._values[block.scope[target.id]] = value
+            return
+        assert isinstance(target, ast.Tuple | ast.List)
+        elements = _elements(value, recorder)
+        if len(elements) != len(target.elts):
+            raise Whole("a loop variable that is a tuple of a varying length")
+        for inner, element in zip(target.elts, elements, strict=True):
+            self._bind(inner, element, block, recorder)
+
+
+def _node(node: Node, offset: int) -> Carried:
+    return Carried(("node", node.path, offset), "node", node, offset)
+
+
+def carried(value: Any, recorder: Recorder | None) -> Carried:
+    """Return a value in a form that can be kept between two blocks.
+
+    Parameters:
+        value: the value of a variable or of an iterable.
+        recorder: the recorder of the block that computed the value, or None if it contains no part of a state.
+
+    Raises:
+        Whole: the value may be mutable, or is a part of a state that the predicate has changed.
+    """
+    kind = type(value)
+    if kind in _ATOMS:
+        return Carried((kind.__name__, value), "data", value)
+    if kind is range:
+        return Carried(("range", value.start, value.stop, value.step), "data", value)
+    if kind is TupleView and recorder is not None and value._recorder is recorder:
+        inner = tuple(
+            [_node(item, value._offset) if type(item) in NODES else carried(item, recorder) for item in value._items]
+        )
+        return Carried(("view", *(each.key for each in inner)), "view", inner, value._offset)
+    if isinstance(value, CollectionView):
+        if recorder is not None and value._recorder is recorder and not value._changes:
+            return _node(value._node, value._offset)
+        raise Whole("a set or a bag that is changed")
+    lazy = lazy_instances.get(id(value))
+    if lazy is not None:
+        if lazy[0] is recorder and lazy[3] is None:
+            return _node(lazy[1], lazy[2])
+        raise Whole("a part of the state that is changed")
+    if kind is tuple:
+        inner = tuple([carried(item, recorder) for item in value])
+        if all(each.kind == "data" for each in inner):
+            return Carried(("tuple", *(each.key for each in inner)), "data", value)
+        return Carried(("tuple", *(each.key for each in inner)), "tuple", inner)
+    return Carried(_key_of_data(value), "data", value)
+
+
+def _key_of_data(value: Any) -> Key:
+    """Return a key of a value that contains no part of a state."""
+    kind: Any = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if _named.setdefault(name, kind) is not kind:
+        raise Whole(f"two classes that are both named {name}")  # keys name classes, as they are sent between processes
+    if id(value) in lazy_instances:
+        raise Whole("a part of the state in another object")
+    if kind in _ATOMS or kind in (range, tuple):
+        return carried(value, None).key
+    if kind is frozenset:
+        return name, frozenset(map(_key_of_data, value))
+    if kind is Bag:
+        return name, frozenset((_key_of_data(item), count) for item, count in value.items())
+    if isinstance(value, enum.Enum) and kind.__members__.get(value.name) is value:
+        return name, value.name
+    if _is_record(kind):
+        return name, *(_key_of_data(getattr(value, field.name)) for field in attrs.fields(kind))
+    raise Whole(f"a variable or an iterable of type {kind.__name__}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_record(kind: Any) -> bool:
+    """Return whether instances of a class are frozen attrs values that consist of their fields only."""
+    return attrs.has(kind) and attrs.inspect(kind).is_frozen and can_be_taken_apart(kind) and copies_unread(kind)
+
+
+def _value(given: Carried, recorder: Recorder | None) -> Any:
+    """Return the value that `carried` was given, as the code of another block sees it."""
+    if given.kind == "data":
+        return given.value
+    assert recorder is not None
+    if given.kind == "node":
+        return recorder.value(given.value, given.offset)
+    if given.kind == "tuple":
+        return tuple([_value(item, recorder) for item in given.value])
+    items = [item.value if item.kind == "node" else _value(item, recorder) for item in given.value]
+    return TupleView(recorder, given.offset, tuple(items))
+
+
+def _elements(given: Carried, recorder: Recorder | None) -> list[Carried]:
+    """Return the elements of a tuple.
+
+    Raises:
+        Whole: the value is not a tuple.
+    """
+    if given.kind in ("tuple", "view"):
+        return list(given.value)
+    value = _value(given, recorder)
+    if given.kind == "node" and (type(value) is TupleView or type(value) is tuple):
+        again = carried(value, recorder)
+        return _elements(again, recorder)
+    if given.kind == "data" and type(value) is tuple:
+        return [carried(item, None) for item in value]
+    raise Whole(f"a loop over a value of type {_name_of(value)}")
+
+
+def _through(name: str, arguments: list[Carried], recorder: Recorder | None) -> Sequence[Carried] | range:
+    """Return the elements over which a loop iterates.
+
+    Parameters:
+        name: the function that the loop calls, such as ``enumerate``, or an empty string.
+        arguments: the arguments of the function, or the iterable.
+        recorder: the recorder of the block.
+    """
+    numbers = [each.value for each in arguments if each.kind == "data" and type(each.value) is int]
+    if name == "" and arguments[0].kind == "data" and type(arguments[0].value) is range:
+        found: range = arguments[0].value
+        return found
+    given = [] if name == "product" else arguments[:1]
+    sequences = [_sequence(each, recorder) for each in (arguments if name in ("zip", "product") else given)]
+    sizes = [len(each) for each in sequences]
+    if sum(sizes) > MOST_ELEMENTS:
+        raise Whole("a loop over many elements")
+    rest = arguments[1:]
+    match name:
+        case "":
+            return sequences[0]
+        case "reversed" if not rest:
+            return sequences[0][::-1]
+        case "zip":
+            rows: Iterator[tuple[Carried, ...]] = zip(*sequences, strict=False)
+        case "enumerate" if len(numbers) == len(rest) <= 1:
+            rows = ((carried(number, None), item) for number, item in enumerate(sequences[0], *numbers))
+        case "pairwise" if not rest:
+            rows = itertools.pairwise(sequences[0])
+        case "product":
+            rows = itertools.product(*sequences)
+        case "combinations" if len(numbers) == len(rest) == 1 and numbers[0] >= 0:
+            rows = itertools.combinations(sequences[0], numbers[0])
+        case "permutations" if len(numbers) == len(rest) <= 1 and all(number >= 0 for number in numbers):
+            rows = itertools.permutations(sequences[0], *numbers)
+        case _:
+            raise Whole(f"the arguments of {name}")
+    some = list(itertools.islice(rows, MOST_ELEMENTS + 1))
+    return [Carried(("tuple", *(each.key for each in row)), "tuple", row) for row in some]
+
+
+def _sequence(given: Carried, recorder: Recorder | None) -> list[Carried]:
+    if given.kind == "data" and type(given.value) is range:
+        if len(given.value) > MOST_ELEMENTS:
+            raise Whole("a loop over many elements")
+        return [carried(number, None) for number in given.value]
+    return _elements(given, recorder)
+
+
+def _name_of(value: object) -> str:
+    return "set" if isinstance(value, CollectionView) else type(value).__name__
+
+
+_ATOMS = frozenset((int, bool, str, bytes, type(None)))
+
+_named: dict[str, type] = {}
+"""The classes of values that were carried, by name."""
+
+
+# --- what outlives a block ---
+
+_IMMUTABLE: tuple[type, ...] = (
+    *(int, bool, str, bytes, float, complex, type(None), type(Ellipsis), type(NotImplemented)),
+    *(tuple, frozenset, range, slice, type, enum.Enum, Bag, re.Pattern, CodeType, GenericAlias, UnionType),
+    *(FunctionType, MethodType, BuiltinFunctionType, ModuleType, property, staticmethod, classmethod),
+    functools.partial,
+    *(GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType),
+)
+_LIBRARIES = ("typing", "attr", "leadline.checker")
+"""The packages whose objects do not carry information from one call to another."""
+
+
+_PREFIXES = tuple(f"{name}." for name in _LIBRARIES)
+
+
+def lasting(values: Sequence[object], stored: Sequence[str]) -> str:
+    """Return an object that code can reach and could change, as text, or an empty string if there is none.
+
+    Parameters:
+        values: the objects that the code can reach outside of its own variables; see `Reach.met`.
+        stored: the names of the attributes that the code assigns to.
+    """
+    if stored:
+        return f"the attribute {min(stored)}, which is assigned"
+    for value in values:
+        if is_a(value, FunctionType):
+            code: CodeType = value.__code__  # type: ignore[attr-defined]
+            if changed := _assigned_free(code, frozenset(code.co_freevars)):
+                return f"the variable {changed}, which {code.co_name} assigns"
+        elif not _is_immutable(type(value)):
+            return f"an object of type {type(value).__name__}, which could be changed"
+    return ""
+
+
+def _is_immutable(kind: type) -> bool:
+    if issubclass(kind, _IMMUTABLE) or f"{kind.__module__}.".startswith(_PREFIXES):
+        return True
+    return attrs.has(kind) and attrs.inspect(kind).is_frozen
+
+
+@functools.lru_cache(maxsize=4096)
+def _assigned_free(code: CodeType, names: frozenset[str]) -> str:
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in names:
+            return str(step.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType) and (found := _assigned_free(inner, names.intersection(inner.co_freevars))):
+            return found
+    return ""

@@ -1,0 +1,632 @@
+"""The control flow of a predicate, as blocks between which a search can remember where a call is.
+
+A predicate that requires something of each process of a system reads all processes. If its result were learned as one
+decision tree, the tree would need a path for each combination of their values. But after the predicate has seen that a
+process satisfies the condition, it continues in the same way whatever the values of this process are. `FlowGraph`
+divides a predicate into blocks at such positions. Each block evaluates an expression or assigns variables, and then
+continues with another block, as in the control-flow graph that a compiler builds:
+
+- ``and``, ``or``, ``not`` and conditional expressions are evaluated in Python's order, and end as early;
+- ``all`` and ``any`` of a generator expression, and ``for`` statements, are loops over the elements of a sequence;
+- ``sum`` of a generator expression and ``len`` of a list comprehension are loops with a counter;
+- ``return``, ``continue``, ``break``, ``else`` and the ``yield`` of a sentence are jumps.
+
+Every expression is evaluated once, in the order in which Python evaluates it. What is not in this list is not divided:
+an expression remains one block, and a predicate with any other statement remains whole. `apart` runs the blocks.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import functools
+import inspect
+import itertools
+import linecache
+from collections.abc import Callable, Iterable, Mapping
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import attrs
+
+from leadline.checker.observing.filters import may_filter
+
+TRUE, FALSE, NEITHER = 0, 1, 2
+"""The indices of the blocks that end a call: the predicate is true; it is false; it returns no bool."""
+
+MOST_BLOCKS = 2_000
+"""The maximum number of blocks of a predicate that is divided."""
+
+_COUNTER = "__count"
+_LEFT, _RIGHT = "__left", "__right"
+_LOOPS = {enumerate: "enumerate", zip: "zip", reversed: "reversed"}
+_ITERTOOLS = {
+    itertools.combinations: "combinations",
+    itertools.permutations: "permutations",
+    itertools.product: "product",
+    itertools.pairwise: "pairwise",
+}
+_BOTH = frozenset((True, False))
+_NOTHING: frozenset[bool] = frozenset()
+
+
+class Whole(Exception):
+    """Raised if a predicate is not divided.
+
+    Attributes:
+        text: the code because of which it is not divided.
+        line: the line of this code, or 0 if there is no such line.
+        place: the expression that must not be divided, if the rest of the predicate can be. Otherwise None.
+    """
+
+    def __init__(self, text: str, line: int = 0, place: Place | None = None) -> None:
+        self.text, self.line, self.place = text, line, place
+        super().__init__(text)
+
+
+Place = tuple[int, int, int | None, int | None]
+"""The position of an expression in its file."""
+
+
+class Variable(NamedTuple):
+    """A variable of the predicate or of one of its comprehensions.
+
+    Attributes:
+        name: the name in the source code.
+        scope: 0 for a variable of the predicate itself, or the number of the comprehension.
+    """
+
+    name: str
+    scope: int
+
+
+Scope = Mapping[str, Variable]
+
+
+@attrs.define(eq=False)
+class Block:
+    """A block, after which a call continues with another block.
+
+    Attributes:
+        kind: ``test`` evaluates an expression and continues with `then` if it is true, otherwise with `other`.
+            ``assign`` assigns to variables. ``iterate`` evaluates an iterable. ``next`` assigns the next element to the
+            target of a loop, or continues with `other` if there is none. ``yield`` and ``yield from`` yield sentences.
+        node: the syntax tree of the code, for messages.
+        code: a function that evaluates the code, or None.
+        names: the parameters of the function, as variables.
+        free: the indices of the variables of enclosing functions that are its further parameters.
+        targets: the variables to which it assigns.
+        then, other: the indices of the blocks with which a call continues.
+        exact: the results of a test that must be a bool, because the predicate returns them.
+        counts: whether the block adds to a counter, which must be an integer.
+        loop: the index of the loop, for ``iterate`` and ``next``.
+        target: the target of the loop, for ``next``, or a tuple of names to which a block assigns, otherwise None.
+        scope: the variables that are visible in the target.
+        through: the function whose arguments are iterated over, such as ``enumerate``, or an empty string.
+        place: the expression that must not be divided if this block cannot be run, or None.
+        live: the variables that are read in this block or later.
+        live_loops: the loops that are continued in this block or later.
+    """
+
+    kind: str
+    node: ast.AST | None = None
+    code: CodeType | None = None
+    names: tuple[Variable, ...] = ()
+    free: tuple[int, ...] = ()
+    targets: tuple[Variable, ...] = ()
+    then: int = NEITHER
+    other: int = NEITHER
+    exact: frozenset[bool] = _NOTHING
+    counts: bool = False
+    loop: int = -1
+    target: ast.expr | None = None
+    scope: Scope = attrs.field(factory=dict)
+    through: str = ""
+    place: Place | None = None
+    live: tuple[Variable, ...] = ()
+    live_loops: tuple[int, ...] = ()
+
+
+class FlowGraph:
+    """The blocks of a predicate.
+
+    Parameters:
+        function: the predicate.
+        undivided: the expressions that must not be divided.
+
+    Attributes:
+        definition: the syntax tree of the predicate.
+        blocks: the blocks. The first three end a call; see `TRUE`.
+        first: the index of the block at which a call begins.
+        parameters: the variables of the parameters.
+
+    Raises:
+        Whole: the predicate is not divided.
+    """
+
+    def __init__(self, function: FunctionType, undivided: frozenset[Place]) -> None:
+        self._function, self._undivided = function, undivided
+        code = function.__code__
+        self.definition = node = _definition(code)
+        self._local = {*code.co_varnames, *code.co_cellvars}
+        self._free = code.co_freevars
+        self._is_generator = bool(code.co_flags & inspect.CO_GENERATOR)
+        self._loops = self._scopes = 0
+        _check_statements(node)
+        self.parameters = tuple(Variable(name, 0) for name in code.co_varnames[: code.co_argcount])
+        own = {name: Variable(name, 0) for name in self._local}
+        self.blocks = [Block("end"), Block("end"), Block("end")]
+        self.first = self._statements(node.body, own, TRUE if self._is_generator else NEITHER, None)
+        if sum(block.kind in ("test", "next") for block in self.blocks) < 2:
+            raise Whole("")  # it has a single condition, so there is nothing to divide
+        self._find_live()
+
+    # --- statements ---
+
+    def _statements(self, body: Iterable[ast.stmt], scope: Scope, after: int, loop: tuple[int, int] | None) -> int:
+        for statement in reversed(list(body)):
+            after = self._statement(statement, scope, after, loop)
+        return after
+
+    def _statement(self, statement: ast.stmt, scope: Scope, after: int, loop: tuple[int, int] | None) -> int:
+        """Add the blocks of a statement, and return the index of the first.
+
+        Parameters:
+            statement: the statement.
+            scope: the variables that are visible.
+            after: the block that follows.
+            loop: for the body of a loop, the blocks with which ``continue`` and ``break`` continue.
+        """
+        match statement:
+            case ast.Return(value=None) | ast.Return(value=ast.Constant(value=None)) if self._is_generator:
+                return TRUE
+            case ast.Return(value=ast.expr() as value) if not self._is_generator:
+                return self._truth(value, scope, TRUE, FALSE, _BOTH)
+            case ast.If(test=test, body=body, orelse=orelse):
+                then = self._statements(body, scope, after, loop)
+                return self._truth(test, scope, then, self._statements(orelse, scope, after, loop))
+            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+                step = self._next(target, scope, None)
+                self.blocks[step].other = self._statements(orelse, scope, after, loop)
+                self.blocks[step].then = self._statements(body, scope, step, (step, after))
+                return self._iterate(iterable, scope, step, None)
+            case ast.Continue() if loop is not None:
+                return loop[0]
+            case ast.Break() if loop is not None:
+                return loop[1]
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return after
+            case ast.Expr(value=ast.Yield(value=ast.expr() as value)):
+                return self._add(self._evaluating("yield", value, scope, then=FALSE))
+            case ast.Expr(value=ast.YieldFrom(value=value)):
+                return self._add(self._evaluating("yield from", value, scope, then=after, other=FALSE))
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                return self._into(value, scope[name], scope, after)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                return self._into(value, scope[name], scope, after)
+            case ast.AnnAssign(value=None):
+                return after
+            case ast.Assign(targets=[ast.Tuple() as target], value=value):
+                block = self._evaluating("assign", value, scope, then=after)
+                block.target, block.scope = target, scope
+                block.targets = tuple(scope[name] for name in _target_names(target))
+                return self._add(block)
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                read = ast.copy_location(ast.Name(name, ast.Load()), statement)
+                changed: list[ast.stmt] = [statement, _return(_load(name, statement))]
+                return self._assigning(changed, scope[name], [read, value], scope, after, statement)
+        raise Whole(_shown(statement), statement.lineno)
+
+    # --- expressions ---
+
+    def _truth(self, node: ast.expr, scope: Scope, then: int, other: int, exact: frozenset[bool] = _NOTHING) -> int:
+        """Add the blocks that continue with `then` if an expression is true and with `other` otherwise.
+
+        Parameters:
+            node: the expression.
+            scope: the variables that are visible.
+            then, other: the indices of the blocks.
+            exact: the results that the predicate returns, which must be a bool.
+        """
+        if _place(node) in self._undivided:
+            return self._test(node, scope, then, other, exact)
+        match node:
+            case ast.Constant(value=bool() as is_true):
+                return then if is_true else other
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._truth(operand, scope, other, then)
+            case ast.BoolOp(op=op, values=values):
+                is_and = isinstance(op, ast.And)
+                entry = self._truth(values[-1], scope, then, other, exact)
+                for value in reversed(values[:-1]):
+                    if is_and:
+                        entry = self._truth(value, scope, entry, other, exact & {False})
+                    else:
+                        entry = self._truth(value, scope, then, entry, exact & {True})
+                return entry
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                if_true = self._truth(body, scope, then, other, exact)
+                return self._truth(test, scope, if_true, self._truth(orelse, scope, then, other, exact))
+            case ast.Call(func=function, args=[ast.GeneratorExp() as each], keywords=[]):
+                if self._is_builtin(function, "all"):
+                    return self._loop(node, each, scope, then, lambda at, up: self._truth(each.elt, at, up, other))
+                if self._is_builtin(function, "any"):
+                    return self._loop(node, each, scope, other, lambda at, up: self._truth(each.elt, at, then, up))
+            case ast.Call(func=function, args=[argument], keywords=[]) if self._is_builtin(function, "bool"):
+                if not isinstance(argument, ast.Starred):
+                    return self._truth(argument, scope, then, other)
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if self._counts(left) or self._counts(right):
+                compared = ast.copy_location(ast.Compare(_load(_LEFT, left), [op], [_load(_RIGHT, right)]), node)
+                inner_scope, sides = self._sides(scope)
+                last = self._test(compared, inner_scope, then, other, exact, node)
+                return self._into(left, sides[0], scope, self._into(right, sides[1], scope, last))
+        return self._test(node, scope, then, other, exact)
+
+    def _into(self, node: ast.expr, variable: Variable, scope: Scope, after: int) -> int:
+        """Add the blocks that assign the value of an expression to a variable, and return the index of the first."""
+        if _place(node) not in self._undivided:
+            match node:
+                case ast.Call(func=function, args=[ast.GeneratorExp()], keywords=[]):
+                    if self._is_builtin(function, "all") or self._is_builtin(function, "any"):
+                        constants = [_located(ast.Constant(value), node) for value in (True, False)]
+                        if_true, if_false = [self._value(value, variable, scope, after, node) for value in constants]
+                        return self._truth(node, scope, if_true, if_false)
+                case ast.BinOp(left=left, op=op, right=right) if self._counts(left) or self._counts(right):
+                    inner_scope, sides = self._sides(scope)
+                    value = ast.copy_location(ast.BinOp(_load(_LEFT, left), op, _load(_RIGHT, right)), node)
+                    result = self._value(value, variable, inner_scope, after, node)
+                    return self._into(left, sides[0], scope, self._into(right, sides[1], scope, result))
+            if (counted := self._counted(node)) is not None:
+                return self._count(node, *counted, variable, scope, after)
+        return self._value(node, variable, scope, after, node)
+
+    def _counted(self, node: ast.expr) -> tuple[ast.ListComp | ast.GeneratorExp, bool] | None:
+        """Return the comprehension that an expression counts or adds up, and whether it counts."""
+        match node:
+            case ast.Call(func=function, args=[ast.GeneratorExp() | ast.ListComp() as inner], keywords=[]):
+                if self._is_builtin(function, "sum"):
+                    return inner, False
+                if isinstance(inner, ast.ListComp) and self._is_builtin(function, "len"):
+                    return inner, True
+        return None
+
+    def _counts(self, node: ast.expr) -> bool:
+        """Return whether an operand contains a count or a sum that is a loop."""
+        if _place(node) in self._undivided:
+            return False
+        if isinstance(node, ast.BinOp):
+            return self._counts(node.left) or self._counts(node.right)
+        return self._counted(node) is not None
+
+    def _count(
+        self,
+        node: ast.expr,
+        inner: ast.ListComp | ast.GeneratorExp,
+        counts: bool,
+        variable: Variable,
+        scope: Scope,
+        after: int,
+    ) -> int:
+        self._scopes += 1
+        counter = Variable(_COUNTER, self._scopes)
+
+        def add(at: Scope, up: int) -> int:
+            with_counter = {**at, _COUNTER: counter}
+            if counts:
+                added: list[ast.stmt] = [_located(ast.Expr(inner.elt), inner.elt)]
+                value: ast.expr = ast.BinOp(_load(_COUNTER, inner.elt), ast.Add(), ast.Constant(1))
+            else:
+                added, value = [], ast.BinOp(_load(_COUNTER, inner.elt), ast.Add(), inner.elt)
+            added.append(_return(_located(value, inner.elt)))
+            read = [_load(_COUNTER, inner.elt), inner.elt]
+            block = self._assigning(added, counter, read, with_counter, up, node)
+            self.blocks[block].counts, self.blocks[block].place = True, _place(node)
+            return block
+
+        result = self._value(_load(_COUNTER, node), variable, {_COUNTER: counter}, after, node)
+        loop = self._loop(node, inner, scope, result, add)
+        return self._value(_located(ast.Constant(0), node), counter, scope, loop, node)
+
+    def _loop(
+        self,
+        node: ast.expr,
+        inner: ast.GeneratorExp | ast.ListComp,
+        scope: Scope,
+        after: int,
+        element: Callable[[Scope, int], int],
+    ) -> int:
+        """Add the blocks of a comprehension, and return the index of the first.
+
+        Parameters:
+            node: the expression that contains the comprehension.
+            inner: the comprehension.
+            scope: the variables that are visible outside of it.
+            after: the block that follows the last element.
+            element: adds the blocks of an element. It takes the visible variables and the block that follows.
+        """
+        self._scopes += 1
+        number = self._scopes
+        at = dict(scope)
+        for clause in inner.generators:
+            at.update((name, Variable(name, number)) for name in _target_names(clause.target))
+        steps = []
+        for clause in inner.generators:
+            if clause.is_async:
+                raise Whole("an asynchronous comprehension", node.lineno)
+            steps.append(self._next(clause.target, at, _place(node)))
+        entry = element(at, steps[-1])
+        for place in reversed(range(len(steps))):
+            clause = inner.generators[place]
+            for condition in reversed(clause.ifs):
+                entry = self._truth(condition, at, entry, steps[place])
+            self.blocks[steps[place]].then = entry
+            self.blocks[steps[place]].other = steps[place - 1] if place else after
+            entry = self._iterate(clause.iter, at if place else scope, steps[place], _place(node))
+        return entry
+
+    # --- blocks ---
+
+    def _add(self, block: Block) -> int:
+        self.blocks.append(block)
+        if len(self.blocks) > MOST_BLOCKS:
+            raise Whole("it is too long")
+        return len(self.blocks) - 1
+
+    def _next(self, target: ast.expr, scope: Scope, place: Place | None) -> int:
+        targets = tuple(scope[name] for name in _target_names(target))
+        self._loops += 1
+        return self._add(
+            Block("next", target, target=target, targets=targets, scope=scope, loop=self._loops, place=place)
+        )
+
+    def _iterate(self, iterable: ast.expr, scope: Scope, step: int, place: Place | None) -> int:
+        """Add the block that evaluates the iterable of a loop, and return its index."""
+        through = ""
+        if isinstance(iterable, ast.Call) and not iterable.keywords:
+            function, through = self._named(iterable.func), ""
+            if function is not None and not any(isinstance(argument, ast.Starred) for argument in iterable.args):
+                through = next((name for known, name in (_LOOPS | _ITERTOOLS).items() if known is function), "")
+        value: ast.expr = iterable
+        if through:
+            assert isinstance(iterable, ast.Call)
+            value = _located(ast.Tuple(iterable.args, ast.Load()), iterable)
+        block = self._evaluating("iterate", value, scope, then=step)
+        block.loop, block.place, block.through, block.node = self.blocks[step].loop, place, through, iterable
+        return self._add(block)
+
+    def _test(
+        self,
+        node: ast.expr,
+        scope: Scope,
+        then: int,
+        other: int,
+        exact: frozenset[bool],
+        shown: ast.expr | None = None,
+    ) -> int:
+        block = self._evaluating("test", node, scope, then=then, other=other)
+        block.exact, block.node = exact, shown or node
+        return self._add(block)
+
+    def _value(self, node: ast.expr, variable: Variable, scope: Scope, after: int, shown: ast.expr) -> int:
+        block = self._evaluating("assign", node, scope, then=after)
+        block.targets, block.node = (variable,), shown
+        return self._add(block)
+
+    def _assigning(
+        self,
+        body: list[ast.stmt],
+        variable: Variable,
+        read: list[ast.expr],
+        scope: Scope,
+        after: int,
+        node: ast.AST,
+    ) -> int:
+        """Add a block that executes statements and assigns what they return to a variable, and return its index."""
+        block = self._compiled("assign", body, read, scope)
+        block.targets, block.then, block.node = (variable,), after, node
+        return self._add(block)
+
+    def _evaluating(self, kind: str, node: ast.expr, scope: Scope, *, then: int, other: int = NEITHER) -> Block:
+        block = self._compiled(kind, [_return(node)], [node], scope)
+        block.node, block.then, block.other = node, then, other
+        return block
+
+    def _compiled(self, kind: str, body: list[ast.stmt], read: list[ast.expr], scope: Scope) -> Block:
+        """Return a block that executes statements. Its parameters are the variables that some expressions read."""
+        used = sorted(set[str]().union(*map(_read_names, read)))
+        names = [name for name in used if name in scope]
+        free = [name for name in used if name not in scope and name in self._free]
+        arguments = ast.arguments([], [ast.arg(name) for name in (*names, *free)], None, [], [], None, [])
+        code = _function_code(self._function.__name__, arguments, body, self._function.__code__.co_filename)
+        may_filter(code)
+        free_places = tuple(self._free.index(name) for name in free)
+        return Block(kind, code=code, names=tuple(scope[name] for name in names), free=free_places)
+
+    def _sides(self, scope: Scope) -> tuple[Scope, tuple[Variable, Variable]]:
+        self._scopes += 1
+        sides = Variable(_LEFT, self._scopes), Variable(_RIGHT, self._scopes)
+        return {**scope, _LEFT: sides[0], _RIGHT: sides[1]}, sides
+
+    def _named(self, node: ast.expr) -> object:
+        """Return the object to which a global name, or an attribute of a global module, refers, otherwise None."""
+        names = self._function.__globals__
+        match node:
+            case ast.Name(id=name) if name not in self._local and name not in self._free:
+                return names.get(name, getattr(builtins, name, None))
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                if name not in self._local and name not in self._free and names.get(name) is itertools:
+                    return getattr(itertools, attribute, None)
+        return None
+
+    def _is_builtin(self, node: ast.expr, name: str) -> bool:
+        return isinstance(node, ast.Name) and node.id == name and self._named(node) is getattr(builtins, name)
+
+    def _find_live(self) -> None:
+        """Find the variables and loops that each block or a later block uses."""
+        live = [set[Variable | int]() for _ in self.blocks]
+        changed = True
+        while changed:
+            changed = False
+            for index in reversed(range(len(self.blocks))):
+                block = self.blocks[index]
+                if block.kind == "end":
+                    continue
+                after = set(live[block.then])
+                if block.kind == "next":
+                    after -= set(block.targets)
+                    after |= live[block.other] | {block.loop}
+                elif block.kind == "iterate":
+                    after -= {block.loop}
+                    after |= set(block.names)
+                else:
+                    after -= set(block.targets)
+                    after |= live[block.other] if block.kind != "assign" else set()
+                    after |= set(block.names)
+                if after != live[index]:
+                    live[index], changed = after, True
+        for block, found in zip(self.blocks, live, strict=True):
+            block.live = tuple(sorted(item for item in found if isinstance(item, Variable)))
+            block.live_loops = tuple(sorted(item for item in found if isinstance(item, int)))
+
+
+def with_arguments(function: object) -> tuple[object, dict[str, object]]:
+    """Return the function that a `functools.partial` calls, and its keyword arguments."""
+    given: dict[str, object] = {}
+    while isinstance(function, functools.partial) and not function.args:
+        given = {**function.keywords, **given}
+        function = function.func
+    return function, given
+
+
+def _definition(code: CodeType) -> ast.FunctionDef:
+    """Return the syntax tree of a function from the file that contains it.
+
+    Raises:
+        Whole: the source code is not available, or does not compile to the same instructions.
+    """
+    definitions, codes = _functions(code.co_filename)
+    found = definitions.get((code.co_name, code.co_firstlineno), [])
+    if len(found) != 1 or code not in codes:
+        raise Whole("source code that cannot be read")
+    return found[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _functions(filename: str) -> tuple[dict[tuple[str, int], list[ast.FunctionDef]], frozenset[CodeType]]:
+    """Return the functions of a file by name and first line, and their code. Empty if the file cannot be read."""
+    source = "".join(linecache.getlines(filename))
+    try:
+        tree, module = ast.parse(source), compile(source, filename, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return {}, frozenset()
+    found: dict[tuple[str, int], list[ast.FunctionDef]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min((node.lineno, *(each.lineno for each in node.decorator_list)))
+            found.setdefault((node.name, first), []).append(node)
+    return found, frozenset(_codes(module))
+
+
+def _codes(code: CodeType) -> Iterable[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _check_statements(node: ast.FunctionDef) -> None:
+    """Check that a function contains nothing that binds names in a way that blocks do not follow.
+
+    Raises:
+        Whole: it does.
+    """
+    arguments = node.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
+        raise Whole("its parameters", node.lineno)
+    for inner in ast.walk(node):
+        match inner:
+            case ast.NamedExpr():
+                raise Whole("an assignment expression", inner.lineno)
+            case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
+                raise Whole("asynchronous code", inner.lineno)
+            case ast.Yield() | ast.YieldFrom():
+                pass  # `_statement` accepts it as a statement only, and no other block can contain it
+            case ast.Name(id=name) | ast.arg(arg=name) if name[:2] == "__" and name[-2:] != "__":
+                raise Whole(f"the private name {name}", inner.lineno)
+            case ast.Attribute(attr=name) if name[:2] == "__" and name[-2:] != "__":
+                raise Whole(f"the private name {name}", inner.lineno)
+    statements = [inner for inner in ast.walk(node) if isinstance(inner, ast.expr | ast.stmt)]
+    yields = [inner for inner in statements if isinstance(inner, ast.Yield | ast.YieldFrom)]
+    alone = [inner.value for inner in statements if isinstance(inner, ast.Expr)]
+    for inner in yields:
+        if not any(inner is value for value in alone):
+            raise Whole("yield in an expression", inner.lineno)
+
+
+def _target_names(target: ast.expr) -> list[str]:
+    """Return the names to which a target assigns.
+
+    Raises:
+        Whole: the target is not a name or a tuple of names.
+    """
+    match target:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return [name for element in elements for name in _target_names(element)]
+    raise Whole(f"an assignment to {ast.unparse(target)}", target.lineno)
+
+
+def _read_names(node: ast.expr) -> set[str]:
+    """Return the names in an expression that are not variables of its own comprehensions and lambdas."""
+    arguments = ast.arguments([], [], None, [], [], None, [])
+    code = _function_code("read", arguments, [_return(node)], "<read>")
+    steps = (step for part in _codes(code) for step in dis.get_instructions(part))
+    return {step.argval for step in steps if step.opname == "LOAD_GLOBAL"}
+
+
+def _function_code(name: str, arguments: ast.arguments, body: list[ast.stmt], filename: str) -> CodeType:
+    """Return the code of a function with the given parameters and statements."""
+    function = ast.FunctionDef(name, arguments, body, [], None, None)
+    if hasattr(function, "type_params"):
+        function.type_params = []
+    tree = ast.Module([ast.copy_location(function, body[0])], [])
+    for part in ast.walk(tree):
+        if isinstance(part, ast.expr | ast.stmt | ast.arg) and not hasattr(part, "lineno"):
+            ast.copy_location(part, body[0])
+    module = compile(tree, filename, "exec", dont_inherit=True)
+    return next(constant for constant in module.co_consts if isinstance(constant, CodeType))
+
+
+def _place(node: ast.expr) -> Place:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+def _located(node: Any, at: ast.AST) -> Any:
+    return ast.copy_location(node, at)
+
+
+def _load(name: str, at: ast.AST) -> ast.expr:
+    found: ast.expr = _located(ast.Name(name, ast.Load()), at)
+    return found
+
+
+def _return(value: ast.expr) -> ast.stmt:
+    found: ast.stmt = _located(ast.Return(value), value)
+    return found
+
+
+def _shown(statement: ast.stmt) -> str:
+    names = {
+        ast.While: "while",
+        ast.Try: "try",
+        ast.With: "with",
+        ast.Match: "match",
+        ast.FunctionDef: "a nested function",
+        ast.Expr: "an expression that is a statement",
+        ast.Assert: "assert",
+        ast.Raise: "raise",
+        ast.Return: "return",
+    }
+    return names.get(type(statement), type(statement).__name__.lower())

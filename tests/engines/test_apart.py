@@ -1,0 +1,267 @@
+"""Properties that the engine divides into parts: what they mean, which are divided, and what is said of the others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import attrs
+import pytest
+from attrs import evolve, frozen
+
+from leadline.checker import Spec, action, component, invariant
+from leadline.checker.engines import oracle
+from leadline.checker.engines.compiled import search
+from leadline.checker.engines.learning import calls
+from leadline.checker.engines.learning.tables import TransitionTables
+from leadline.checker.observing.explain import false_condition
+from leadline.checker.result import UNDIVIDED, Statistics, WholeRead
+from leadline.checker.settings import CompiledSettings
+from leadline.reports.runs.phrases import whole_read_text
+from tests.programs.properties import source
+from tests.programs.search import compare_properties
+from tests.specs.going_wrong import ONLY_LEARNED
+
+pytestmark = pytest.mark.filterwarnings("ignore::SyntaxWarning")
+
+EARLY = attrs.evolve(ONLY_LEARNED, apart_after=1)
+"""Properties are divided after their first call, and nothing is compared with direct calls."""
+
+TOP = 4
+
+
+@frozen
+class Process:
+    at: int = 0
+    seen: frozenset[int] = frozenset()
+
+
+@frozen
+class State:
+    counters: tuple[int, ...] = component(each="counter", default=(0, 0, 0, 0))
+    processes: tuple[Process, ...] = component(each="process", default=(Process(), Process()))
+
+
+@action(i=range(4))
+def up(state: State, i: int) -> Iterator[State]:
+    if state.counters[i] < TOP:
+        yield evolve(state, counters=(*state.counters[:i], state.counters[i] + 1, *state.counters[i + 1 :]))
+
+
+def by_all(state: State) -> bool:
+    return all(0 <= counter <= TOP for counter in state.counters)
+
+
+def by_not_any(state: State) -> bool:
+    return not any(counter > TOP for counter in state.counters)
+
+
+def by_loop(state: State) -> bool:
+    for place, counter in enumerate(state.counters):
+        if counter < 0:
+            return False
+        if counter > TOP and place < TOP:
+            return False
+    return True
+
+
+def by_and(state: State) -> bool:
+    first, second, third, fourth = state.counters
+    return first <= TOP and second <= TOP and third <= TOP and fourth <= TOP
+
+
+def by_chain(state: State) -> bool:
+    if state.counters[0] > TOP:
+        return False
+    if state.counters[1] > TOP or state.counters[2] > TOP:
+        return False
+    return state.counters[3] <= TOP
+
+
+def by_pairs(state: State) -> bool:
+    return all(abs(one - other) <= TOP for one, other in itertools.combinations(state.counters, 2))
+
+
+def by_count(state: State) -> bool:
+    return sum(counter == TOP for counter in state.counters) <= TOP
+
+
+def by_length(state: State) -> bool:
+    return len([counter for counter in state.counters if counter == TOP]) <= TOP
+
+
+def by_sentences(state: State) -> Iterator[str]:
+    for counter in state.counters:
+        if counter > TOP:
+            yield f"{counter} is too large"
+
+
+DIVIDED = [by_all, by_not_any, by_loop, by_and, by_chain, by_pairs, by_count, by_length, by_sentences]
+
+
+def spec_with(*properties: Callable[..., Any]) -> Spec[State]:
+    checks = [invariant("it is so")(function) for function in properties]
+    return Spec(name="counters", initial_states=lambda _: [State()], actions=[up], properties=checks)
+
+
+def test_a_conjunction_takes_as_few_calls_as_its_parts() -> None:
+    settings = CompiledSettings(workers=1, tuning=EARLY)
+    found = search.explore(spec_with(*DIVIDED), settings=settings)
+    expected = oracle.explore(spec_with(*DIVIDED))
+    assert [item.verdict for item in found.properties] == [item.verdict for item in expected.properties]
+    assert found.statistics.distinct == expected.statistics.distinct == (TOP + 1) ** 4
+    learning = found.statistics.learning
+    assert learning is not None
+    assert learning.called == 0
+    assert max(learning.properties.values()) < 200, sorted(learning.properties.items(), key=str)
+
+
+def test_a_property_is_whole_until_it_pays() -> None:
+    found = search.explore(spec_with(by_all), settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED))
+    assert found.statistics.learning is not None
+    assert 40 < found.statistics.learning.properties["by_all"] < 100
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_properties_are_searched_as_by_direct_calls(seed: int) -> None:
+    """For more of them: ``python -m tests.programs 100 --properties``, which is 3,000."""
+    counts, properties = compare_properties(source(seed, properties=10), seed)
+    assert properties > 5
+    assert counts.learned > 50
+
+
+SHARED: list[int] = []
+
+
+def in_a_list(number: int) -> bool:
+    SHARED.append(number)
+    return SHARED.count(number) <= 2 or number == 0
+
+
+def cleared() -> bool:
+    SHARED.clear()
+    return True
+
+
+def with_shared_list(state: State) -> bool:
+    return cleared() and all(in_a_list(counter) for counter in state.counters)
+
+
+def with_walrus(state: State) -> bool:
+    return (low := min(state.counters)) >= 0 and all(low <= counter for counter in state.counters)
+
+
+def with_closure(state: State) -> bool:
+    seen = 0
+
+    def adds(counter: int) -> bool:
+        nonlocal seen
+        seen += counter
+        return seen < 100
+
+    return all(adds(counter) for counter in state.counters)
+
+
+def with_iterator(state: State) -> bool:
+    each = iter(state.counters)
+    return all(next(each) <= TOP for _ in range(2)) and all(counter <= TOP for counter in each)
+
+
+def adds(numbers: list[int], number: int) -> bool:
+    numbers.append(number)
+    return True
+
+
+def with_mutable_variable(state: State) -> bool:
+    low = [0]
+    return all(counter >= low.pop() and adds(low, counter) for counter in state.counters)
+
+
+def with_try(state: State) -> bool:
+    try:
+        return all(counter <= TOP for counter in state.counters) and state.counters[0] <= TOP
+    except IndexError:
+        return True
+
+
+class Holder:
+    last = 0
+
+
+def with_attribute(state: State) -> bool:
+    Holder.last = 0
+    return all(counter <= TOP for counter in state.counters)
+
+
+def remembered(counter: int, before: list[int] = []) -> bool:  # noqa: B006
+    before.append(counter)
+    return len(before) > 0
+
+
+def with_default(state: State) -> bool:
+    return all(remembered(counter) for counter in state.counters)
+
+
+@pytest.mark.parametrize(
+    ("function", "because"),
+    [
+        (with_shared_list, "an object of type list, which could be changed"),
+        (with_walrus, "an assignment expression"),
+        (with_closure, "a nested function"),
+        (with_iterator, "a variable or an iterable of type generator"),
+        (with_mutable_variable, "a variable or an iterable of type list"),
+        (with_try, ""),
+        (with_attribute, "the attribute last, which is assigned"),
+        (with_default, "an object of type list, which could be changed"),
+    ],
+)
+def test_what_could_carry_information_past_a_part_stays_whole(function: Callable[[State], bool], because: str) -> None:
+    spec = spec_with(function)
+    tables = TransitionTables(spec, spec.initials(), tuning=EARLY)
+    tree = tables.instances
+    tables.caller.take_apart(tree)
+    tables.caller.make(tree, (tables.rows[0],))
+    assert not tables.caller.apart[tree]
+    reasons = [found.text for found in tables.caller.whole_because.values()]
+    assert reasons == ([because] if because else [])  # `try` lowers the precision, which is reported elsewhere
+
+
+def test_a_list_that_outlives_a_part_would_make_it_wrong() -> None:
+    spec, settings = spec_with(with_shared_list), CompiledSettings(workers=1, tuning=EARLY)
+    (expected,) = oracle.explore(spec).properties
+    (found,) = search.explore(spec, settings=settings).properties
+    assert list(map(len, found.traces)) == list(map(len, expected.traces)) == [4]
+    with mock.patch.object(calls, "lasting", return_value=""):
+        (broken,) = search.explore(spec, settings=settings).properties
+    assert not broken.traces
+
+
+def test_the_condition_and_the_element_are_named() -> None:
+    state = State((1, 7, 0, 9))
+    assert false_condition(by_all, state) == "0 <= counter <= TOP is false for counter = 7 (state.counters[1])"
+    assert false_condition(by_not_any, state) == "counter > TOP is true for counter = 7 (state.counters[1])"
+    assert false_condition(by_loop, state) == "counter > TOP and place < TOP is true for place = 1, counter = 7"
+    assert false_condition(by_and, state) == "second <= TOP is false"
+    assert false_condition(by_chain, state) == "state.counters[1] > TOP is true"
+    assert false_condition(by_pairs, state) == "abs(one - other) <= TOP is false for one = 1, other = 7"
+    assert false_condition(by_all, State()) == ""
+    assert false_condition(with_try, state) == ""
+
+
+def test_a_counterexample_names_them() -> None:
+    def in_range(state: State) -> bool:
+        return all(counter < 2 for counter in state.counters)
+
+    (item,) = oracle.explore(spec_with(in_range)).properties
+    (trace,) = item.traces
+    assert trace.complaint == "counter < 2 is false for counter = 2 (state.counters[0])"
+
+
+def test_a_property_that_is_read_whole_is_reported_with_its_cost() -> None:
+    read = WholeRead("try", "with_try", "mine.py", 9, UNDIVIDED, ("with_try",), 40_000, 3.21)
+    assert whole_read_text(read).startswith(
+        "with_try is evaluated as a whole because of try (with_try, mine.py:9): 40,000 calls, 3.2 s. Write it as"
+    )
+    assert Statistics(whole_reads=(read,)).whole_reads == (read,)
