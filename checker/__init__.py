@@ -3,6 +3,7 @@
 This package does not depend on Kafka. The modules are best read in this order:
 
 - `state`, `bounds`, `action`, `properties` and `spec` define specs.
+- `parameters` are those of actions and properties. `enabled` is a predicate about an action.
 - `bag` and `update` help to construct the values in states.
 - `drawing` defines how reports display states.
 - `settings` and `result` are the inputs and outputs of the engines. `trace` and `coverage` are parts of results.
@@ -18,6 +19,7 @@ This package does not depend on Kafka. The modules are best read in this order:
 from leadline.checker.action import Action, ActionInstance, Step, action
 from leadline.checker.bag import Bag
 from leadline.checker.bounds import bound
+from leadline.checker.enabled import enabled
 from leadline.checker.engines import explore, fuzz
 from leadline.checker.errors import LeadlineError, SpecError, TraceError
 from leadline.checker.properties import (
@@ -63,6 +65,7 @@ __all__ = [
     "bound",
     "component",
     "constant",
+    "enabled",
     "eventually",
     "eventually_always",
     "explore",

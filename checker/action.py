@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import string
-from collections.abc import Callable, Iterable, Iterator, Set, Sized
+from collections.abc import Callable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
 
-from leadline.checker.errors import SpecError, raised
+from leadline.checker.errors import SpecError
+from leadline.checker.parameters import (
+    Domain,
+    check_sentence,
+    domain_values,
+    match_domains,
+    parameters_of,
+    with_values,
+)
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -34,10 +41,6 @@ step of any instance counts as a step of the action.
 
 EFFECTS = ("", "healing", "perturbing")
 """The values of `Action.effect`."""
-
-Domain = Iterable[object] | Callable[[Any], Iterable[object]]
-"""The possible values of a parameter: an iterable, or a function that takes the spec's bounds and returns an
-iterable."""
 
 
 @attrs.frozen(eq=False)
@@ -75,25 +78,9 @@ class Action(Generic[S, P]):
             SpecError: if the values of a parameter are a set or are not iterable, if two values are equal, or if a
                 value is not hashable.
         """
-        values = [self._values(parameter, domain, bounds) for parameter, domain in self.domains.items()]
+        owner = f"action {self.name}"
+        values = [domain_values(owner, parameter, domain, bounds) for parameter, domain in self.domains.items()]
         return [ActionInstance(self, combination) for combination in itertools.product(*values)]
-
-    def _values(self, parameter: str, domain: Domain, bounds: object) -> list[object]:
-        try:
-            given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is iterable and callable
-            values = [value for value in given]  # noqa: C416  # unlike `list`, Ctrl-C can interrupt it
-            distinct = len(set(values))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # also SystemExit, which `sys.exit` raises
-            raise SpecError(f"action {self.name}: the domain of {parameter!r} {raised(error)}") from error
-        if isinstance(given, Set):
-            raise SpecError(
-                f"action {self.name}: the domain of {parameter!r} is a set, which has no order: pass a list or a range"
-            )
-        if distinct != len(values):
-            raise SpecError(f"action {self.name}: the domain of {parameter!r} contains a value twice: {values}")
-        return values
 
 
 @attrs.frozen(repr=False, cache_hash=True)
@@ -123,7 +110,7 @@ class ActionInstance(Generic[S]):
         return self.action.sentence.format(**self.arguments)
 
     def __repr__(self) -> str:
-        return f"{self.action.name}({', '.join(f'{name}={value}' for name, value in self.arguments.items())})"
+        return with_values(self.action.name, self.arguments)
 
 
 @attrs.frozen
@@ -179,59 +166,18 @@ def action(
         name = getattr(function, "__name__", repr(function))
         if not inspect.isgeneratorfunction(function):
             raise SpecError(f"action {name} must be a generator function that yields the next states")
-        first, *parameters = _parameters(name, function)
+        owner = f"action {name}"
+        first, *parameters = parameters_of(owner, function, ["state"])
         if first in domains:
-            raise SpecError(f"action {name}: the first parameter must be the state, but {first!r} has a domain")
-        _match_domains(name, parameters, domains)
-        _check_sentence(name, sentence, parameters)
+            raise SpecError(f"{owner}: the first parameter must be the state, but {first!r} has a domain")
+        match_domains(owner, parameters, domains, "@action", ("fair", "effect"))
+        check_sentence(owner, sentence, parameters)
         check_fairness(name, fair, effect)
         return Action(
             name, function, {parameter: domains[parameter] for parameter in parameters}, sentence, fair, effect
         )
 
     return decorate
-
-
-def _parameters(name: str, function: Callable[..., object]) -> list[str]:
-    parameters = list(inspect.signature(function).parameters.values())
-    if not parameters:
-        raise SpecError(f"action {name} has no parameters: the first parameter must be the state")
-    for parameter in parameters:
-        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
-            bare = parameter.replace(annotation=parameter.empty)
-            raise SpecError(f"action {name}: {bare} must be a positional parameter without a default value")
-    return [parameter.name for parameter in parameters]
-
-
-def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain]) -> None:
-    for parameter in parameters:
-        if parameter in ("fair", "effect"):
-            raise SpecError(
-                f"action {name}: a parameter cannot be named {parameter!r}, because @action uses this name itself"
-            )
-        if parameter not in domains:
-            raise SpecError(
-                f"action {name}: parameter {parameter!r} has no domain: declare one with @action({parameter}=...)"
-            )
-    for parameter, domain in domains.items():
-        if parameter not in parameters:
-            raise SpecError(f"action {name}: there is a domain for {parameter!r}, but the action has no such parameter")
-        if isinstance(domain, str | Iterator) or not (callable(domain) or isinstance(domain, Iterable)):
-            raise SpecError(
-                f"action {name}: the domain of {parameter!r} must be a collection of values or a function of "
-                f"the bounds, not {domain!r}"
-            )
-        if isinstance(domain, Sized) and not len(domain):
-            raise SpecError(f"action {name}: the domain of {parameter!r} is empty: give at least one value")
-
-
-def _check_sentence(name: str, sentence: str, parameters: list[str]) -> None:
-    try:
-        named = {field for _, field, _, _ in string.Formatter().parse(sentence) if field is not None}
-    except ValueError as error:
-        raise SpecError(f"action {name}: the sentence {sentence!r} is not a valid format string: {error}") from error
-    for field in sorted(named - set(parameters)):
-        raise SpecError(f"action {name}: the sentence names {{{field}}}, which is not a parameter of the action")
 
 
 def check_fairness(name: str, fair: object, effect: object = "") -> None:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from types import FunctionType
+from typing import Any, TypeVar
 
 import attrs
 
-from leadline.checker.errors import SpecError
+from leadline.checker.errors import LeadlineError, SpecError, raised
 from leadline.checker.support.messages import nearest
 
 _HELP = "leadline.help"
 _RANGE = "leadline.range"
+_RELATION = "_leadline_relation"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 """Matches an integer in ASCII digits. `int` would also accept underscores and the digits of other scripts."""
@@ -78,6 +80,65 @@ def bound(
     return attrs.field(default=default, validator=validate, metadata={_HELP: text, _RANGE: right})
 
 
+def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
+    """Return a decorator for a method of a bounds class: a relation between bounds, which must be true.
+
+    A spec refuses bounds for which the method returns False, with the text.
+
+    Parameters:
+        text: the relation, such as ``n > 3 * t``.
+
+    Raises:
+        SpecError: if the text is missing.
+
+    Example:
+        >>> @attrs.frozen
+        ... class Bounds:
+        ...     n: int = bound(4, "processes", at_least=1)
+        ...     t: int = bound(1, "faulty processes", at_least=0)
+        ...     @check("n > 3 * t")
+        ...     def enough(self):
+        ...         return self.n > 3 * self.t
+        >>> check_relations(Bounds(n=3))
+        Traceback (most recent call last):
+        leadline.checker.errors.SpecError: bounds n=3,t=1 are not allowed: they require n > 3 * t
+    """
+    if not isinstance(text, str) or not text:
+        raise SpecError("@bounds.check needs the relation as a text, as in @bounds.check('n > 3 * t')")
+
+    def decorate(function: Callable[[B], bool]) -> Callable[[B], bool]:
+        if not isinstance(function, FunctionType):
+            raise SpecError(f"@bounds.check({text!r}) must decorate a method of the bounds class, not {function!r}")
+        setattr(function, _RELATION, text)
+        return function
+
+    return decorate
+
+
+def relations(bounds: object) -> dict[str, Callable[[Any], bool]]:
+    """Return the relations between bounds that are declared with `check`: the methods, keyed by their texts."""
+    members = [member for cls in reversed(type(bounds).__mro__) for member in vars(cls).values()]
+    return {getattr(member, _RELATION): member for member in members if hasattr(member, _RELATION)}
+
+
+def check_relations(bounds: object) -> None:
+    """Check that the relations between bounds are true.
+
+    Raises:
+        SpecError: if a relation is false, raised an exception or did not return a bool.
+    """
+    for text, relation in relations(bounds).items():
+        try:
+            is_true = relation(bounds)
+        except Exception as error:
+            raise SpecError(f"the relation {text!r} between bounds {raised(error)}") from error
+        if type(is_true) is not bool:
+            raise SpecError(f"the relation {text!r} between bounds must return True or False, not {is_true!r}")
+        if not is_true:
+            given = bounds_text({name: value for name, value, *_ in describe_bounds(bounds)})
+            raise SpecError(f"bounds {given} are not allowed: they require {text}")
+
+
 def _right_values(kind: type, at_least: int | None, at_most: int | None, choices: tuple[str, ...]) -> str:
     if choices:
         return "one of " + ", ".join(choices)
@@ -124,7 +185,14 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
             raise SpecError(f"unknown bound {name!r}{nearest(name, names)}")
     read = {name: _read(value, type(getattr(bounds, name))) for name, value in changes.items()}
     evolve: Callable[..., B] = attrs.evolve
-    return evolve(bounds, **read)
+    try:
+        return evolve(bounds, **read)
+    except LeadlineError:
+        raise
+    except Exception as error:  # of the spec's code
+        raise SpecError(
+            f"bounds {bounds_text(changes)} are not allowed: {type(bounds).__name__} {raised(error)}"
+        ) from error
 
 
 def parse_bounds(text: str) -> dict[str, str]:

@@ -9,12 +9,8 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-_OBSERVING = Path(__file__).parent / "observing"
-_LIBRARIES = (  # including the modules that call a spec's code in place of `attrs.evolve`, tuples and collections
-    *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
-    *(str(_OBSERVING / f"{name}.py") for name in ("lazy", "recording", "tuple_views", "collection_views")),
-    str(Path(__file__).with_name("update.py")),
-)
+_CHECKER = str(Path(__file__).parent)
+_LIBRARIES = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
 
 
 class LeadlineError(Exception):
@@ -60,8 +56,11 @@ def error_text(error: BaseException) -> str:
 def error_line(error: BaseException) -> str:
     """Return the type, the message and the source line of an exception as one line of text.
 
-    The source line is the innermost line of the traceback that is not in a library or in generated code.
+    The source line is the innermost line of the traceback that is not in a library, in generated code or in this
+    package, which calls the code of specs. If there is none, for example because a function was called with the wrong
+    number of arguments, the text contains no source line.
     """
     places = traceback.extract_tb(error.__traceback__)
-    where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])
-    return f"{type(error).__name__}: {error_text(error)} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"
+    where = next((p for p in reversed(places) if not p.filename.startswith(("<", _CHECKER, *_LIBRARIES))), None)
+    place = f" ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})" if where is not None else ""
+    return f"{type(error).__name__}: {error_text(error)}{place}"

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
 from leadline.checker.errors import SpecError, raised
+from leadline.checker.parameters import (
+    Domain,
+    check_sentence,
+    domain_values,
+    match_domains,
+    parameters_of,
+    with_values,
+)
 
 
 class Kind(enum.Enum):
@@ -29,12 +38,16 @@ class Kind(enum.Enum):
     """The predicate is true in the states whose next states are searched. See `Spec.within`."""
     CUT = "cut"
     """The predicate is true in the states in which only a bound of the search blocks a step. See `Spec.cut`."""
+    FINAL = "final"
+    """The predicate is true in the states that need no next state. See `Spec.final`."""
     PREMISE = "premise"
     """The predicate must be true in at least one reachable state. Otherwise, properties with this premise are
     vacuous.
     """
     DEADLOCK = "deadlock"
-    """Every reachable state must have a next state. ``Spec(check_deadlock=True)`` enables this check."""
+    """Every reachable state must have a next state or be final. ``Spec(check_deadlock=True)`` and
+    ``Spec(final=...)`` enable this check.
+    """
     EVENTUALLY = "eventually"
     """In every fair behaviour, the predicate is true in at least one state."""
     LEADS_TO = "leads to"
@@ -76,14 +89,15 @@ LIVENESS = (
 """The kinds of liveness properties."""
 
 
-OF_STATES = (Kind.INVARIANT, Kind.WITNESS, *LIVENESS, Kind.PREMISE, Kind.CUT, Kind.CONSTRAINT)
+OF_STATES = (Kind.INVARIANT, Kind.WITNESS, *LIVENESS, Kind.PREMISE, Kind.CUT, Kind.FINAL, Kind.CONSTRAINT)
 """The kinds of properties whose predicates take one state."""
 
 Predicate = Callable[..., bool | Iterator[str]]
 """A function that returns whether a property is true, or yields a sentence for each reason why it is false."""
 
-Premise = Callable[[Any], bool]
-"""A function that takes a state and returns whether a property applies to the state or to the steps from it."""
+Premise = Callable[..., bool]
+"""A function that takes a state and returns whether a property applies to the state or to the steps from it. If the
+property has parameters, the function may take them too."""
 
 
 @attrs.frozen(eq=False)
@@ -103,6 +117,10 @@ class Property:
         quiet: whether a property of behaviours applies only to behaviours with finitely many perturbing steps.
         by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach a
             state in which the property is true.
+        domains: the possible values of each parameter after the states, keyed by its name. A property that has
+            parameters is checked for each combination of their values; see `instances`.
+        declared: for an instance of a property with parameters, this property. Otherwise None.
+        arguments: for an instance, the value of each parameter, keyed by its name.
     """
 
     name: str
@@ -114,9 +132,66 @@ class Property:
     premise: Premise | None = None
     quiet: bool = False
     by_healing: bool = False
+    domains: Mapping[str, Domain] = attrs.field(factory=dict)
+    declared: Property | None = None
+    arguments: Mapping[str, object] = attrs.field(factory=dict)
 
     def __call__(self, *states: object) -> bool:
         return self.complaint(*states) is None
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a name is that of the property, or of the property with parameters whose instance it is."""
+        return name == self.name or (self.declared is not None and name == self.declared.name)
+
+    @property
+    def written(self) -> Predicate:
+        """The function that was decorated. For an instance, this is not `function`, which has the arguments."""
+        return (self.declared or self).function
+
+    def instances(self, bounds: object) -> list[Property]:
+        """Return the property for each combination of parameter values, such as ``in_range(process=2)``.
+
+        Parameters:
+            bounds: the bounds of the spec.
+
+        Returns:
+            The instances, which have no parameters. If the property has none itself, only the property.
+
+        Raises:
+            SpecError: if the values of a parameter are invalid (see `domain_values`), if there are none, or if two
+                instances would have the same name.
+        """
+        if not self.domains:
+            return [self]
+        owner = f"{self.kind.value} {self.name}"
+        values = []
+        for parameter, domain in self.domains.items():
+            values.append(domain_values(owner, parameter, domain, bounds))
+            if not values[-1]:
+                raise SpecError(f"{owner}: the domain of {parameter!r} is empty with these bounds")
+        found: dict[str, Property] = {}
+        for combination in itertools.product(*values):
+            made = self._with(dict(zip(self.domains, combination, strict=True)))
+            if made.name in found:
+                raise SpecError(f"{owner}: two values of its parameters are both written {made.name}")
+            found[made.name] = made
+        return list(found.values())
+
+    def _with(self, arguments: dict[str, object]) -> Property:
+        premise = self.premise
+        if premise is not None and not isinstance(premise, Property):
+            taken = [*_signature(premise).parameters][1:]
+            premise = functools.partial(premise, **{name: arguments[name] for name in taken}) if taken else premise
+        return attrs.evolve(
+            self,
+            name=with_values(self.name, arguments),
+            sentence=self.sentence.format(**arguments),
+            function=functools.partial(self.function, **arguments),
+            premise=premise,
+            domains={},
+            declared=self,
+            arguments=arguments,
+        )
 
     def complaint(self, *states: object) -> str | None:
         """Return the first reason why the property is false, or None if the property is true.
@@ -166,22 +241,31 @@ class Property:
 
 
 def invariant(
-    sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
+    sentence: str,
+    /,
+    *,
+    source: str = "",
+    fails_in: tuple[str, ...] = (),
+    premise: Premise | None = None,
+    **domains: Domain,
 ) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into an invariant.
 
     The predicate returns a bool. It can instead yield a sentence for each value that violates the property. Reports
-    show these sentences with a counterexample.
+    show these sentences with a counterexample. The predicate can take parameters after the state, as an action does.
+    The property is then checked for each value by itself.
 
     Parameters:
-        sentence: a one-sentence description of the property.
+        sentence: a one-sentence description of the property. If the property has parameters, ``{name}`` in it is
+            replaced by the value of the parameter with this name.
         source: the source of the property, such as an article, a KIP or a ticket.
         fails_in: the names of specs that are known to violate the property.
         premise: a predicate of a state, or a witness. The property applies only where the premise is true; see
             `Property`.
+        domains: for each parameter after the state, its possible values; see `action`.
 
     Raises:
-        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
+        SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.
 
     Example:
         >>> @invariant("no counter is above nine")
@@ -189,24 +273,36 @@ def invariant(
         ...     return all(counter <= 9 for counter in state)
         >>> small((3, 9)), small((3, 10))
         (True, False)
+        >>> @invariant("counter {index} is not above nine", index=range(2))
+        ... def each_small(state, index):
+        ...     return state[index] <= 9
+        >>> each_small((3, 10), 0), each_small((3, 10), 1)
+        (True, False)
     """
-    return _property(Kind.INVARIANT, sentence, source, fails_in, premise)
+    return _property(Kind.INVARIANT, sentence, source, fails_in, premise, domains)
 
 
 def step_invariant(
-    sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
+    sentence: str,
+    /,
+    *,
+    source: str = "",
+    fails_in: tuple[str, ...] = (),
+    premise: Premise | None = None,
+    **domains: Domain,
 ) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of the states before and after a step into a step invariant.
 
     A step invariant must be true for every step. The parameters are the same as those of `invariant`.
 
     Raises:
-        SpecError: if an argument is not valid, or if the function does not take exactly two parameters.
+        SpecError: if an argument is not valid, or if the function does not take exactly two states and the
+            parameters.
     """
-    return _property(Kind.STEP_INVARIANT, sentence, source, fails_in, premise)
+    return _property(Kind.STEP_INVARIANT, sentence, source, fails_in, premise, domains)
 
 
-def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+def witness(sentence: str, /, *, source: str = "", **domains: Domain) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into a witness.
 
     A witness must be true in at least one reachable state.
@@ -216,12 +312,12 @@ def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Propert
         source: the source of the property, such as an article, a KIP or a ticket.
 
     Raises:
-        SpecError: if the sentence is missing, or if the function does not take exactly one parameter.
+        SpecError: if the sentence is missing, or if the function does not take exactly a state and the parameters.
     """
-    return _property(Kind.WITNESS, sentence, source)
+    return _property(Kind.WITNESS, sentence, source, domains=domains)
 
 
-def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+def step_witness(sentence: str, /, *, source: str = "", **domains: Domain) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of the states before and after a step into a step witness.
 
     A step witness must be true for at least one step.
@@ -231,12 +327,15 @@ def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Pr
         source: the source of the property, such as an article, a KIP or a ticket.
 
     Raises:
-        SpecError: if the sentence is missing, or if the function does not take exactly two parameters.
+        SpecError: if the sentence is missing, or if the function does not take exactly two states and the
+            parameters.
     """
-    return _property(Kind.STEP_WITNESS, sentence, source)
+    return _property(Kind.STEP_WITNESS, sentence, source, domains=domains)
 
 
-def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
+def eventually(
+    sentence: str, /, *, source: str = "", quiet: bool = False, **domains: Domain
+) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, the
     predicate must be true in at least one state.
 
@@ -250,27 +349,31 @@ def eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Calla
         quiet: whether the property applies only to behaviours with finitely many perturbing steps; see `Action.effect`.
 
     Raises:
-        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
+        SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.
     """
-    return _liveness(Kind.EVENTUALLY, sentence, source, quiet=quiet)
+    return _liveness(Kind.EVENTUALLY, sentence, source, domains, quiet=quiet)
 
 
-def always_eventually(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
+def always_eventually(
+    sentence: str, /, *, source: str = "", quiet: bool = False, **domains: Domain
+) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, the
     predicate must be true again and again. The parameters are the same as those of `eventually`.
     """
-    return _liveness(Kind.ALWAYS_EVENTUALLY, sentence, source, quiet=quiet)
+    return _liveness(Kind.ALWAYS_EVENTUALLY, sentence, source, domains, quiet=quiet)
 
 
-def eventually_always(sentence: str, *, source: str = "", quiet: bool = False) -> Callable[[Predicate], Property]:
+def eventually_always(
+    sentence: str, /, *, source: str = "", quiet: bool = False, **domains: Domain
+) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, the
     predicate must be true from some state on. The parameters are the same as those of `eventually`.
     """
-    return _liveness(Kind.EVENTUALLY_ALWAYS, sentence, source, quiet=quiet)
+    return _liveness(Kind.EVENTUALLY_ALWAYS, sentence, source, domains, quiet=quiet)
 
 
 def leads_to(
-    sentence: str, *, after: Premise, source: str = "", quiet: bool = False
+    sentence: str, /, *, after: Premise, source: str = "", quiet: bool = False, **domains: Domain
 ) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into a liveness property. In every fair behaviour, if
     `after` is true in a state, the decorated predicate must be true in this state or in a later state.
@@ -281,12 +384,14 @@ def leads_to(
             search raises an error.
 
     Raises:
-        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
+        SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.
     """
-    return _liveness(Kind.LEADS_TO, sentence, source, quiet=quiet, premise=after)
+    return _liveness(Kind.LEADS_TO, sentence, source, domains, quiet=quiet, premise=after)
 
 
-def recoverable(sentence: str, *, source: str = "", by_healing: bool = False) -> Callable[[Predicate], Property]:
+def recoverable(
+    sentence: str, /, *, source: str = "", by_healing: bool = False, **domains: Domain
+) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into a liveness property. From every reachable state, it
     must be possible to reach a state in which the predicate is true.
 
@@ -296,15 +401,16 @@ def recoverable(sentence: str, *, source: str = "", by_healing: bool = False) ->
         by_healing: whether steps of healing actions alone must be able to reach such a state; see `Action.effect`.
 
     Raises:
-        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
+        SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.
     """
-    return _liveness(Kind.RECOVERABLE, sentence, source, by_healing=by_healing)
+    return _liveness(Kind.RECOVERABLE, sentence, source, domains, by_healing=by_healing)
 
 
 def _liveness(
     kind: Kind,
     sentence: str,
     source: str,
+    domains: Mapping[str, Domain],
     *,
     premise: Premise | None = None,
     quiet: bool = False,
@@ -313,7 +419,7 @@ def _liveness(
     for name, value in (("quiet", quiet), ("by_healing", by_healing)):
         if type(value) is not bool:
             raise SpecError(f"{name} must be True or False, not {value!r}")
-    decorate = _property(kind, sentence, source, (), premise)
+    decorate = _property(kind, sentence, source, (), premise, domains)
     return lambda function: attrs.evolve(decorate(function), quiet=quiet, by_healing=by_healing)
 
 
@@ -324,7 +430,9 @@ DEADLOCK = Property(
     function=lambda state: True,
     source="",
 )
-"""The property that ``Spec(check_deadlock=True)`` adds. Engines do not call its function, but check for next states."""
+"""The property that ``Spec(check_deadlock=True)`` and ``Spec(final=...)`` add. Engines do not call its function, but
+check for next states.
+"""
 
 
 def _bare(function: Callable[..., object]) -> str:
@@ -338,7 +446,10 @@ def premise_property(premise: Premise) -> Property:
     """Convert a premise to a property of kind `Kind.PREMISE`."""
     if isinstance(premise, Property):
         return attrs.evolve(premise, kind=Kind.PREMISE)
-    name = getattr(premise, "__name__", "premise")
+    if isinstance(premise, functools.partial):
+        name = with_values(getattr(premise.func, "__name__", "premise"), premise.keywords)
+    else:
+        name = getattr(premise, "__name__", "premise")
     return Property(name=name, kind=Kind.PREMISE, sentence="", function=premise, source="")
 
 
@@ -363,8 +474,12 @@ def _takes(function: Callable[..., object], count: int) -> bool:
     return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
 
 
-def _check_premise(premise: object) -> None:
+def _check_premise(premise: object, domains: Mapping[str, Domain]) -> None:
     """Check that a premise is a witness, or a function that takes a state and returns a bool.
+
+    Parameters:
+        premise: the premise.
+        domains: the domains of the property's parameters, which the function may take after the state.
 
     Raises:
         SpecError: if the premise is neither of these.
@@ -372,35 +487,64 @@ def _check_premise(premise: object) -> None:
     if isinstance(premise, Property):
         if premise.kind is not Kind.WITNESS:
             raise SpecError(f"a premise must be a predicate of a state, not the {premise.kind.value} {premise.name}")
-    elif not callable(premise) or type(premise).__hash__ is None:
+        if premise.domains:
+            raise SpecError(f"a premise must be a predicate of a state, but the witness {premise.name} has parameters")
+        return
+    name = getattr(premise, "__name__", premise)
+    if not callable(premise) or type(premise).__hash__ is None:
         raise SpecError(f"a premise must be a function of a state, not {premise!r}")
-    elif not _takes(premise, 1):
-        raise SpecError(
-            f"premise {getattr(premise, '__name__', premise)} must take one parameter, state, not {_bare(premise)}"
-        )
-    elif inspect.isgeneratorfunction(premise):
-        raise SpecError(
-            f"premise {getattr(premise, '__name__', premise)} must return True or False, but it is a generator function"
-        )
+    taken = [*_signature(premise).parameters][1:]
+    if not _takes(premise, 1 + len(taken) if taken and set(taken) <= set(domains) else 1):
+        known = f", and may take {', '.join(domains)}" if domains else ""
+        raise SpecError(f"premise {name} must take one parameter, state{known}, not {_bare(premise)}")
+    if inspect.isgeneratorfunction(premise):
+        raise SpecError(f"premise {name} must return True or False, but it is a generator function")
 
 
 def _property(
-    kind: Kind, sentence: str, source: str, fails_in: tuple[str, ...] = (), premise: Premise | None = None
+    kind: Kind,
+    sentence: str,
+    source: str,
+    fails_in: tuple[str, ...] = (),
+    premise: Premise | None = None,
+    domains: Mapping[str, Domain] | None = None,
 ) -> Callable[[Predicate], Property]:
     a_kind = f"{'an' if kind.value[0] in 'aei' else 'a'} {kind.value}{' property' if kind.is_liveness else ''}"
+    decorator = f"@{kind.value.replace(' ', '_')}"
     if not isinstance(sentence, str) or not sentence:
-        raise SpecError(f"{a_kind} needs a sentence that describes it, as in @{kind.value.replace(' ', '_')}('...')")
+        raise SpecError(f"{a_kind} needs a sentence that describes it, as in {decorator}('...')")
 
+    domains = domains or {}
     if premise is not None:
-        _check_premise(premise)
-    parameters = "two parameters, before and after" if kind.of_steps else "one parameter, state"
+        _check_premise(premise, domains)
+    states = ["before", "after"] if kind.of_steps else ["state"]
 
     def decorate(function: Predicate) -> Property:
         name = getattr(function, "__name__", repr(function))
         if not callable(function):
             raise SpecError(f"{a_kind} must be a function, not {function!r}")
-        if not _takes(function, 2 if kind.of_steps else 1):
-            raise SpecError(f"{kind.value} {name} must take {parameters}, not {_bare(function)}")
-        return Property(name, kind, sentence, function, source, tuple(fails_in), premise)
+        if domains:
+            owner = f"{kind.value} {name}"
+            _signature(function)
+            taken, parameters = _split(parameters_of(owner, function, states), len(states))
+            for state in taken:
+                if state in domains:
+                    raise SpecError(f"{owner}: {state!r} has a domain, but it is a state")
+            match_domains(owner, parameters, domains, decorator, _TAKEN)
+            check_sentence(owner, sentence, parameters)
+        elif not _takes(function, len(states)):
+            more = [*_signature(function).parameters][len(states) :]
+            hint = f": give {more[0]} a domain, as in {decorator}('...', {more[0]}=...)" if more else ""
+            raise SpecError(f"{kind.value} {name} must take {_COUNTED[kind.of_steps]}, not {_bare(function)}{hint}")
+        in_order = {} if not domains else {parameter: domains[parameter] for parameter in parameters}
+        return Property(name, kind, sentence, function, source, tuple(fails_in), premise, domains=in_order)
 
     return decorate
+
+
+_TAKEN = ("sentence", "source", "fails_in", "premise", "quiet", "after", "by_healing")
+_COUNTED = {True: "two parameters, before and after", False: "one parameter, state"}
+
+
+def _split(names: list[str], count: int) -> tuple[list[str], list[str]]:
+    return names[:count], names[count:]

@@ -191,6 +191,22 @@ class WholeRead:
 
 
 @attrs.frozen
+class Costliest:
+    """The action or property whose calls took most of the time of a search.
+
+    Attributes:
+        name: the name of the action or property.
+        calls: the number of its calls.
+        seconds: the CPU seconds of its calls in the process of the search. Calls of actions from which the engine did
+            not learn are not included.
+    """
+
+    name: str
+    calls: int
+    seconds: float
+
+
+@attrs.frozen
 class Learning:
     """Statistics of the compiled engine, which learns the results of calls. See `leadline.checker.engines.compiled`.
 
@@ -202,6 +218,7 @@ class Learning:
         by_oracle: the number of calls that the oracle engine would have made for the same states.
         memory: the size of the learned results in bytes.
         widest: the part of the state with the most distinct values, or None if all parts are split.
+        costliest: the action or property that was called most often, or None if none was called.
     """
 
     actions: dict[str, int]
@@ -210,6 +227,7 @@ class Learning:
     by_oracle: int
     memory: int
     widest: Widest | None
+    costliest: Costliest | None = None
 
     @property
     def share(self) -> float:
@@ -472,10 +490,17 @@ class Result:
     def of(self, name: str) -> PropertyResult:
         """Return the result for the property with the given name.
 
+        For a property with parameters, return the result of the first instance that is violated, or of the first that
+        is not decided, or of the first one.
+
         Raises:
-            StopIteration: if no such property was checked.
+            ValueError: if no such property was checked.
         """
-        return next(item for item in self.properties if item.property.name == name)
+        found = [item for item in self.properties if item.property.is_named(name)]
+        return min(found, key=lambda item: _GRAVEST.index(item.verdict))
+
+
+_GRAVEST = [Verdict.VIOLATED, Verdict.INCOMPLETE, Verdict.HOLDS]
 
 
 def judge(item: Property, seen: bool, exhausted: bool) -> Verdict:

@@ -12,10 +12,11 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from leadline.checker.action import FAIRNESS, Action, ActionInstance, Step, check_fairness
-from leadline.checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
+from leadline.checker.bounds import NoBounds, bounds_text, change_bounds, check_relations, describe_bounds
 from leadline.checker.canonical import canonical
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import LeadlineError, SpecError, raised
+from leadline.checker.parameters import takes_bounds
 from leadline.checker.properties import DEADLOCK, Kind, Premise, Property, premise_property
 from leadline.checker.state import check_shape, check_state, check_state_class
 from leadline.checker.support.escapes import visible
@@ -51,7 +52,9 @@ class Spec(Generic[S]):
         actions: the actions. Their names must be unique.
         properties: the properties to check. Their names must be unique.
         bounds: a frozen attrs value whose fields were declared with `bound`.
-        check_deadlock: whether a state without a next state is a violation.
+        check_deadlock: whether a state without a next state is a violation. True if `final` is given.
+        final: a predicate of a state, or None. It is true for the states in which it is right that there is no next
+            state, for example because all processes have terminated. Such states are not deadlocks.
         within: a predicate of a state that limits the search, like ``CONSTRAINT`` in TLC, or None. If the predicate is
             false for a state, the properties are still checked for the state and for the step to it, but the search
             does not continue from the state. The state does not count as a distinct state and is not a deadlock.
@@ -77,6 +80,7 @@ class Spec(Generic[S]):
     properties: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
     bounds: Any = attrs.field(factory=NoBounds)
     check_deadlock: bool = False
+    final: Callable[[S], bool] | None = None
     within: Callable[[S], bool] | None = None
     distance: Callable[[S], float] | None = None
     drawing: Drawing[S] | None = None
@@ -87,9 +91,17 @@ class Spec(Generic[S]):
     def __attrs_post_init__(self) -> None:
         if not callable(self.initial_states):
             raise SpecError(f"spec {self.name}: initial_states must be a function of the bounds")
-        for name, function in (("within", self.within), ("distance", self.distance), ("cut", self.cut)):
+        if not takes_bounds(self.initial_states):
+            raise SpecError(
+                f"spec {self.name}: initial_states must take one parameter, the bounds: define it as "
+                f"def {_name(self.initial_states)}(bounds)"
+            )
+        for name in ("final", "within", "distance", "cut"):
+            function = getattr(self, name)
             if function is not None and not callable(function):
                 raise SpecError(f"spec {self.name}: {name} must be a function of a state, not {function!r}")
+        if self.final is not None:
+            object.__setattr__(self, "check_deadlock", True)
         if not self.actions:
             raise SpecError(f"spec {self.name} has no actions")
         for action in self.actions:
@@ -104,7 +116,7 @@ class Spec(Generic[S]):
                 raise SpecError(f"spec {self.name}: {_name(item)} is not a property: decorate it with @invariant(...)")
         for kind, names in (
             ("actions", [action.name for action in self.actions]),
-            ("properties", [item.name for item in (*self.checks, *self.optional)]),
+            ("properties", [item.name for item in (*self.properties, *self._deadlock, *self.optional)]),
         ):
             for name in names:
                 if names.count(name) > 1:
@@ -119,6 +131,7 @@ class Spec(Generic[S]):
         for name, value, *_ in describe_bounds(self.bounds):
             if type(value) not in (int, bool, str):
                 raise SpecError(f"spec {self.name}: bound {name} must be an int, a bool or a str, not {value!r}")
+        check_relations(self.bounds)
 
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
@@ -135,13 +148,34 @@ class Spec(Generic[S]):
 
     @property
     def checks(self) -> tuple[Property, ...]:
-        """The properties, followed by `DEADLOCK` if `check_deadlock` is set."""
-        return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
+        """The properties, followed by `DEADLOCK` if `check_deadlock` is set. A property with parameters is replaced by
+        its instances.
+
+        Raises:
+            SpecError: if the values of a parameter are invalid; see `Property.instances`.
+        """
+        return (*self._properties, *self._deadlock)
+
+    @property
+    def all_checks(self) -> tuple[Property, ...]:
+        """The properties in `checks`, followed by those in `optional`, with their instances; see `checks`."""
+        return (*self.checks, *self._instances_of(self.optional))
+
+    @property
+    def _deadlock(self) -> tuple[Property, ...]:
+        return (DEADLOCK,) if self.check_deadlock else ()
+
+    @functools.cached_property
+    def _properties(self) -> tuple[Property, ...]:
+        return self._instances_of(self.properties)
+
+    def _instances_of(self, properties: Iterable[Property]) -> tuple[Property, ...]:
+        return tuple(instance for item in properties for instance in item.instances(self.bounds))
 
     @functools.cached_property
     def _premises(self) -> dict[Premise, Property]:
         """A dict that maps each distinct premise to a property of kind `Kind.PREMISE`."""
-        given = dict.fromkeys(item.premise for item in self.properties if item.premise is not None)
+        given = dict.fromkeys(item.premise for item in self._properties if item.premise is not None)
         return {premise: premise_property(premise) for premise in given}
 
     @property
@@ -158,7 +192,7 @@ class Spec(Generic[S]):
     @property
     def liveness(self) -> tuple[Property, ...]:
         """The liveness properties, which are checked after a search; see `Kind.is_liveness`."""
-        return tuple(item for item in self.properties if item.kind.is_liveness)
+        return tuple(item for item in self._properties if item.kind.is_liveness)
 
     @functools.cached_property
     def opening(self) -> Property | None:
@@ -178,6 +212,22 @@ class Spec(Generic[S]):
             SpecError: if `within` or `cut` raised an exception or did not return a bool.
         """
         return not self.is_within(state) or (self.opening is not None and self.complaint(self.opening, state) is None)
+
+    @functools.cached_property
+    def ending(self) -> Property | None:
+        """The predicate `final` as a property of kind `Kind.FINAL`, or None if there is no such predicate."""
+        if self.final is None:
+            return None
+        name = getattr(self.final, "__name__", "final")
+        return Property(name=name, kind=Kind.FINAL, sentence="", function=self.final, source="")
+
+    def is_final(self, state: S) -> bool:
+        """Return whether `final` is true for a state. Return False if the spec does not have this predicate.
+
+        Raises:
+            SpecError: if `final` raised an exception or did not return a bool.
+        """
+        return self.ending is not None and self.complaint(self.ending, state) is None
 
     @functools.cached_property
     def constraint(self) -> Property | None:
@@ -249,21 +299,30 @@ class Spec(Generic[S]):
         """Return a copy of the spec that is restricted to the given properties.
 
         Parameters:
-            names: the names of the properties to keep.
+            names: the names of the properties to keep. The name of a property with parameters stands for all its
+                instances; a name such as ``in_range(process=2)`` stands for one.
 
         Raises:
             SpecError: if the spec has no property with one of the given names.
         """
         wanted = list(dict.fromkeys(names))
-        known = [item.name for item in (*self.checks, *self.optional)]
-        for name in wanted:
-            if name not in known:
-                raise SpecError(f"{self.name} has no property {name!r}{nearest(name, known)}")
+        declared = (*self.properties, *self._deadlock, *self.optional)
+        if all(any(name == item.name for item in declared) for name in wanted):
+            chosen = [item for item in declared if item.name in wanted]
+        else:
+            known = list(dict.fromkeys((*declared, *self.all_checks)))
+            names_known = [item.name for item in known]
+            for name in wanted:
+                if name not in names_known:
+                    raise SpecError(f"{self.name} has no property {name!r}{nearest(name, names_known)}")
+            chosen = [item for item in known if item.name in wanted]
+            chosen = [item for item in chosen if item.declared not in chosen]
         return attrs.evolve(
             self,
-            properties=[item for item in (*self.properties, *self.optional) if item.name in wanted],
+            properties=[item for item in chosen if item is not DEADLOCK],
             optional=(),
-            check_deadlock=self.check_deadlock and DEADLOCK.name in wanted,
+            check_deadlock=DEADLOCK in chosen,
+            final=self.final if DEADLOCK in chosen else None,
         )
 
     @property
@@ -278,11 +337,13 @@ class Spec(Generic[S]):
             kinds: the kinds.
 
         Returns:
-            The properties of these kinds in `checks`, `premises`, `opening` and `constraint`, in this order.
+            The properties of these kinds in `checks`, `premises`, `opening`, `ending` and `constraint`, in this order.
         """
         constraint = () if self.constraint is None else (self.constraint,)
         opening = () if self.opening is None or not self.liveness else (self.opening,)
-        return tuple(item for item in (*self.checks_and_premises, *opening, *constraint) if item.kind in kinds)
+        ending = () if self.ending is None else (self.ending,)
+        every = (*self.checks_and_premises, *opening, *ending, *constraint)
+        return tuple(item for item in every if item.kind in kinds)
 
     def initials(self) -> list[S]:
         """Return the distinct initial states, in the order in which `initial_states` returns them.

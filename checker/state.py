@@ -152,7 +152,8 @@ def check_state_class(cls: type) -> None:
             )
         if not field.eq:
             raise SpecError(
-                f"states are compared by value, but {cls.__name__}.{field.name} has eq=False: use constant()"
+                f"states are compared by value, but {cls.__name__}.{field.name} has eq=False: remove eq=False, or use "
+                "constant() if the field has the same value in every state"
             )
 
 

@@ -102,7 +102,8 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
     if item.kind.is_liveness:
         return None  # what comes after the last state decides
     if item.kind is Kind.DEADLOCK:
-        dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
+        state = states[-1]
+        dead = spec.is_within(state) and next(spec.successors(state), None) is None and not spec.is_final(state)
         return "no action is enabled" if dead else None
     if item.kind.of_steps and len(states) < 2:
         return None

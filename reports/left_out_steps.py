@@ -58,7 +58,9 @@ def world_without(trace: Trace[object], left_out: ActionInstance[object], item: 
     if not actions:
         return None
     changing = () if item.premise is not None else tuple(_changes(path, trace) for path in _decisive(trace, item))
-    return attrs.evolve(trace.spec, actions=actions, properties=(item, *changing), check_deadlock=False, distance=None)
+    return attrs.evolve(
+        trace.spec, actions=actions, properties=(item, *changing), check_deadlock=False, final=None, distance=None
+    )
 
 
 def _changes(path: Path, trace: Trace[object]) -> Property:

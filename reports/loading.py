@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import logging
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -187,8 +188,17 @@ def _load_module(path: Path) -> ModuleType:
         own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
         # the message already contains the file and line
         text = str(error.args[0]) if own_syntax else error_text(error)
+        if field := _MANDATORY.search(text):
+            raise SpecError(
+                f"cannot load {path}{_line(located.origin, error)}: field {field[1]} has no default, but a field "
+                "before it has one: give it a default, or move it up"
+            ) from error
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
     return module
+
+
+_MANDATORY = re.compile(r"^No mandatory attributes allowed after .*Attribute\(name='(\w+)'")
+"""What attrs says of a field without a default after one with a default, followed by a dump of the whole field."""
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def why_it_stays(checked: Property) -> str:
     Returns:
         The paragraph, or an empty string if the docstring has no such paragraph.
     """
-    paragraphs = (inspect.getdoc(checked.function) or "").split("\n\n")
+    paragraphs = (inspect.getdoc(checked.written) or "").split("\n\n")
     return next((" ".join(each.split()) for each in paragraphs if each.startswith(STAYS)), "")
 
 

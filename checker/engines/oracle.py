@@ -181,8 +181,8 @@ class OracleSearch(Generic[S]):
         for instance, successor in self.spec.successors(state):
             steps += 1
             self._step(state, instance, successor)
-        for item in self._deadlock if not steps else ():
-            self._see(item, Sighting(state))
+        if self._deadlock and not steps and not self.spec.is_final(state):
+            self._see(self._deadlock[0], Sighting(state))
         self.statistics.count_expanded(steps)
 
     def _step(self, state: S, instance: ActionInstance[S], successor: S) -> None:

@@ -469,7 +469,7 @@ def _name_of(value: object) -> str:
 
 _ATOMS = frozenset((int, bool, str, bytes, type(None)))
 
-_named: dict[str, type] = {}
+_named: dict[str, Any] = {}
 """The classes of values that were carried, by name."""
 
 

@@ -84,12 +84,12 @@ def own_modules(spec: Spec[S]) -> dict[str, Path]:
 
 
 def _begin(spec: Spec[S]) -> list[object]:
-    cut = [] if spec.cut is None else [spec.cut]
-    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *cut, *spec.actions, *spec.properties]
+    given = [function for function in (spec.cut, spec.final) if function is not None]
+    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *given, *spec.actions, *spec.properties]
 
 
 def _ends(spec: Spec[S]) -> list[object]:
-    return [spec.check_deadlock, *(item.name for item in spec.properties), *map(str, spec.instances)]
+    return [spec.check_deadlock, *(item.name for item in spec.checks), *map(str, spec.instances)]
 
 
 class _Objects:

@@ -72,10 +72,10 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
     """Yield the Python functions of a spec's actions, properties and premises, and the function of its constraint."""
-    within = [function for function in (spec.within, spec.cut) if function is not None]
+    within = [function for function in (spec.within, spec.cut, spec.final) if function is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
-        function = inspect.unwrap(given.function if isinstance(given, Property) else given) if given else None
+        function = inspect.unwrap(given.written if isinstance(given, Property) else given) if given else None
         if inspect.isfunction(function) and Path(function.__code__.co_filename).is_file():
             yield function
 

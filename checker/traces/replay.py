@@ -59,7 +59,7 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
 def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:
     if recorded.about is None:
         return None
-    known = {item.name: item for item in (*spec.checks, *spec.optional)}
+    known = {item.name: item for item in spec.all_checks}
     if recorded.about not in known:
         raise TraceError(f"{spec.name} has no property {recorded.about!r}{nearest(recorded.about, known)}")
     return known[recorded.about]

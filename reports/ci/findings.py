@@ -17,7 +17,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.reports.diagnosis import Diagnosis, lines
 from leadline.reports.exit_codes import INCOMPLETE
-from leadline.reports.suite import Outcome, PreparedCheck, SuiteRun
+from leadline.reports.suite import Check, Outcome, PreparedCheck, SuiteRun
 
 WHOLE = "as expected"
 """The name of the finding that is about an entire check."""
@@ -111,13 +111,18 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
                 if not outcome.verdicts_as_expected:
                     reason = f"{name} is incomplete: {result.reason}"
                     yield Finding(title, name, "incomplete", reason, *about, location=place)
-            case Verdict.VIOLATED if not outcome.verdicts_as_expected and name != check.violates:
+            case Verdict.VIOLATED if not (outcome.verdicts_as_expected or _is_expected(item, check)):
                 own = outcome.diagnosis if outcome.diagnosis is not None and outcome.diagnosis.name == name else None
                 yield Finding(title, name, "failed", said, *about, location=place, diagnosis=own)
-            case Verdict.HOLDS if name == check.violates:
+            case Verdict.HOLDS if check.violates is not None and item is result.of(check.violates):
                 yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about, location=place)
             case _:
                 yield Finding(title, name, "passed", said, *about)
+
+
+def _is_expected(item: PropertyResult, check: Check) -> bool:
+    """Return whether a check expects the property of a result to be violated."""
+    return check.violates is not None and item.property.is_named(check.violates)
 
 
 def _said(item: PropertyResult) -> str:
@@ -147,7 +152,7 @@ def location_of(item: Property, prepared: PreparedCheck | None = None) -> Source
         The location, or None if neither the property nor the check has a source file.
     """
     here = Path.cwd()
-    function = inspect.unwrap(item.function)
+    function = inspect.unwrap(item.written)
     code = function.__code__ if inspect.isfunction(function) else None
     path = Path(code.co_filename).resolve() if code is not None and Path(code.co_filename).is_file() else None
     if code is not None and path is not None and path.is_relative_to(here):

@@ -19,6 +19,7 @@ NAMES: dict[type[attrs.AttrsInstance], dict[str, str]] = {
         "by_oracle": "calls_by_oracle",
         "memory": "memory_of_calls_bytes",
         "widest": "widest_part",
+        "costliest": "costliest_function",
     },
     Statistics: {
         "distinct": "distinct_states",

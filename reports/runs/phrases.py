@@ -20,6 +20,9 @@ FEW_STATES = 20_000
 LEAST_SECONDS = 0.05
 """The CPU seconds of calls below which they are not mentioned."""
 
+MANY_VALUES = 100
+"""The number of values of a part of the state below which the part is not named as the reason for many calls."""
+
 MANY_CALLS = 0.5
 """If the compiled engine makes more than this fraction of the calls that the oracle makes, the report explains why."""
 
@@ -328,7 +331,7 @@ def _table_lines(statistics: Statistics) -> list[str]:
         return []
     learning = statistics.learning
     size = memory.described(statistics.memory)
-    if learning:
+    if learning and learning.memory:
         size += f", of which {memory.described(learning.memory)} for {counted(statistics.calls, 'learned call')}"
     else:
         size += f"; learned from {counted(statistics.calls, 'call')}"
@@ -376,7 +379,10 @@ def _verified_line(verified: Verified) -> str:
 def _why_slow(learning: Learning) -> str:
     """Return sentences that say which part of the state slows down the compiled engine, with advice."""
     text = f"The search made {learning.share:.0%} of the calls that the oracle would have made."
-    if (widest := learning.widest) is None:
+    if (costliest := learning.costliest) is not None:
+        seconds = f" and {costliest.seconds:.1f} s" if costliest.seconds >= LEAST_SECONDS else ""
+        text += f" {visible(costliest.name)} took most: {counted(costliest.calls, 'call')}{seconds}."
+    if (widest := learning.widest) is None or widest.values < MANY_VALUES:
         return text
     helps = {
         "tuple": "If the order of its elements does not matter, use a frozenset or a Bag; otherwise bound its length.",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from leadline.checker.bounds import bounds_text
 from leadline.checker.result import Learning, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -35,8 +33,7 @@ from leadline.reports.terminal.coverage import coverage_view
 def heading(spec: Spec[object], engine: str, settings: Mapping[str, object]) -> WrappedBounds:
     """Return the heading of a run, with the spec, its bounds, the engine, and the settings of the engine."""
     text = Text(visible(spec.name), style="bold")
-    if bounds := bounds_text(attrs.asdict(spec.bounds)):
-        text.append(f"  {visible(bounds)}", style="")
+    text.append(f"  {visible(spec.named_bounds)}", style="")
     text.append(f"  {engine_text(engine, settings)}", style="dim")
     return WrappedBounds(text)
 

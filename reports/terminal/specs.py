@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.action import Action
-from leadline.checker.bounds import bounds_text, describe_bounds
+from leadline.checker.bounds import bounds_text, describe_bounds, relations
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
@@ -28,15 +28,18 @@ def spec_view(spec: Spec[object]) -> RenderableType:
     for name, value, text, right in describe_bounds(spec.bounds):
         given = bounds_text({name: value}).partition("=")[2]
         bounds.add_row(*map(visible, (name, given, text)), Text(visible(right), style="dim"))
+    for relation in relations(spec.bounds):
+        bounds.add_row("", "", "required of them", Text(visible(relation), style="dim"))
     actions = empty_table("actions", ("action", "description of a step"))
     for action in spec.actions:
         said = "; ".join(filter(None, [action.sentence, _future(spec, action)]))
         actions.add_row(*map(visible, (f"{action.name}({', '.join(action.domains)})", said)))
     properties = empty_table("properties", ("-i", "kind", "description"))
-    for item in spec.checks:
-        properties.add_row(visible(item.name), item.kind.value, _explanation(item))
-    for item in spec.optional:
-        properties.add_row(visible(item.name), f"{item.kind.value}, only with -i", _explanation(item))
+    declared = dict.fromkeys(item.declared or item for item in spec.all_checks)
+    for item in declared:
+        each = f", for each {', '.join(item.domains)}" if item.domains else ""
+        only = ", only with -i" if item in spec.optional else ""
+        properties.add_row(visible(item.name), f"{item.kind.value}{each}{only}", _explanation(item))
     about = [Text(visible(each)) for each in (spec.summary, spec.note) if each]
     return Group(Text(visible(spec.name), style="bold"), *about, bounds, actions, properties)
 

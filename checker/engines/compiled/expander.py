@@ -6,7 +6,8 @@ progress or checkpoints.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 import attrs
@@ -69,7 +70,8 @@ class BlockResult:
             state. The shape is (action instances, 2).
         steps_seen: for each predicate on steps, the first steps that violate the property or satisfy the witness, up to
             the requested number.
-        dead: the first deadlocked states (states without a next state), up to the requested number.
+        dead: the first deadlocked states (states that have no next state and are not final), up to the requested
+            number.
     """
 
     counts: NDArray[np.int64]
@@ -145,7 +147,9 @@ class Expander(Generic[S]):
         wanted = max(found.steps_wanted, default=0)
         counters = np.zeros((len(new), kernel.COUNTERS), np.int64)
         counts = np.zeros((len(new), self.tables.instances, 2), np.int64)
-        dead = np.zeros((len(new), dead_wanted), np.int64)
+        has_final = self.tables.spec.final is not None and dead_wanted > 0
+        room = max(parts.ends[part + 1] - parts.ends[part] for part in range(len(new))) if has_final else dead_wanted
+        dead = np.zeros((len(new), room), np.int64)
         seen = np.zeros((len(new), len(found.steps_wanted)), np.int64)
         seen_at = np.zeros((*seen.shape, wanted), np.int64)
         counted = CountArrays(counters, counts, dead, seen, seen_at)
@@ -169,7 +173,10 @@ class Expander(Generic[S]):
                 for place in seen_at[part, number, : min(seen[part, number], found.steps_wanted[number] - len(steps))]:
                     parent, tree = buffers.parents[part, place], buffers.trees[part, place]
                     steps.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
-        return attrs.evolve(result, dead=result.dead[:dead_wanted])
+        candidates: Iterable[int] = result.dead
+        if has_final:
+            candidates = (index for index in candidates if not self.tables.spec.is_final(self.state(index)))
+        return attrs.evolve(result, dead=list(itertools.islice(candidates, dead_wanted)))
 
     def check(self, first: int, wanted: Sequence[int], inherit: Sequence[bool]) -> NDArray[np.bool_]:
         """Evaluate the predicates on the state with the index `first` and on all later states.

@@ -344,8 +344,7 @@ class CompiledSearch(Generic[S]):
         return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
     def _violated(self) -> list[str]:
-        dead = bool(self.expander.store.counters[kernel.DEADLOCKS])
-        return results.violated(self.expander.tables, self.at.seen, self.at.steps_seen, dead)
+        return results.violated(self.expander.tables, self.at.seen, self.at.steps_seen, bool(self.at.dead))
 
     def _statistics(self) -> Statistics:
         at, expander = self.at, self.expander

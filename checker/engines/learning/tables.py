@@ -7,6 +7,7 @@ outcome for each step.
 from __future__ import annotations
 
 import operator
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -32,7 +33,7 @@ from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.properties import Kind
-from leadline.checker.result import UNDIVIDED, Learning, WholeRead
+from leadline.checker.result import UNDIVIDED, Costliest, Learning, WholeRead
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -211,7 +212,16 @@ class TransitionTables(Generic[S]):
             by_oracle=calls_by_oracle(self.spec, expanded, distinct, steps),
             memory=self.nbytes,
             widest=self.layout.widest(),
+            costliest=self._costliest(),
         )
+
+    def _costliest(self) -> Costliest | None:
+        calls, seconds = Counter[str](), defaultdict[str, float](float)
+        for tree, (learned, called) in enumerate(zip(self.effort.learned, self.effort.called, strict=True)):
+            if learned + called:
+                calls[self._short_name(tree)] += learned + called
+                seconds[self._short_name(tree)] += self.caller.seconds[tree]
+        return next((Costliest(name, count, seconds[name]) for name, count in calls.most_common(1)), None)
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
         """Return the parts of the spec's code that the analysis does not support. They cause too many slots to count as

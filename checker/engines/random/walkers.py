@@ -471,6 +471,8 @@ class Walks(Generic[S]):
         walkers = self._walkers
         for column, item in enumerate((*self._tables.checks, DEADLOCK)):
             shown = np.flatnonzero(walkers.seen[:, column] >= 0)
+            if item is DEADLOCK and self.spec.final is not None:
+                shown = np.array([walker for walker in shown.tolist() if not self._is_final(walker)], np.int64)
             if item in self.traces or not len(shown):
                 continue
             first = shown[np.lexsort((walkers.walk[shown], walkers.seen[shown, column]))[0]]
@@ -482,6 +484,10 @@ class Walks(Generic[S]):
                 raise
             self.traces[item] = trace
         walkers.seen[:] = -1
+
+    def _is_final(self, walker: int) -> bool:
+        """Return whether the state without a next state in which a walker stopped is final; see `Spec.final`."""
+        return self.spec.is_final(self._tables.layout.state(self._walkers.values[walker].tolist()))
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
         """Call the spec's functions to reconstruct a trace that violates an invariant or satisfies a witness.

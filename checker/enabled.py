@@ -1,0 +1,81 @@
+"""Whether an action is enabled, as a predicate for properties and for `Spec.final`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from leadline.checker.action import Action
+from leadline.checker.errors import SpecError
+from leadline.checker.parameters import domain_values, with_values
+
+
+@attrs.frozen(eq=False)
+class Enabled:
+    """A predicate of a state: whether an action is enabled. `enabled` creates it.
+
+    Attributes:
+        action: the action.
+        arguments: the values of the parameters, in their order, of each instance of the action that counts.
+        name: the name of the predicate, for reports.
+    """
+
+    action: Action[Any, ...]
+    arguments: tuple[tuple[object, ...], ...]
+    name: str
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, state: Any) -> bool:
+        for values in self.arguments:
+            for _ in self.action.function(state, *values):
+                return True
+        return False
+
+
+def enabled(action: Action[Any, ...], /, **arguments: object) -> Enabled:
+    """Return a predicate of a state: whether an action has a next state there.
+
+    Call the result with a state, or use it wherever a predicate is expected, for example as a premise.
+
+    Parameters:
+        action: the action.
+        arguments: the values of some or all parameters of the action. For the others, the predicate is true if the
+            action is enabled for any of their values.
+
+    Raises:
+        SpecError: if `action` is not an action, if it has no such parameter, or if a parameter without a value has a
+            domain that depends on the bounds.
+
+    Example:
+        >>> from leadline.checker import action
+        >>> @action(index=range(2))
+        ... def increment(state, index):
+        ...     if state[index] < 9:
+        ...         yield (*state[:index], state[index] + 1, *state[index + 1 :])
+        >>> enabled(increment, index=1)((0, 9)), enabled(increment)((0, 9))
+        (False, True)
+    """
+    if not isinstance(action, Action):
+        raise SpecError(f"enabled takes an action, which is decorated with @action(...), not {action!r}")
+    for name in arguments:
+        if name not in action.domains:
+            known = ", ".join(action.domains) or "no parameters"
+            raise SpecError(f"enabled: action {action.name} has no parameter {name!r}: it has {known}")
+    values: list[Iterable[object]] = []
+    for name, domain in action.domains.items():
+        if name in arguments:
+            values.append((arguments[name],))
+        elif isinstance(domain, Iterable):
+            values.append(domain_values(f"enabled({action.name})", name, domain, None))
+        else:
+            raise SpecError(
+                f"enabled: give a value of {name!r}, as in enabled({action.name}, {name}=...), because the domain "
+                "depends on the bounds"
+            )
+    return Enabled(action, tuple(itertools.product(*values)), f"enabled {with_values(action.name, arguments)}")
