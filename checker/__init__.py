@@ -4,7 +4,7 @@ This package does not depend on Kafka. The modules are best read in this order:
 
 - `state`, `bounds`, `action`, `properties` and `spec` define specs.
 - `parameters` are those of actions and properties. `enabled` is a predicate about an action.
-- `bag` and `update` help to construct the values in states.
+- `bag`, `map`, `update` and `choices` help to construct the values in states.
 - `drawing` defines how reports display states.
 - `settings` and `result` are the inputs and outputs of the engines. `trace` and `coverage` are parts of results.
 - `values`, `canonical` and `content` compare values.
@@ -19,9 +19,11 @@ This package does not depend on Kafka. The modules are best read in this order:
 from leadline.checker.action import Action, ActionInstance, Step, action
 from leadline.checker.bag import Bag
 from leadline.checker.bounds import bound
+from leadline.checker.choices import one_of_each, permutations, product, subsets
 from leadline.checker.enabled import enabled
 from leadline.checker.engines import explore, fuzz
 from leadline.checker.errors import LeadlineError, SpecError, TraceError
+from leadline.checker.map import Map
 from leadline.checker.properties import (
     Kind,
     Property,
@@ -48,6 +50,7 @@ __all__ = [
     "Kind",
     "LeadlineError",
     "Limits",
+    "Map",
     "Property",
     "PropertyResult",
     "Result",
@@ -72,9 +75,13 @@ __all__ = [
     "fuzz",
     "invariant",
     "leads_to",
+    "one_of_each",
+    "permutations",
+    "product",
     "put",
     "recoverable",
     "step_invariant",
     "step_witness",
+    "subsets",
     "witness",
 ]

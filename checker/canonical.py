@@ -29,6 +29,7 @@ import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.content import content
+from leadline.checker.map import Map
 from leadline.checker.state import roles
 
 T = TypeVar("T")
@@ -68,6 +69,8 @@ def _canonical(value: object, before: object) -> object:
         return _kept.set_of(cast(frozenset[object], value))
     if cls is Bag:
         return _kept.bag_of(cast(Bag[object], value))
+    if cls is Map:
+        return _kept.map_of(cast(Map[object, object], value))
     if isinstance(value, tuple):
         return _canonical_tuple(value, before)
     names = _names(cls)
@@ -166,6 +169,13 @@ class _Kept:
         self._keep(made, members, is_free=twin is None and is_plain)
         return made
 
+    def map_of(self, value: Map[object, object]) -> Map[object, object]:
+        """Return the canonical copy of a map, or the map itself if it is canonical."""
+        if value.is_canonical:
+            return value
+        items = {self._member(key): canonical(item) for key, item in value.items()}
+        return value.rearranged({key: items[key] for key in self._in_order([*items])})
+
     def _have_same_members(self, value: Iterable[object], twin: Iterable[object]) -> bool:
         """Return whether the members of a collection have the same types as those of an equal cached collection."""
         own, kept = set(map(id, value)), set(map(id, twin))
@@ -251,6 +261,9 @@ def _is_same(one: object, other: object) -> bool:
     if isinstance(one, Bag) and isinstance(other, Bag):
         one, other = canonical(one), canonical(other)
         return _is_same_in_order(one, other) and all(map(_is_same, one.values(), other.values()))
+    if isinstance(one, Map) and isinstance(other, Map):
+        one, other = canonical(one), canonical(other)
+        return _is_same_in_order(one, other) and all(map(_is_same, one.values(), other.values()))
     if isinstance(one, tuple) and isinstance(other, tuple):
         return all(map(_is_same, one, other))
     cls: type = type(one)
@@ -274,6 +287,8 @@ def _is_understood(value: object) -> bool:
         return True
     if cls is frozenset or cls is Bag:
         return all(map(_is_understood, cast(frozenset[object], value)))
+    if isinstance(value, Map):
+        return cls is Map and all(map(_is_understood, (*value, *value.values())))
     if isinstance(value, tuple):
         is_plain = _has_methods_of(cls, tuple, "__eq__", "__hash__") and not hasattr(value, "__dict__")
         return is_plain and all(map(_is_understood, value))

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import attrs
 
 from leadline.checker.bag import Bag
+from leadline.checker.map import Map
 from leadline.checker.state import roles
 
 S = TypeVar("S")
@@ -63,6 +64,9 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
     elif cls is Bag:
         yield path, "bag"
         yield from (member_parts(path, member, count) for member, count in value.items())
+    elif cls is Map:
+        yield path, "map"
+        yield from (member_parts(path, key, (item,)) for key, item in value.items())
     elif attrs.has(cls):
         yield path, "attrs", cls.__qualname__
         for name, is_fixed, _ in roles(cls):
@@ -72,15 +76,17 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
         yield path, cls.__qualname__, _text(value)
 
 
-def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
-    """Return the strings that represent one member of a set or bag in the content hash.
+def member_parts(path: str, member: object, count: int | tuple[object, ...]) -> tuple[str, ...]:
+    """Return the strings that represent one member of a set or bag, or one key of a map, in the content hash.
 
     Parameters:
         path: the location of the collection in the state.
         member: the member.
-        count: the number of times that the collection contains the member, at least 1. For a set, it is 1.
+        count: the number of times that the collection contains the member, at least 1. For a set, it is 1. For a map,
+            a tuple that contains the value of the key.
     """
-    return path, "member", str(content("", member)), str(int(count))
+    of_member = content("", count[0]) if isinstance(count, tuple) else int(count)
+    return path, "member", str(content("", member)), str(of_member)
 
 
 def _text(value: Any) -> str:

@@ -187,7 +187,7 @@ class WholeRead:
     reads: str
     used_by: tuple[str, ...]
     calls: int
-    seconds: float = 0.0
+    seconds: float = attrs.field(default=0.0, eq=False)
 
 
 @attrs.frozen
@@ -203,7 +203,7 @@ class Costliest:
 
     name: str
     calls: int
-    seconds: float
+    seconds: float = attrs.field(eq=False)
 
 
 @attrs.frozen

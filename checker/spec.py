@@ -14,6 +14,7 @@ import attrs
 from leadline.checker.action import FAIRNESS, Action, ActionInstance, Step, check_fairness
 from leadline.checker.bounds import NoBounds, bounds_text, change_bounds, check_relations, describe_bounds
 from leadline.checker.canonical import canonical
+from leadline.checker.content import in_order
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import LeadlineError, SpecError, raised
 from leadline.checker.parameters import takes_bounds
@@ -48,7 +49,8 @@ class Spec(Generic[S]):
         name: the name of the spec on the command line: a name from `leadline specs`, or ``path/to/file.py:name``.
         summary: a sentence that says what the spec models.
         note: an explanation of the name. Reports show it below the name. Empty for most specs.
-        initial_states: a function of the bounds that returns the initial states.
+        initial_states: a function of the bounds that returns or yields the initial states, or `product`. Equal states
+            count as one.
         actions: the actions. Their names must be unique.
         properties: the properties to check. Their names must be unique.
         bounds: a frozen attrs value whose fields were declared with `bound`.
@@ -358,15 +360,14 @@ class Spec(Generic[S]):
         returned = _guarded("initial_states", lambda: self.initial_states(self.bounds))
         if not isinstance(returned, Iterable):
             raise SpecError(f"spec {self.name}: initial_states must return a collection of states, not {returned!r}")
-        if isinstance(returned, Set):
-            raise SpecError(f"spec {self.name}: initial_states must return a list, not a set, which has no order")
-        states = _guarded("initial_states", lambda: [state for state in returned])  # noqa: C416  # see `Action._values`
+        states = _guarded("initial_states", lambda: [state for state in returned])  # noqa: C416  # see `domain_values`
         if not states:
             raise SpecError(f"spec {self.name} has no initial state with {self.named_bounds}")
         check_state_class(type(states[0]))
         for state in states:
             check_state(state, states[0])
-        return tuple(map(canonical, dict.fromkeys(states)))
+        found = [*map(canonical, dict.fromkeys(states))]
+        return tuple(in_order(found) if isinstance(returned, Set) else found)  # a set has no order
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
         """Return the next states to which one action instance leads from a state, in canonical form (see `canonical`).

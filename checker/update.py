@@ -6,23 +6,26 @@ from typing import Any, TypeVar
 
 import attrs
 
+from leadline.checker.map import Map
+
 T = TypeVar("T")
 
 
 def put(value: T, /, *path_and_new: Any) -> T:
-    """Return a copy of a tuple or an attrs value with one part replaced. The part can be at any depth.
+    """Return a copy of a tuple, a `Map` or an attrs value with one part replaced. The part can be at any depth.
 
     ``put(grid, 1, 2, 0)`` is like ``[grid EXCEPT ![1][2] = 0]`` in TLA+. If an action uses `put`, the compiled engine
     does not assume that the action reads the parts that are only copied.
 
     Parameters:
-        value: a tuple or an attrs value.
+        value: a tuple, a map or an attrs value.
         path_and_new: the path of the part, followed by its new value. The path contains, for each level, an index of a
-            tuple (starting at 0) or the name of a field of an attrs value.
+            tuple (starting at 0), a key of a map, or the name of a field of an attrs value.
 
     Raises:
         IndexError: if an index is negative or too large.
-        TypeError: if the path is missing, or if a value on the path is neither a tuple nor an attrs value.
+        KeyError: if a map does not contain a key that is not the last part of the path.
+        TypeError: if the path is missing, or if a value on the path is neither a tuple, a map nor an attrs value.
 
     Example:
         >>> put(((0, 0), (0, 0)), 1, 0, 7)
@@ -35,12 +38,18 @@ def put(value: T, /, *path_and_new: Any) -> T:
         )
     place, *rest = path_and_new
     current: Any = value
+    if isinstance(current, Map):
+        made: T = current.put(place, rest[0] if len(rest) == 1 else put(current[place], *rest))  # type: ignore[assignment]
+        return made
     if isinstance(place, str):
         new = rest[0] if len(rest) == 1 else put(getattr(current, place), *rest)
         changed: T = attrs.evolve(current, **{place: new})
         return changed
     if not isinstance(current, tuple):
-        raise TypeError(f"put replaces an element of a tuple or a field of an attrs object, not a part of {current!r}")
+        raise TypeError(
+            "put replaces an element of a tuple, a value of a map or a field of an attrs object, not a part of "
+            f"{current!r}"
+        )
     if not 0 <= place < len(current):
         raise IndexError(f"put cannot use index {place}: the tuple has {len(current)} elements, numbered from 0")
     new = rest[0] if len(rest) == 1 else put(current[place], *rest)

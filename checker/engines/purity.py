@@ -17,6 +17,7 @@ import attrs
 from leadline.checker.action import ActionInstance
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
+from leadline.checker.map import Map
 from leadline.checker.properties import OF_STATES, Kind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
@@ -138,6 +139,8 @@ def fresh(value: Any) -> Any:
         return frozenset([fresh(item) for item in value])
     if cls is Bag:
         return Bag.of({fresh(member): count for member, count in value.items()})
+    if cls is Map:
+        return Map({fresh(key): fresh(item) for key, item in value.items()})
     try:
         made = copy.copy(value)
     except Exception:
@@ -165,6 +168,10 @@ def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) ->
     if cls is Bag:
         reordered = [*value.items()][::-1]
         return value if len(reordered) < 2 else Bag.of(dict(reordered))
+    if cls is Map:
+        turned = {key: _reordered(item, make) for key, item in [*value.items()][::-1]}
+        is_same = len(turned) < 2 and all(turned[key] is item for key, item in value.items())
+        return value if is_same else Map(turned)
     if cls in (frozenset, tuple):
         items = [_reordered(item, make) for item in value]
         made = make(items) if cls is frozenset else tuple(items)

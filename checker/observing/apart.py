@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from leadline.checker.bag import Bag
+from leadline.checker.map import Map
 from leadline.checker.observing.collection_views import CollectionView
 from leadline.checker.observing.control_flow import FALSE, NEITHER, TRUE, Block, FlowGraph, Place, Variable, Whole
 from leadline.checker.observing.lazy import lazy_instances
@@ -371,6 +372,8 @@ def _key_of_data(value: Any) -> Key:
         return name, frozenset(map(_key_of_data, value))
     if kind is Bag:
         return name, frozenset((_key_of_data(item), count) for item, count in value.items())
+    if kind is Map:
+        return name, frozenset((_key_of_data(key), _key_of_data(item)) for key, item in value.items())
     if isinstance(value, enum.Enum) and kind.__members__.get(value.name) is value:
         return name, value.name
     if _is_record(kind):
@@ -477,7 +480,7 @@ _named: dict[str, Any] = {}
 
 _IMMUTABLE: tuple[type, ...] = (
     *(int, bool, str, bytes, float, complex, type(None), type(Ellipsis), type(NotImplemented)),
-    *(tuple, frozenset, range, slice, type, enum.Enum, Bag, re.Pattern, CodeType, GenericAlias, UnionType),
+    *(tuple, frozenset, range, slice, type, enum.Enum, Bag, Map, re.Pattern, CodeType, GenericAlias, UnionType),
     *(FunctionType, MethodType, BuiltinFunctionType, ModuleType, property, staticmethod, classmethod),
     functools.partial,
     *(GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType),

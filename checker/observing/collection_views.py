@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any, Self, TypeGuard, TypeVar
 
 from leadline.checker.bag import Bag
+from leadline.checker.map import Map
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.filters import Condition, Filter, filter_of, may_intersect, operator_at
@@ -50,7 +51,7 @@ class CollectionView(StandIn):
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
 
     def __init__(
-        self, recorder: Reader, offset: int, node: Collection, changes: Mapping[object, int] | None = None
+        self, recorder: Reader, offset: int, node: Collection, changes: Mapping[object, Any] | None = None
     ) -> None:
         self._recorder, self._offset, self._node, self._changes = recorder, offset, node, changes or {}
 
@@ -58,16 +59,14 @@ class CollectionView(StandIn):
     def __class__(self) -> type:
         return self._node.cls
 
-    def _count(self, member: object) -> int:
-        """Return the number of times that a bag contains a member. For a frozenset, return whether it contains the
-        member.
-        """
+    def _count(self, member: object) -> Any:
+        """Return the count of a member; see `Collection`."""
         member = self._recorder.ordinary(member)
         if member in self._changes:
             return self._changes[member]
         return self._recorder.member(self._node, self._offset, member)
 
-    def _changed(self, changes: Mapping[object, int]) -> Self:
+    def _changed(self, changes: Mapping[object, Any]) -> Self:
         """Return a view in which the given counts replace the old ones.
 
         If the collection contains a member that equals a changed member but is distinguishable from it, return the real
@@ -372,3 +371,36 @@ class BagView(CollectionView, Mapping[object, int]):
     __len__ = CollectionView.__len__
     __iter__ = CollectionView.__iter__
     __contains__ = CollectionView.__contains__
+
+
+class MapView(CollectionView, Mapping[object, Any]):
+    """Replaces a `Map` while a call is recorded."""
+
+    __slots__ = ()
+
+    def put(self, key: object, value: object) -> Self:
+        return self._changed({key: (self._recorder.ordinary(value),)})
+
+    def remove(self, key: object) -> Self:
+        self[key]
+        return self._changed({key: ()})
+
+    def __getitem__(self, key: object) -> Any:
+        count = self._count(key)
+        if not count:
+            raise KeyError(key)
+        return count[0]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is MapView:
+            return bool(self._value() == other._value())
+        return bool(self._value() == other) if isinstance(other, Map) else NotImplemented
+
+    __hash__ = CollectionView.__hash__
+    __len__ = CollectionView.__len__
+    __iter__ = CollectionView.__iter__
+    __contains__ = CollectionView.__contains__
+
+
+VIEWS: dict[type, type[CollectionView]] = {frozenset: SetView, Bag: BagView, Map: MapView}
+"""The view of each class of collections."""

@@ -21,6 +21,7 @@ from typing import TypeVar, cast
 from leadline import checker
 from leadline.checker.bag import Bag
 from leadline.checker.canonical import HASH
+from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
@@ -166,7 +167,7 @@ class _Objects:
             for member in cast(frozenset[object], value):
                 members.append((yield member))
             return _hash(*found, *sorted(members))
-        if is_a(value, Bag):
+        if is_a(value, Bag, Map):
             members = []
             for pair in cast(Bag[object], value).items():
                 members.append((yield pair))

@@ -13,10 +13,10 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.bag import Bag
 from leadline.checker.canonical import HASH, canonical
 from leadline.checker.observing.domains import NO_VALUE, Domain, Kinds
 from leadline.checker.observing.nodes import (
+    COLLECTIONS,
     Collection,
     Key,
     Leaf,
@@ -211,7 +211,7 @@ class Layout:
             member = canonical(member)
             slot = self.slots
             domain = Domain(slot, f"{self._full(node.path)}[{member!r}]", True, self.kinds)
-            for count in (0, 1) if node.cls is Bag else (False, True):
+            for count in node.first_counts:
                 domain.number(count)
             self.members.append((node.path, member))
             self.domains.append(domain)
@@ -376,7 +376,7 @@ class Layout:
             elements = tuple([self._node(item, f"{path}[{index}]", True) for index, item in enumerate(value)])
             whole = all(isinstance(element, Struct) for element in elements)
             return Parts(path, elements, whole, slice(begin, self.slots), collections_in(elements))
-        if pattern(path) in self._apart and cls in (frozenset, Bag) and path not in self._whole:
+        if pattern(path) in self._apart and cls in COLLECTIONS and path not in self._whole:
             node = self._collections[path] = Collection(path, cls)
             return node
         return self._leaf(path)
@@ -425,4 +425,4 @@ def _may_be_taken_apart(values: Sequence[Any]) -> bool:
         return len({len(value) for value in values}) == 1 and len(values[0]) > 1
     if attrs.has(cls):
         return can_be_taken_apart(cls) and len(variables(cls)) > 1
-    return cls in (frozenset, Bag)
+    return cls in COLLECTIONS

@@ -14,6 +14,7 @@ import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.canonical import canonical
+from leadline.checker.map import Map
 from leadline.checker.values import difference
 
 Key = tuple[object, ...]
@@ -104,14 +105,16 @@ class Parts:
 
 @attrs.frozen(eq=False)
 class Collection:
-    """A frozenset or a `Bag` that is split into its members.
+    """A frozenset, a `Bag` or a `Map` that is split into its members.
 
-    Each member has a slot. The value of the slot is a bool for a frozenset, and the member's count for a bag. A value
-    gets a slot when a state first contains it, or when code first tests whether it is a member.
+    Each member has a slot. The value of the slot is the member's count: a bool for a frozenset, a number for a bag. The
+    members of a map are its keys. The count of a key is a tuple with its value, or an empty tuple if the map does not
+    contain the key. So a count is true if, and only if, the collection contains the member. A value gets a slot when a
+    state first contains it, or when code first tests whether it is a member.
 
     Attributes:
         path: the location of the collection in the state.
-        cls: `frozenset` or `Bag`.
+        cls: one of `COLLECTIONS`.
         members: the slot of each member, in the order in which the members were found.
         built: the collections created so far, keyed by the value indices in their slots.
     """
@@ -126,22 +129,36 @@ class Collection:
         """The slots of the members."""
         return list(self.members.values())
 
-    def count(self, value: Any, member: object) -> int:
-        """Return the number of times that a bag contains a member. For a frozenset, return whether it contains the
-        member.
-        """
+    @property
+    def first_counts(self) -> tuple[Any, ...]:
+        """The counts that every slot has from the beginning. The first one is that of a member that is absent."""
+        if self.cls is Map:
+            return ((),)
+        return (0, 1) if self.cls is Bag else (False, True)
+
+    def count(self, value: Any, member: object) -> Any:
+        """Return the count of a member in a collection."""
+        if self.cls is Map:
+            return (value[member],) if member in value else ()
         return value[member] if self.cls is Bag else member in value
 
-    def counts(self, value: Any) -> dict[object, int]:
-        """Return the count of each member of a collection. For a frozenset, each count is True."""
+    def counts(self, value: Any) -> dict[object, Any]:
+        """Return the count of each member of a collection."""
+        if self.cls is Map:
+            return {key: (item,) for key, item in value.items()}
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
-    def of(self, counts: dict[object, int]) -> Any:
-        """Return the canonical collection with the given counts. Members with a count of 0 or False are omitted."""
+    def of(self, counts: dict[object, Any]) -> Any:
+        """Return the canonical collection with the given counts. Members whose count is false are omitted."""
+        if self.cls is Map:
+            return canonical(Map({key: count[0] for key, count in counts.items() if count}))
         if self.cls is Bag:
             return canonical(Bag.of({member: count for member, count in counts.items() if count}))
         return canonical(frozenset(member for member, count in counts.items() if count))
 
+
+COLLECTIONS = (frozenset, Bag, Map)
+"""The classes of the collections that are split if they take many values."""
 
 Node = Leaf | Struct | Parts | Collection
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.observing.collection_views import BagView, CollectionView, SetView
+from leadline.checker.map import Map
+from leadline.checker.observing.collection_views import VIEWS, CollectionView
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import Lazy, lazy_instances
@@ -110,17 +111,12 @@ class Recorder:
         number = self.reads[slot + offset] = self._rows[offset][slot]
         return self._domains[slot].values[number]
 
-    def member(self, node: Collection, offset: int, member: object) -> int:
-        """Record that a member of a collection is read.
-
-        Return the number of times that a bag contains the member. For a frozenset, return whether it contains the
-        member.
-        """
+    def member(self, node: Collection, offset: int, member: object) -> Any:
+        """Record that a member of a collection is read. Return its count; see `Collection`."""
         slot = self.layout.slot_of(node, member, asked=True)
         row = self._rows[offset]
         row += [0] * (slot + 1 - len(row))
-        count: int = self.read(slot, offset)
-        return count
+        return self.read(slot, offset)
 
     def is_known_as(self, node: Collection, member: object) -> bool:
         """Return whether a collection has a slot for exactly the given member. For example, the slot of ``1`` is not a
@@ -147,6 +143,10 @@ class Recorder:
         if kind in (tuple, frozenset):
             made = [self.ordinary(item) for item in value]
             return value if all(map(operator.is_, made, value)) else kind(made)
+        if kind is Map:
+            items = {self.ordinary(key): self.ordinary(item) for key, item in value.items()}
+            is_same = all(map(operator.is_, (*items, *items.values()), (*value, *value.values())))
+            return value if is_same else Map(items)
         lazy = lazy_instances.get(id(value))
         if lazy is not None and not lazy[3]:
             return self.whole(lazy[1], lazy[2])
@@ -160,7 +160,7 @@ class Recorder:
             raise NotOrdinary
         return kind(**made_of)
 
-    def in_order(self, node: Collection, offset: int, changes: Mapping[object, int]) -> list[object]:
+    def in_order(self, node: Collection, offset: int, changes: Mapping[object, Any]) -> list[object]:
         """Return the members of a collection in the iteration order of the real collection. This does not count as a
         read.
 
@@ -212,7 +212,7 @@ class Recorder:
         if isinstance(node, Collection):
             if self.precision <= Precision.FIELDS:
                 return self.whole(node, offset)
-            return (SetView if node.cls is frozenset else BagView)(self, offset, node)
+            return VIEWS[node.cls](self, offset, node)
         assert isinstance(node, Parts)
         if node.whole or self.precision <= Precision.FIELDS:
             return tuple([self.value(element, offset) for element in node.elements])

@@ -36,6 +36,7 @@ from typing import Literal, cast
 import attrs
 
 from leadline.checker.bag import Bag
+from leadline.checker.map import Map
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.support.inspection import is_a
 
@@ -250,7 +251,9 @@ class Reordering:
             return id(function.__code__) in self._own or is_ours
         if is_a(function, type):
             made = cast(type, function)
-            return made is not Bag and (attrs.has(made) or origin(made.__module__) in (Origin.SPEC, Origin.LEADLINE))
+            return made not in (Bag, Map) and (
+                attrs.has(made) or origin(made.__module__) in (Origin.SPEC, Origin.LEADLINE)
+            )
         return origin(type(function).__module__) in (Origin.SPEC, Origin.LEADLINE)
 
     def _method(self, method: BuiltinFunctionType) -> object:
@@ -342,7 +345,7 @@ def _holds_set(value: object) -> bool:
         return len(cast(set[object], value)) > 1 or any(map(_holds_set, cast(set[object], value)))
     if isinstance(value, tuple | list):
         return any(map(_holds_set, value))
-    if isinstance(value, dict | Bag):
+    if isinstance(value, dict | Bag | Map):
         return any(map(_holds_set, value.items()))
     cls: type = type(value)
     return attrs.has(cls) and any(_holds_set(getattr(value, field.name, None)) for field in attrs.fields(cls))

@@ -1,0 +1,113 @@
+"""Choices from collections, for the domains of parameters, for actions and for initial states.
+
+The functions return tuples, so that a result can be the domain of a parameter.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Generic, TypeVar
+
+import attrs
+
+from leadline.checker.errors import SpecError
+from leadline.checker.parameters import Domain, domain_values
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def subsets(values: Collection[T], /, *, at_least: int = 0, at_most: int | None = None) -> tuple[frozenset[T], ...]:
+    """Return the subsets of a collection, the smallest first.
+
+    Parameters:
+        values: the values. Equal values count as one.
+        at_least: the smallest size of a subset.
+        at_most: the largest size of a subset. By default, there is no limit.
+
+    Example:
+        >>> [sorted(quorum) for quorum in subsets(range(3), at_least=2)]
+        [[0, 1], [0, 2], [1, 2], [0, 1, 2]]
+    """
+    distinct = tuple(dict.fromkeys(values))
+    last = len(distinct) if at_most is None else min(at_most, len(distinct))
+    return tuple(
+        frozenset(chosen) for size in range(at_least, last + 1) for chosen in itertools.combinations(distinct, size)
+    )
+
+
+def one_of_each(collections: Iterable[Iterable[T]], /) -> tuple[tuple[T, ...], ...]:
+    """Return all tuples that contain one value of each collection, in the order of the collections.
+
+    Parameters:
+        collections: the collections, for example the values that each process can have.
+
+    Example:
+        >>> one_of_each([range(2), "ab"])
+        ((0, 'a'), (0, 'b'), (1, 'a'), (1, 'b'))
+    """
+    return tuple(itertools.product(*collections))
+
+
+def permutations(values: Iterable[T], /, *, length: int | None = None) -> tuple[tuple[T, ...], ...]:
+    """Return all arrangements of the values of a collection as tuples.
+
+    Parameters:
+        values: the values.
+        length: the number of values in an arrangement. By default, all values.
+
+    Example:
+        >>> permutations("ab")
+        (('a', 'b'), ('b', 'a'))
+    """
+    return tuple(itertools.permutations(values, length))
+
+
+@attrs.frozen(eq=False)
+class Product(Generic[S]):
+    """Initial states: one for each combination of values. `product` creates it.
+
+    Attributes:
+        make: the state class, or a function with its parameters.
+        domains: the possible values of each field, keyed by the name of the argument.
+    """
+
+    make: Callable[..., S]
+    domains: dict[str, Domain]
+
+    def __call__(self, bounds: object) -> Iterator[S]:
+        values = [domain_values("initial states", name, domain, bounds) for name, domain in self.domains.items()]
+        for combination in itertools.product(*values):
+            yield self.make(**dict(zip(self.domains, combination, strict=True)))
+
+
+def product(make: Callable[..., S], /, **domains: Domain) -> Product[S]:
+    """Return initial states for `Spec`: one for each combination of values of some fields.
+
+    Parameters:
+        make: the state class. Other fields have their default values.
+        domains: for each field, its possible values: an iterable, or a function that takes the spec's bounds and
+            returns an iterable.
+
+    Raises:
+        SpecError: if there are no domains, or if a domain is not valid.
+
+    Example:
+        >>> @attrs.frozen
+        ... class State:
+        ...     x: int
+        ...     on: bool
+        >>> len([*product(State, x=range(3), on=(False, True))(None)])
+        6
+    """
+    if not callable(make):
+        raise SpecError(f"product takes the state class and the values of its fields, not {make!r}")
+    if not domains:
+        raise SpecError("product needs the values of at least one field, as in product(State, counter=range(3))")
+    for name, domain in domains.items():
+        if isinstance(domain, str | Iterator) or not (callable(domain) or isinstance(domain, Iterable)):
+            raise SpecError(
+                f"product: the values of {name!r} must be a collection or a function of the bounds, not {domain!r}"
+            )
+    return Product(make, dict(domains))
