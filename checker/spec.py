@@ -364,8 +364,12 @@ class Spec(Generic[S]):
         if not states:
             raise SpecError(f"spec {self.name} has no initial state with {self.named_bounds}")
         check_state_class(type(states[0]))
+        first = states[0]
+        check_state(first, first)
         for state in states:
-            check_state(state, states[0])
+            if type(state) is not type(first) or not _hashable(state):
+                check_state(state, first)  # it raises an error that names the field
+            check_shape(state, first)
         found = [*map(canonical, dict.fromkeys(states))]
         return tuple(in_order(found) if isinstance(returned, Set) else found)  # a set has no order
 

@@ -118,13 +118,14 @@ class Domain:
         values: the values. The rows that represent states contain indices into this list instead of the values
             themselves.
         types: the types of the values.
+        numbers: the index of each value.
     """
 
     def __init__(self, slot: int, path: str, read_when_copied: bool, kinds: Kinds) -> None:
         self.slot, self.path, self.read_when_copied, self._kinds = slot, path, read_when_copied, kinds
         self.values: list[Any] = []
         self.types: set[type] = set()
-        self._numbers: dict[object, int] = {}
+        self.numbers: dict[object, int] = {}
         self._copied: frozenset[type] = frozenset()
 
     def number(self, value: object) -> int:
@@ -136,7 +137,7 @@ class Domain:
             SpecError: if the value is equal to an earlier value but can be distinguished from it, such as ``True`` and
                 ``1``.
         """
-        number = self._numbers.get(value)
+        number = self.numbers.get(value)
         if number is None:
             self._kinds.note(value, self.path)
             kind = kind_of(value)
@@ -146,7 +147,7 @@ class Domain:
                 self.types.add(kind)
             number = len(self.values)
             self.values.append(canonical(value))  # first, so that after an interrupt every number has a value
-            self._numbers[value] = number
+            self.numbers[value] = number
         elif self.values[number] is not value and (error := refusal(self.path, self.values[number], value)):
             raise error
         return number
@@ -189,6 +190,6 @@ class Domain:
     def forget(self, first: int) -> None:
         """Remove all values whose index is at least `first`."""
         for value in self.values[first:]:
-            if self._numbers.get(value, -1) >= first:  # not true for unused numbers; see `restore`
-                del self._numbers[value]
+            if self.numbers.get(value, -1) >= first:  # not true for unused numbers; see `restore`
+                del self.numbers[value]
         del self.values[first:]

@@ -38,6 +38,14 @@ MOST_MEMBERS = 1024
 """The maximum number of members of a collection that is split. Each member has its own slot."""
 
 
+MOST_KNOWN = 10_000
+"""The maximum number of objects that `Layout.rows` remembers."""
+
+Known = dict[tuple[str, int], tuple[object, list[int]]]
+"""Objects that were searched before and the value indices in their slots, keyed by the path of the node and the `id` of
+the object."""
+
+
 class Layout:
     """Splits a spec's states into slots. The slots are determined from an initial state.
 
@@ -94,24 +102,63 @@ class Layout:
         self._number(self.root, state, numbers)
         return numbers
 
-    def _number(self, node: Node, value: Any, numbers: list[int]) -> None:
+    def rows(self, states: Iterable[Any]) -> list[list[int]]:
+        """Return the rows of many states, such as the initial states. Objects that states share are searched once."""
+        known: Known = {}
+        made = []
+        for state in states:
+            numbers = [0] * self.slots
+            self._number(self.root, state, numbers, known)
+            made.append(numbers)
+        return made
+
+    def _number(self, node: Node, value: Any, numbers: list[int], known: Known | None = None) -> None:
         match node:
             case Leaf():
                 numbers[node.slot] = self.number(node, value)
             case Struct():
                 if type(value) is not node.cls:
                     raise ShapeChanged(node.path)
-                for name, child in node.children.items():
-                    self._number(child, getattr(value, name), numbers)
+                inner = [getattr(value, name) for name in node.children]
+                self._number_parts(node.children.values(), inner, numbers, known)
             case Parts():
                 if type(value) is not tuple or len(value) != len(node.elements):
                     raise ShapeChanged(node.path)
-                for element, item in zip(node.elements, value, strict=True):
-                    self._number(element, item, numbers)
+                self._number_parts(node.elements, value, numbers, known)
             case Collection():
                 for slot, number in self.counted(node, value).items():
                     numbers += [0] * (slot + 1 - len(numbers))
                     numbers[slot] = number
+
+    def _number_parts(
+        self, nodes: Iterable[Node], values: Iterable[Any], numbers: list[int], known: Known | None
+    ) -> None:
+        """Enter the value indices of the children of a node into a row.
+
+        Parameters:
+            nodes: the children.
+            values: their values.
+            numbers: the row.
+            known: the value indices of objects that were searched before, or None if they are not kept.
+        """
+        domains = self.domains
+        for node, value in zip(nodes, values, strict=True):
+            if type(node) is Leaf:
+                domain = domains[node.slot]
+                number = domain.numbers.get(value)
+                if number is None or domain.values[number] is not value:
+                    number = self.number(node, value)
+                numbers[node.slot] = number
+            elif known is None or not isinstance(node, Struct | Parts) or node.collections:
+                self._number(node, value, numbers, known)
+            else:
+                found = known.get((node.path, id(value)))
+                if found is None:
+                    self._number(node, value, numbers, known)
+                    if len(known) < MOST_KNOWN:  # the object is kept, so that no other object can have its id
+                        known[node.path, id(value)] = value, numbers[node.slots]
+                else:
+                    numbers[node.slots] = found[1]
 
     def changes(self, before: Any, after: Any, row: Sequence[int]) -> dict[int, int]:
         """Compare two states. Return the value indices of the second state, keyed by slot, for all slots that differ.

@@ -45,7 +45,7 @@ def test_states_that_share_a_hash_for_all_the_table_knows_are_told_apart() -> No
     assert len({int(hashed) & 0xFFFF_FFFF for hashed in hashes}) == 1
     assert len({int(kernel._first_place(hashed, 4096)) for hashed in hashes}) == 1
     store = Store(Packing([2**63]), 1, 2**30, Workers(1), 0)
-    store.add([np.array([ALIKE[0]], np.uint64)])
+    store.add(np.array([[ALIKE[0]]], np.uint64))
     coming = [ALIKE[1], ALIKE[0], ALIKE[2], ALIKE[1], ALIKE[2]]
     found = np.array(coming, np.uint64).reshape(-1, 1)
     hashes, places = np.zeros((1, len(coming)), np.uint64), np.zeros((1, len(coming)), np.int64)

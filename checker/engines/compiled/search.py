@@ -91,7 +91,7 @@ class CompiledSearch(Generic[S]):
         store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained, self.tuning)
         self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
         if saved is None:
-            store.add(map(packing.pack, tables.rows))
+            store.add(packing.pack_all(tables.rows))
         else:
             self._restore(saved)
         self._saved_at = self._reported_at = time.monotonic()

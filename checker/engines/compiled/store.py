@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -112,12 +112,15 @@ class Store:
     def _bytes_without_table(self) -> int:
         return 8 * self.packing.words + 4 + self._arrival_type.itemsize
 
-    def add(self, rows: Iterable[NDArray[np.uint64]]) -> None:
-        """Add packed states, such as the initial states. They must be distinct, and must not be in the store yet."""
-        for row in rows:
-            index = self.count
-            self.states[index], self.parents[index], self.arrivals[index] = row, 0, 0
-            self.counters[kernel.STATES] += 1
+    def add(self, packed: NDArray[np.uint64]) -> None:
+        """Add packed states, such as the initial states. They must be distinct, and must not be in the store yet.
+
+        Parameters:
+            packed: a row of words for each state.
+        """
+        first, last = self.count, self.count + len(packed)
+        self.states[first:last], self.parents[first:last], self.arrivals[first:last] = packed, 0, 0
+        self.counters[kernel.STATES] = last
         self.rebuild()
 
     def add_counters(self, more: NDArray[np.int64]) -> None:

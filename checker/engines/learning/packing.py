@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 WORD = 64
 
+PACKED_AT_ONCE = 4_096
+"""The number of states that are packed together."""
+
 
 class Packing:
     """The position of each slot in a packed state. A slot has enough bits to hold any of its value indices.
@@ -120,6 +123,21 @@ class Packing:
         for number, (word, shift, _) in zip(numbers, self._places, strict=False):
             words[word] |= number << shift
         return np.array(words, np.uint64)
+
+    def pack_all(self, rows: Sequence[Sequence[int]]) -> NDArray[np.uint64]:
+        """Pack many states into words. Return an array with a row of words for each state.
+
+        Parameters:
+            rows: the value indices of each state, one per slot. Missing ones at the end are 0.
+        """
+        packed = np.zeros((len(rows), self.words), np.uint64)
+        for first in range(0, len(rows), PACKED_AT_ONCE):
+            some = rows[first : first + PACKED_AT_ONCE]
+            slots = max(map(len, some))
+            numbers = np.array([[*row, *[0] * (slots - len(row))] for row in some], np.uint64)
+            for slot, (word, shift, _) in enumerate(self._places[:slots]):
+                packed[first : first + len(some), word] |= numbers[:, slot] << np.uint64(shift)
+        return packed
 
     def unpack(self, words: NDArray[np.uint64]) -> list[int]:
         """Return the value indices of a packed state, one per slot."""

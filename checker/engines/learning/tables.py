@@ -143,7 +143,7 @@ class TransitionTables(Generic[S]):
         self.spec, self.layout = spec, Layout(spec.initials()[0], *given, tuning.many_values)
         if saved is not None:
             saved.give(self.layout)
-        self.rows = [self.layout.row(state) for state in states]
+        self.rows = self.layout.rows(states)
         caller = Caller(spec, self.layout, adjustments.given_states, purity, tuning, with_distance=with_distance)
         self.caller = caller
         self.state_checks, self.step_checks = caller.state_checks, caller.step_checks
