@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
 
+from leadline.checker.content import content
 from leadline.checker.errors import SpecError
 from leadline.checker.parameters import (
     Domain,
@@ -20,6 +21,7 @@ from leadline.checker.parameters import (
     domain_values,
     match_domains,
     parameters_of,
+    takes_state,
     with_values,
 )
 
@@ -52,10 +54,14 @@ class Action(Generic[S, P]):
         function: a generator function that takes a state and the parameters, and yields the next states. If it yields
             nothing, the action is not enabled in the state.
         domains: the possible values of each parameter, keyed by the parameter's name, in the order of the parameters.
+            Parameters in `drawn` are not included.
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
         fair: the fairness of the action, a key of `FAIRNESS`. Only liveness properties depend on it.
         effect: ``"healing"`` if the action repairs something, ``"perturbing"`` if it is a failure or another
             disturbance, or an empty string. Only liveness properties depend on it.
+        drawn: for each parameter whose values are drawn from the state, a function of the state that returns them. An
+            instance of the action has a value for each other parameter. It takes one step for each drawn value, and
+            traces show the value.
     """
 
     name: str
@@ -64,6 +70,7 @@ class Action(Generic[S, P]):
     sentence: str
     fair: str = ""
     effect: str = ""
+    drawn: dict[str, Callable[[S], Iterable[object]]] = attrs.field(factory=dict)
 
     def __call__(self, state: S, *args: P.args, **kwargs: P.kwargs) -> Iterator[S]:
         return self.function(state, *args, **kwargs)
@@ -89,25 +96,62 @@ class ActionInstance(Generic[S]):
 
     Attributes:
         action: the action.
-        values: the values of the parameters, in the order of the function's signature.
+        values: the values of the parameters in `Action.domains`.
+        drawn: the values of the parameters in `Action.drawn`, or None if they are not known. Then the instance has the
+            steps of all values.
     """
 
     action: Action[S, ...]
     values: tuple[Any, ...]
+    drawn: tuple[Any, ...] | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """A dict that maps the name of each parameter to its value."""
-        return dict(zip(self.action.domains, self.values, strict=True))
+        """A dict that maps the name of each parameter with a known value to this value."""
+        known = dict(zip(self.action.domains, self.values, strict=True))
+        return known if self.drawn is None else known | dict(zip(self.action.drawn, self.drawn, strict=True))
 
     def successors(self, state: S) -> Iterator[S]:
         """Return an iterator over the next states of a state. It is empty if the action is not enabled in the state."""
-        return self.action.function(state, *self.values)
+        if not self.action.drawn:
+            return self.action.function(state, *self.values)
+        return self._successors_of_drawn(state)
+
+    def _successors_of_drawn(self, state: S) -> Iterator[S]:
+        function, arguments, drawn = self.action.function, self.arguments, self.action.drawn
+        if self.drawn is not None:
+            yield from function(state, **arguments)
+            return
+        for values in itertools.product(*[values_of(state) for values_of in drawn.values()]):
+            yield from function(state, **arguments, **dict(zip(drawn, values, strict=True)))
+
+    def of_step(self, before: S, after: S) -> ActionInstance[S]:
+        """Return the instance with the drawn values of a step. If several lead to the same state, return the first in
+        the order of their contents. If the action draws no values, return this instance.
+
+        Parameters:
+            before, after: the states before and after the step, which this instance can take.
+        """
+        if not self.action.drawn or self.drawn is not None:
+            return self
+        values = itertools.product(*[values_of(before) for values_of in self.action.drawn.values()])
+        for drawn in sorted(values, key=lambda each: content("", each)):
+            instance = attrs.evolve(self, drawn=drawn)
+            if any(state == after for state in instance.successors(before)):
+                return instance
+        return self
+
+    @property
+    def of_search(self) -> ActionInstance[S]:
+        """The instance without drawn values, which is one of `Spec.instances`."""
+        return self if self.drawn is None else attrs.evolve(self, drawn=None)
 
     @property
     def sentence(self) -> str:
-        """The action's sentence with the values of the parameters, or an empty string if it has no sentence."""
-        return self.action.sentence.format(**self.arguments)
+        """The action's sentence with the values of the parameters, or an empty string if it has no sentence. The name
+        of a parameter stands for a value that is not known.
+        """
+        return self.action.sentence.format(**{**{name: name for name in self.action.drawn}, **self.arguments})
 
     def __repr__(self) -> str:
         return with_values(self.action.name, self.arguments)
@@ -144,8 +188,9 @@ def action(
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
         fair: the fairness of the action, a key of `FAIRNESS`.
         effect: ``"healing"``, ``"perturbing"`` or an empty string; see `Action.effect`.
-        domains: for each parameter after the state, its possible values: an iterable, or a function that takes the
-            spec's bounds and returns an iterable.
+        domains: for each parameter after the state, its possible values: an iterable, a function that takes the spec's
+            bounds and returns an iterable, or a function whose only parameter is named ``state``, which takes a state
+            and returns an iterable.
 
     Raises:
         SpecError: if the function is not a generator function, if its parameters do not match `domains` or
@@ -173,9 +218,14 @@ def action(
         match_domains(owner, parameters, domains, "@action", ("fair", "effect"))
         check_sentence(owner, sentence, parameters)
         check_fairness(name, fair, effect)
-        return Action(
-            name, function, {parameter: domains[parameter] for parameter in parameters}, sentence, fair, effect
-        )
+        drawn = {parameter: domains[parameter] for parameter in parameters if takes_state(domains[parameter])}
+        if drawn and fair.endswith("each"):
+            raise SpecError(
+                f"action {name}: fair={fair!r} needs instances with fixed values, but the values of {min(drawn)!r} are "
+                "drawn from the state"
+            )
+        fixed = {parameter: domains[parameter] for parameter in parameters if parameter not in drawn}
+        return Action(name, function, fixed, sentence, fair, effect, drawn)  # type: ignore[arg-type]
 
     return decorate
 

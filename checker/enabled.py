@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.action import Action
+from leadline.checker.action import Action, ActionInstance
 from leadline.checker.errors import SpecError
 from leadline.checker.parameters import domain_values, with_values
 
@@ -18,13 +18,11 @@ class Enabled:
     """A predicate of a state: whether an action is enabled. `enabled` creates it.
 
     Attributes:
-        action: the action.
-        arguments: the values of the parameters, in their order, of each instance of the action that counts.
+        instances: the instances of the action that count.
         name: the name of the predicate, for reports.
     """
 
-    action: Action[Any, ...]
-    arguments: tuple[tuple[object, ...], ...]
+    instances: tuple[ActionInstance[Any], ...]
     name: str
 
     @property
@@ -32,8 +30,8 @@ class Enabled:
         return self.name
 
     def __call__(self, state: Any) -> bool:
-        for values in self.arguments:
-            for _ in self.action.function(state, *values):
+        for instance in self.instances:
+            for _ in instance.successors(state):
                 return True
         return False
 
@@ -64,6 +62,8 @@ def enabled(action: Action[Any, ...], /, **arguments: object) -> Enabled:
     if not isinstance(action, Action):
         raise SpecError(f"enabled takes an action, which is decorated with @action(...), not {action!r}")
     for name in arguments:
+        if name in action.drawn:
+            raise SpecError(f"enabled: {name!r} of action {action.name} is drawn from the state: leave it out")
         if name not in action.domains:
             known = ", ".join(action.domains) or "no parameters"
             raise SpecError(f"enabled: action {action.name} has no parameter {name!r}: it has {known}")
@@ -78,4 +78,5 @@ def enabled(action: Action[Any, ...], /, **arguments: object) -> Enabled:
                 f"enabled: give a value of {name!r}, as in enabled({action.name}, {name}=...), because the domain "
                 "depends on the bounds"
             )
-    return Enabled(action, tuple(itertools.product(*values)), f"enabled {with_values(action.name, arguments)}")
+    instances = tuple(ActionInstance(action, combination) for combination in itertools.product(*values))
+    return Enabled(instances, f"enabled {with_values(action.name, arguments)}")

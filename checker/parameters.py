@@ -25,6 +25,16 @@ def takes_bounds(function: Callable[..., object]) -> bool:
     return True
 
 
+def takes_state(domain: Domain) -> bool:
+    """Return whether a domain is a function of the state: whether its only parameter is named ``state``."""
+    if isinstance(domain, Iterable | type):
+        return False
+    try:
+        return list(inspect.signature(domain).parameters) == ["state"]
+    except (TypeError, ValueError):
+        return False
+
+
 def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) -> list[object]:
     """Return the values that a parameter can have.
 
@@ -44,7 +54,9 @@ def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) ->
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also SystemExit, which `sys.exit` raises
-        of_state = "; it is a function of the bounds" if isinstance(error, AttributeError) and callable(domain) else ""
+        of_state = ""
+        if isinstance(error, AttributeError) and callable(domain):
+            of_state = "; it is called with the bounds: name its parameter state to draw the values from the state"
         raise SpecError(f"{owner}: the domain of {parameter!r} {raised(error)}{of_state}") from error
     if isinstance(given, Set):
         raise SpecError(f"{owner}: the domain of {parameter!r} is a set, which has no order: pass a list or a range")

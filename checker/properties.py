@@ -17,6 +17,7 @@ from leadline.checker.parameters import (
     domain_values,
     match_domains,
     parameters_of,
+    takes_state,
     with_values,
 )
 
@@ -531,6 +532,10 @@ def _property(
                 if state in domains:
                     raise SpecError(f"{owner}: {state!r} has a domain, but it is a state")
             match_domains(owner, parameters, domains, decorator, _TAKEN)
+            if drawn := [parameter for parameter, domain in domains.items() if takes_state(domain)]:
+                raise SpecError(
+                    f"{owner}: the values of {drawn[0]!r} cannot be drawn from the state: use all(...) in the property"
+                )
             check_sentence(owner, sentence, parameters)
         elif not _takes(function, len(states)):
             more = [*_signature(function).parameters][len(states) :]

@@ -46,7 +46,8 @@ class PropertyViolated(AssertionError):
         self.trace = trace
         about = trace.about
         assert about is not None
-        steps = [f"  {index}. {visible(repr(instance))}" for index, instance in enumerate(trace.instances, start=1)]
+        taken = [step.instance for step in trace.steps]
+        steps = [f"  {index}. {visible(repr(instance))}" for index, instance in enumerate(taken, start=1)]
         complaint = f" ({trace.complaint})" if trace.complaint else ""
         violated = visible(f"{about.name} is violated: it requires that {about.sentence}{complaint}")
         super().__init__("\n".join([violated, *steps]))

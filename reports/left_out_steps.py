@@ -51,7 +51,7 @@ def world_without(trace: Trace[object], left_out: ActionInstance[object], item: 
     """
     kept = set(trace.instances) - {left_out}
     actions = tuple(
-        _Chosen(action.name, action.function, action.domains, action.sentence, chosen=chosen)
+        _Chosen(action.name, action.function, action.domains, action.sentence, drawn=action.drawn, chosen=chosen)
         for action in trace.spec.actions
         if (chosen := frozenset(instance.values for instance in kept if instance.action is action))
     )

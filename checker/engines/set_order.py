@@ -224,6 +224,7 @@ class _Check(Generic[S]):
 
 def _functions(spec: Spec[S]) -> list[object]:
     functions: list[object] = [spec.initial_states, *(action.function for action in spec.actions)]
+    functions += [function for action in spec.actions for function in action.drawn.values()]
     functions += [item.function for item in spec.properties]
     return [*functions, *(function for function in (spec.within, spec.cut, spec.final) if function is not None)]
 

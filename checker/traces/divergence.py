@@ -66,7 +66,7 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
     taken: list[ActionInstance[S]] = []
     refused: ActionInstance[S] | None = None
     for step in trace.steps:
-        twin = twins.get(repr(step.instance))
+        twin = twins.get(repr(step.instance.of_search))
         successors = [] if twin is None else spec.take(twin, states[-1])
         if twin is None or not successors:
             refused = step.instance

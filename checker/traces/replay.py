@@ -81,8 +81,11 @@ def _instance(spec: Spec[S], index: int, target: RecordedState) -> ActionInstanc
     if target.action not in names:
         raise TraceError(f"step {index}: {spec.name} has no action {target.action!r}{nearest(target.action, names)}")
     for instance in spec.instances:
+        if instance.action.name != target.action:
+            continue
         arguments = {name: encode(value) for name, value in instance.arguments.items()}
-        if instance.action.name == target.action and arguments == target.arguments:
+        fixed = {name: value for name, value in target.arguments.items() if name not in instance.action.drawn}
+        if arguments == fixed and len(target.arguments) == len(fixed) + len(instance.action.drawn):
             return instance
     raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}")
 

@@ -33,7 +33,7 @@ def spec_view(spec: Spec[object]) -> RenderableType:
     actions = empty_table("actions", ("action", "description of a step"))
     for action in spec.actions:
         said = "; ".join(filter(None, [action.sentence, _future(spec, action)]))
-        actions.add_row(*map(visible, (f"{action.name}({', '.join(action.domains)})", said)))
+        actions.add_row(*map(visible, (f"{action.name}({', '.join((*action.domains, *action.drawn))})", said)))
     properties = empty_table("properties", ("-i", "kind", "description"))
     declared = dict.fromkeys(item.declared or item for item in spec.all_checks)
     for item in declared:

@@ -109,7 +109,8 @@ def story_of(trace: Trace[Any]) -> Story:
         ending = (visible(ending_of(about.name, about.kind, about.sentence)), *reasons, *map(visible, source))
     spec = trace.spec
     rows = [rows_of(spec, state) for state in trace.states]
-    steps = [("", "")] + [(visible(repr(instance)), visible(instance.sentence)) for instance in trace.instances]
+    taken = [step.instance for step in trace.steps]
+    steps = [("", ""), *((visible(repr(instance)), visible(instance.sentence)) for instance in taken)]
     diagram = space_time(rows, trace)
     return Story(
         title=_title(spec.name, attrs.asdict(spec.bounds)),
@@ -177,7 +178,8 @@ def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
 
 
 def _event_of(cause: Cause, trace: Trace[object]) -> Event:
-    instance = trace.instances[cause.state - 1]
+    before, after = trace.states[cause.state - 1 : cause.state + 1]
+    instance = trace.instances[cause.state - 1].of_step(before, after)
     steps = [str(state + 1) for state in cause.readers]
     listed = " and ".join(filter(None, [", ".join(steps[:-1]), *steps[-1:]]))
     readers = [f"by step{'s' if len(steps) > 1 else ''} {listed}"] if steps else []

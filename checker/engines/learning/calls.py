@@ -178,7 +178,7 @@ class Caller(Generic[S]):
         given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[object]] = {}
         for instance in self.spec.instances:
-            arguments.setdefault(instance.action, []).append(instance.values)
+            arguments.setdefault(instance.action, [*instance.action.drawn.values()]).append(instance.values)
         of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
         others: list[object] = [item.function for item in (*self.state_checks, *self.step_checks)]
         if self.with_distance:
