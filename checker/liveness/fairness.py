@@ -46,6 +46,11 @@ def condition_of(spec: Spec[S], instance: ActionInstance[S]) -> Condition | None
     return Condition(repr(instance) if each else instance.action.name, strength == "strong")
 
 
+def conditions_of(spec: Spec[S]) -> list[Condition]:
+    """Return the fairness conditions of a spec, in the order of its action instances."""
+    return list(dict.fromkeys(filter(None, (condition_of(spec, instance) for instance in spec.instances))))
+
+
 def disturbs(instance: ActionInstance[S]) -> bool:
     """Return whether an action instance perturbs the system; see `Action.effect`."""
     return instance.action.effect == "perturbing"

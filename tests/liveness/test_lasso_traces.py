@@ -12,10 +12,10 @@ import pytest
 from leadline.checker import SpecError, Stop, StopKind, Trace, TraceError, Verdict, explore, invariant
 from leadline.checker.engines import ENGINES, oracle
 from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.compiled.liveness import LivenessCheck
 from leadline.checker.liveness import decide
 from leadline.checker.liveness.recheck import fault
 from leadline.checker.result import Limits
-from leadline.checker.settings import CompiledSettings
 from leadline.checker.stateful import state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace, read_trace, write_trace
 from leadline.checker.traces.replay import replay
@@ -27,6 +27,7 @@ from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import story_of
 from tests.liveness.graphs import Node
 from tests.liveness.test_traps import at, moves, searched
+from tests.specs import learning
 from tests.suite.command import call
 
 
@@ -172,19 +173,16 @@ def test_optional_property_is_found_in_a_replay() -> None:
         replay(spec, decode_trace(encode_trace(item.traces[0])))
 
 
-def test_default_engine_checks_liveness_by_direct_calls(lasso: Trace[Any], tmp_path: Path) -> None:
+def test_default_engine_checks_liveness(lasso: Trace[Any]) -> None:
     result = explore(lasso.spec)
     assert result.engine == "compiled"
     assert result.of("again").traces[0].states == lasso.states
-    settings = CompiledSettings(checkpoint=tmp_path / "saved")
-    with pytest.raises(SpecError, match="a search with a checkpoint cannot check again"):
-        explore(lasso.spec, settings=settings)
-    assert not (tmp_path / "saved").exists()
 
 
+@pytest.mark.parametrize("engine", ["oracle", "compiled"])
 @pytest.mark.parametrize("kind", [StopKind.INTERRUPT, StopKind.TIME])
 def test_check_that_is_stopped_leaves_liveness_undecided(
-    lasso: Trace[Any], kind: StopKind, monkeypatch: pytest.MonkeyPatch
+    lasso: Trace[Any], kind: StopKind, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The invariant is decided, because every state was searched, but the run is incomplete."""
 
@@ -196,8 +194,9 @@ def test_check_that_is_stopped_leaves_liveness_undecided(
         raise KeyboardInterrupt if kind is StopKind.INTERRUPT else StopSearch(Stop(kind, "reached 1 seconds"))
 
     monkeypatch.setattr(decide, "counterexample", stopped)
+    monkeypatch.setattr(LivenessCheck, "counterexample", stopped)
     spec = attrs.evolve(lasso.spec, properties=[small, *lasso.spec.properties])
-    result = oracle.explore(spec, Limits())
+    result = (oracle if engine == "oracle" else learning).explore(spec, Limits())
     assert result.stop is not None
     assert result.stop.kind is kind
     assert result.verdict is Verdict.INCOMPLETE

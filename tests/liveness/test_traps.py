@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -22,8 +22,19 @@ from leadline.checker.action import Action
 from leadline.checker.engines import oracle
 from leadline.checker.result import Limits, Result
 from tests.liveness.graphs import Node
+from tests.specs import learning
 
 Steps = Mapping[int, tuple[int, ...]]
+
+ENGINES: dict[str, Callable[[Spec[Node], Limits], Result]] = {"oracle": oracle.explore, "compiled": learning.explore}
+
+explore = ENGINES["oracle"]
+
+
+@pytest.fixture(autouse=True, params=ENGINES)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test runs with each engine."""
+    monkeypatch.setitem(globals(), "explore", ENGINES[request.param])
 
 
 def moves(name: str, *instances: Steps, fair: str = "", effect: str = "") -> Action[Node, [int]]:
@@ -48,7 +59,7 @@ def searched(
         cut=(lambda state: state.at in cut) if cut else None,
         within=(lambda state: state.at in within) if within else None,
     )
-    return oracle.explore(spec, Limits())
+    return explore(spec, Limits())
 
 
 def at(*states: int) -> Property:
@@ -243,7 +254,7 @@ def test_limit_leaves_liveness_undecided() -> None:
         actions=[moves("go", {index: (index + 1,) for index in range(5)})],
         properties=[at(9)],
     )
-    result = oracle.explore(spec, Limits(depth=3))
+    result = explore(spec, Limits(depth=3))
     assert result.verdict is Verdict.INCOMPLETE
     assert result.properties[0].verdict is Verdict.INCOMPLETE
 
@@ -258,7 +269,7 @@ def test_spec_overrides_the_fairness_of_actions() -> None:
     spec = Spec(
         name="s", initial_states=lambda _: [Node(0)], actions=actions, properties=[at(1)], fairness={"go": "weak"}
     )
-    assert oracle.explore(spec, Limits()).verdict is Verdict.HOLDS
+    assert explore(spec, Limits()).verdict is Verdict.HOLDS
     for wrong, said in (({"gone": "weak"}, "unknown action 'gone'"), ({"go": "fair"}, "fair must be one of 'weak'")):
         with pytest.raises(SpecError, match=said):
             Spec(name="s", initial_states=lambda _: [Node(0)], actions=actions, fairness=wrong)

@@ -23,7 +23,6 @@ from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
 from leadline.checker.errors import LeadlineError, SpecError
-from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.result import Limits, Result, Statistics
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
@@ -50,8 +49,7 @@ def explore(
     """Search a spec's states breadth-first, with learned transition tables if they are expected to save time.
 
     A search with a checkpoint always uses transition tables, and so does a search with `Tuning.in_order`, because
-    direct calls do not sort the next states. A search with liveness properties uses direct calls, regardless of its
-    size, because these properties are not checked on packed states.
+    direct calls do not sort the next states.
 
     Parameters:
         spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.
@@ -65,10 +63,6 @@ def explore(
     limits, settings = limits or Limits(), settings or CompiledSettings()
     if limits.coverage and settings.resume is not None:
         raise SpecError("coverage cannot be collected for a resumed search: leave out coverage or resume")
-    if spec.liveness:
-        if settings.checkpoint is not None or settings.resume is not None:
-            refuse_liveness(spec, "a search with a checkpoint", "a search without")
-        return _of_this_engine(_by_calls(spec, limits, progress, 0.0, settings.tuning), settings)
     began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
     if settings.tuning.look_seconds and not learns:

@@ -117,7 +117,7 @@ class Expander(Generic[S]):
         """
         store, count = self.store, self.store.count
         self.learner.compare(store.states, first, last)
-        parts, buffers = self._generate(first, last, np.array(steps_wanted, np.int64) > 0)
+        parts, buffers = self.generate(first, last, np.array(steps_wanted, np.int64) > 0)
         coming = int(parts.cursors[:, kernel.FILLED].sum())
         self.learner.verification.actions(store.states, store.packing, self.indices_within(first, last), coming)
         self._make_room(coming)
@@ -134,6 +134,24 @@ class Expander(Generic[S]):
             alone=coming < self.tuning.alone,
         )  # fmt: skip
         return NextStates(parts, buffers, entered.sum(axis=0).tolist(), steps_wanted)
+
+    def generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
+        """Generate the next states of a block. If the packing changes meanwhile, start again.
+
+        Parameters:
+            first, last: the range of states in the block, excluding `last`.
+            wanted: for each predicate on steps, whether to evaluate it.
+
+        Returns:
+            The parts of the block, and the next states of each part.
+
+        Raises:
+            StopSearch, SpecError, ShapeChanged, NotRecorded, NewKind: see `find`.
+        """
+        while True:
+            found = self._generated(first, last, wanted)
+            if found is not None:
+                return found
 
     def keep(self, found: NextStates, dead_wanted: int, most: int | None = None) -> BlockResult:
         """Count the steps of a block and add its new states to the store. This method must not be interrupted.
@@ -281,13 +299,6 @@ class Expander(Generic[S]):
     def free(self) -> None:
         """Free the memory of the buffers."""
         self._buffers = None
-
-    def _generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
-        """Generate the next states of a block. If the packing changes meanwhile, start again."""
-        while True:
-            found = self._generated(first, last, wanted)
-            if found is not None:
-                return found
 
     def _generated(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers] | None:
         """Generate the next states of a block. If the packing changes meanwhile, return None."""

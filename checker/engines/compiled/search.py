@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leadline.checker.coverage import CoverageCounts, InstanceCoverage
 from leadline.checker.engines.budget import Budget, StopSearch
-from leadline.checker.engines.compiled import kernel, results
+from leadline.checker.engines.compiled import graph_loops, kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Checkpoint
 from leadline.checker.engines.compiled.expander import Expander
@@ -39,12 +39,22 @@ from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
-from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.observing.lazy import make_ordinary
-from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import (
+    FIRST_VIOLATION,
+    Limits,
+    LivenessCounts,
+    Result,
+    Statistics,
+    Stop,
+    StopKind,
+    Verified,
+)
 from leadline.checker.settings import CompiledSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
+from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 
@@ -82,6 +92,9 @@ class CompiledSearch(Generic[S]):
         self._began = time.monotonic()
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
+        self._exhausted = False
+        self._liveness: dict[Property, Trace[S] | None] = {}
+        self._liveness_counts: LivenessCounts | None = None
         self._is_cut_short = False  # if true, no checkpoint can be saved
         tables = self._new_tables(saved, numbers)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
@@ -176,11 +189,24 @@ class CompiledSearch(Generic[S]):
         """
         stop = attempt(self.budget, self._search, self._out_of_memory)
         stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
+        self._exhausted = stop is None
+        if self._exhausted and self.spec.liveness:
+            stop = attempt(self.budget, self._check_liveness, self._out_of_memory)
         stop = attempt(self.budget, self.expander.tables.caller.purity.check_again) or stop
         stop = conclude(self.budget, stop)
         if not self._is_cut_short and not self.budget.swallowed:
             self._save_if_possible()
         return self._result(stop)
+
+    def _check_liveness(self) -> None:
+        """Check the liveness properties, after all states have been found."""
+        from leadline.checker.engines.compiled.liveness import LivenessCheck
+
+        began = time.monotonic()
+        check = LivenessCheck(self.expander, self.at.levels, int(self.at.counts[:, 0].sum()))
+        for item in self.spec.liveness:
+            self._liveness[item] = check.counterexample(item)
+            self._liveness_counts = check.counts(time.monotonic() - began)
 
     def _out_of_memory(self) -> Stop:
         """Free memory after a failed allocation, disable checkpoints, and return the reason to stop the search."""
@@ -192,7 +218,7 @@ class CompiledSearch(Generic[S]):
         at, tables = self.at, self.expander.tables
         paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
         seen = results.sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
-        properties = property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None)
+        properties = property_results(self.spec, seen, paths.arrivals(), self.limits, self._exhausted, self._liveness)
         refuse_contradicted(tables, (trace for item in properties for trace in item.traces))
         statistics = self._statistics()
         if self.limits.coverage:
@@ -308,8 +334,11 @@ class CompiledSearch(Generic[S]):
         """Evaluate the predicates on all states that have not been checked yet."""
         at, store = self.at, self.expander.store
         # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
-        missing = [self.limits.traces - len(seen) for seen in at.seen]
-        wanted = [1] * len(missing) if self.limits.coverage else missing
+        later = [item.kind.is_liveness or item.kind is Kind.CUT for item in self.expander.tables.state_checks]
+        missing = [
+            0 if is_later else self.limits.traces - len(seen) for is_later, seen in zip(later, at.seen, strict=True)
+        ]
+        wanted = [int(not is_later) for is_later in later] if self.limits.coverage else missing
         if not any(wanted):
             at.checked = store.count
         first = at.checked
@@ -377,6 +406,7 @@ class CompiledSearch(Generic[S]):
             whole_reads=tables.whole_reads(),
             verified=Verified(*expander.learner.verification.counts.tolist()),
             levels=tuple(size for size in levels if size > 0),
+            liveness=self._liveness_counts,
         )
 
     def _level_of(self, index: int) -> int:
@@ -428,8 +458,9 @@ def explore(
         LeadlineError: if the checkpoint folder cannot be written, is in use, belongs to a different search, or is
             damaged.
     """
-    refuse_liveness(spec, "a search with transition tables", "direct calls")
     compiled_ahead(_search_once, kernel.expand)
+    if spec.liveness:
+        compiled_ahead(_check_once, graph_loops.strongly_connected)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     workers = Workers(settings.workers or usable_cores())
     if limits.coverage:
@@ -485,6 +516,18 @@ def _search_once(spec: Spec[S]) -> None:
         search._search()  # a result would import networkx, which takes a tenth of a second
         search._steps_into([search.at.levels[1]])
         search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # used only for calls that are not learned
+    finally:
+        workers.close()
+        make_ordinary()
+
+
+def _check_once(spec: Spec[S]) -> None:
+    """Check liveness properties of a small spec in this thread, so that Numba compiles every loop for them."""
+    limits, workers, spec = Limits(), Workers(1), spec.with_properties([item.name for item in spec.optional])
+    try:
+        search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))
+        search._search()
+        search._check_liveness()
     finally:
         workers.close()
         make_ordinary()

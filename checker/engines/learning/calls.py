@@ -32,7 +32,7 @@ from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Mismatch, Precision, Recorder
 from leadline.checker.observing.tuple_views import LookedAt
-from leadline.checker.properties import Kind, Property
+from leadline.checker.properties import OF_STATES, Kind, Property
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -145,7 +145,7 @@ class Caller(Generic[S]):
         with_distance: bool = False,
     ) -> None:
         self.spec, self.layout, self.tuning, self.with_distance = spec, layout, tuning, with_distance
-        self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self.state_checks = spec.checks_of(*OF_STATES)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)

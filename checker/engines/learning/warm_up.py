@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 
 from leadline.checker.action import action
-from leadline.checker.properties import invariant, step_invariant
+from leadline.checker.properties import always_eventually, eventually_always, invariant, recoverable, step_invariant
 from leadline.checker.spec import Spec
 
 _log = logging.getLogger("leadline")
@@ -26,10 +26,16 @@ class _Tick:
     even: bool = True
 
 
-@action(by=(1, 2))
+@action("the count grows", by=(1, 2), fair="weak")
 def _ticks(state: _Tick, by: int) -> Iterator[_Tick]:
     if state.count + by < 6:
         yield _Tick(state.count + by, (state.count + by) % 2 == 0)
+
+
+@action("the count starts again")
+def _resets(state: _Tick) -> Iterator[_Tick]:
+    if state.count == 3:
+        yield _Tick()
 
 
 @invariant("the count is small")
@@ -42,12 +48,28 @@ def _grows(before: _Tick, after: _Tick) -> bool:
     return after.count > before.count
 
 
+@eventually_always("the count is 0 at last")
+def _ends(state: _Tick) -> bool:
+    return state.count == 0
+
+
+@always_eventually("the count is 0 again and again")
+def _comes_back(state: _Tick) -> bool:
+    return state.count == 0
+
+
+@recoverable("the count can be 0")
+def _can_come_back(state: _Tick) -> bool:
+    return state.count == 0
+
+
 def _spec() -> Spec[_Tick]:
     return Spec(
         name="warming",
         initial_states=lambda _: [_Tick()],
-        actions=[_ticks],
+        actions=[_ticks, _resets],
         properties=[_is_small, _grows],
+        optional=[_ends, _comes_back, _can_come_back],
         within=lambda state: state.count < 4,
     )
 

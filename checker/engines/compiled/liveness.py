@@ -1,0 +1,191 @@
+"""Checks liveness properties on packed states, by the algorithm of `leadline.checker.liveness.decide`.
+
+The components of the whole graph are found once. Each component of a part of the graph lies in one of them, so only
+states in a component of at least two states can be part of a loop with steps. All other states matter only if a
+behaviour may stop there, because no fairness condition is enabled.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.engines.compiled import graph_loops
+from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.engines.compiled.lassos import FairStates, Stems, initial_path, shortest_lasso
+from leadline.checker.engines.compiled.state_graph import PackedGraph
+from leadline.checker.engines.learning.arrays import Flags
+from leadline.checker.errors import SpecError
+from leadline.checker.liveness.decide import never_true
+from leadline.checker.liveness.fairness import heals
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import LivenessCounts
+from leadline.checker.trace import Trace
+
+S = TypeVar("S")
+
+BYTES_A_STATE = 25
+"""The maximum number of bytes per state that the check of one property needs, in addition to the graph."""
+
+
+@attrs.frozen(eq=False)
+class _Components:
+    """The strongly connected components of a part of the graph that have at least two states.
+
+    Attributes:
+        of: for each state, the number of its component, from 1, or 0.
+        fair: for each component, whether a fair behaviour that violates the property can visit all its states again and
+            again.
+        divided: for each component that is not fair, whether this may be possible in a part of it.
+        starved: the strong fairness conditions that such a part must not enable; see `graph_loops`.
+        some: the fairness conditions that are enabled in each component; see `graph_loops`.
+    """
+
+    of: NDArray[np.uint32]
+    fair: Flags
+    divided: Flags
+    starved: NDArray[np.uint64]
+    some: NDArray[np.uint64]
+
+
+class LivenessCheck(Generic[S]):
+    """Checks liveness properties after a search has found all states.
+
+    Parameters:
+        expander: contains all states.
+        levels: the index of the first state of each level.
+        steps: the number of steps that the search has found.
+
+    Raises:
+        StopSearch: if the time or the memory is used up.
+        SpecError: if an action or a property raised an exception or is not a pure function.
+        ShapeChanged, NotRecorded, NewKind: if the search must start again; see `Adjustments`.
+    """
+
+    def __init__(self, expander: Expander[S], levels: Sequence[int], steps: int) -> None:
+        self._spec, self._watch, self._count = expander.tables.spec, expander.watch, expander.store.count
+        self._levels = np.array([*levels, self._count], np.int64)
+        self._evaluate(expander)
+        self._graph = PackedGraph.of(expander, steps)
+        self._none = np.zeros(len(self._spec.instances), np.bool_)
+        self._loops, self._single = np.ones(self._count, np.bool_), 0
+        found, several, self._single = self._decompose(self._loops, self._none)
+        sizes = np.bincount(found, minlength=several + 1)[1:]
+        self._several, self._largest = several, int(sizes.max(initial=min(self._single, 1)))
+        self._loops = found != 0
+
+    def _evaluate(self, expander: Expander[S]) -> None:
+        """Evaluate the predicates of the liveness properties on all states. Keep the results as bits."""
+        spec, checks = self._spec, expander.tables.state_checks
+        premises = [spec.premise_of(item) for item in spec.liveness]
+        wanted = [item.kind.is_liveness or item.kind is Kind.CUT or item in premises for item in checks]
+        self._watch.need(self._count * (len(checks) + 1))
+        shown = expander.check(0, list(map(int, wanted)), [False] * len(checks))
+        self._shown = {item: np.packbits(shown[:, place]) for place, item in enumerate(checks) if wanted[place]}
+        outside = expander.store.outside[: self._count]
+        self._open = outside.copy() if len(outside) else np.zeros(self._count, np.bool_)
+        if spec.opening is not None:
+            self._open |= ~self._where(spec.opening)
+
+    def _where(self, item: Property) -> Flags:
+        """Return the states in which a property is false, or a premise is true."""
+        return np.unpackbits(self._shown[item], count=self._count).view(np.bool_)
+
+    def counts(self, seconds: float) -> LivenessCounts:
+        """Return the counts of the graph for the statistics of a run."""
+        return LivenessCounts(self._several + self._single, self._largest, int(np.count_nonzero(self._open)), seconds)
+
+    def counterexample(self, item: Property) -> Trace[S] | None:
+        """Return a counterexample to a liveness property, or None if there is none. Its loop contains no open state.
+
+        Raises:
+            StopSearch: if the time or the memory is used up.
+            SpecError: if the left side of a leads-to property is never true.
+        """
+        self._watch.need(self._count * BYTES_A_STATE)
+        if item.kind is Kind.RECOVERABLE:
+            return self._beyond_recovery(item)
+        begun, region = self._obligation(item)
+        again = self._where(item) if item.kind is Kind.EVENTUALLY_ALWAYS else np.ones(self._count, np.bool_)
+        dropped = self._graph.disturbing if item.quiet else self._none
+        inside, stems = region & ~self._open, None
+        while inside.any():
+            may_stop = inside & self._graph.settled & again
+            inside &= self._loops
+            components = self._components(inside, dropped, again)
+            fair = components.fair[components.of] | may_stop
+            if fair.any():
+                if stems is None:
+                    stems = Stems.of(self._graph, begun, region, self._levels)
+                states = stems.order[fair[stems.order]]
+                if len(states):
+                    found = FairStates(
+                        states, may_stop, again, components.of, components.fair, components.some, dropped
+                    )
+                    return shortest_lasso(self._graph, item, stems, found)
+            graph_loops.leave_out(
+                *self._graph.rows, components.of, self._graph.bits, components.divided, components.starved, inside
+            )
+        return None
+
+    def _obligation(self, item: Property) -> tuple[Flags, Flags]:
+        """Return the states in which a violation can begin, and those in which it continues."""
+        if item.kind is Kind.EVENTUALLY_ALWAYS:
+            return np.ones(self._count, np.bool_), np.ones(self._count, np.bool_)
+        false = self._where(item)
+        match item.kind:
+            case Kind.EVENTUALLY:
+                initial = false.copy()
+                initial[len(self._spec.initials()) :] = False
+                return initial, false
+            case Kind.ALWAYS_EVENTUALLY:
+                return false, false
+        premise = self._spec.premise_of(item)
+        assert premise is not None
+        left = self._where(premise)
+        if not left.any():
+            raise SpecError(never_true(item, premise, self._spec.named_bounds))
+        return false & left, false
+
+    def _decompose(self, inside: Flags, dropped: Flags) -> tuple[NDArray[np.uint32], int, int]:
+        """Find the strongly connected components of a part of the graph; see `graph_loops.strongly_connected`."""
+        self._watch.pause()
+        self._watch.need(self._count * BYTES_A_STATE)
+        component = np.zeros(self._count, np.uint32)
+        several, single = graph_loops.strongly_connected(*self._graph.rows, dropped, inside, component)
+        self._watch.pause()
+        return component, several, single
+
+    def _components(self, inside: Flags, dropped: Flags, again: Flags) -> _Components:
+        graph = self._graph
+        of, count, _ = self._decompose(inside, dropped)
+        some, each, taken = (np.zeros((count + 1, len(graph.strong)), np.uint64) for _ in range(3))
+        sizes, has = np.zeros(count + 1, np.uint32), np.zeros(count + 1, np.bool_)
+        graph_loops.describe(*graph.rows, dropped, of, graph.bits, again, some, each, taken, sizes, has)
+        neglected = some & ~taken
+        possible = has & ~(neglected & each & ~graph.strong).any(axis=1)
+        starved = neglected & graph.strong
+        divided = starved.any(axis=1)
+        return _Components(of, possible & ~divided, possible & divided, starved, some)
+
+    def _beyond_recovery(self, item: Property) -> Trace[S] | None:
+        """Return a shortest trace to a state from which no state that satisfies a property can be reached, or None if
+        there is no such state.
+        """
+        spec, dropped = self._spec, self._none
+        if item.by_healing:
+            dropped = np.array([not heals(instance) for instance in spec.instances])
+        recovered = ~self._where(item) | self._open
+        graph_loops.add_recovering(*self._graph.rows, dropped, recovered)
+        lost = np.flatnonzero(~recovered)
+        if not len(lost):
+            return None
+        expander = self._graph.expander
+        way = initial_path(expander.store, len(spec.initials()), int(lost[0]))
+        instances = [self._graph.instance(*step) for step in itertools.pairwise(way)]
+        return Trace(spec, [expander.state(index) for index in way], instances, item)

@@ -1,0 +1,132 @@
+"""The graph of all states and steps that a search has found, stored compactly.
+
+The steps are generated again after the search, from the learned transition tables. See `graph_loops` for the arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.action import ActionInstance
+from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.compiled import graph_loops, kernel
+from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.engines.learning.arrays import Flags
+from leadline.checker.errors import SpecError
+from leadline.checker.liveness.fairness import condition_of, conditions_of, disturbs
+from leadline.checker.result import Stop, StopKind
+from leadline.checker.support.messages import counted
+
+S = TypeVar("S")
+
+Rows = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.unsignedinteger]]
+"""The graph as the first three arguments of the loops in `graph_loops`: the starts, the targets and the labels."""
+
+
+@attrs.frozen(eq=False)
+class PackedGraph(Generic[S]):
+    """The graph of all states and steps.
+
+    Attributes:
+        expander: contains all states.
+        rows: the graph; see `graph_loops`.
+        settled: for each state, whether no fairness condition is enabled in it.
+        bits: for each action instance, the bit of its fairness condition. The shape is (action instances, words).
+        strong: the bits of the strong conditions, one word per column of `bits`.
+        disturbing: for each action instance, whether it is perturbing.
+    """
+
+    expander: Expander[S]
+    rows: Rows
+    settled: Flags
+    bits: NDArray[np.uint64]
+    strong: NDArray[np.uint64]
+    disturbing: Flags
+
+    @classmethod
+    def of(cls, expander: Expander[S], steps: int) -> PackedGraph[S]:
+        """Generate the steps of all states.
+
+        Parameters:
+            expander: contains all states, and generates the steps between them.
+            steps: the number of steps that the search has found.
+
+        Raises:
+            StopSearch: if the time or the memory is used up.
+            SpecError: if the actions lead to other states than during the search.
+        """
+        spec, states = expander.tables.spec, expander.store.count
+        if states > graph_loops.MOST_STATES or steps > graph_loops.MOST_STEPS:
+            found = f"{counted(states, 'state')} and {counted(steps, 'step')}"
+            raise StopSearch(Stop(StopKind.MEMORY, f"found {found}, too many to check liveness"))
+        label = expander.store.arrivals.dtype
+        expander.watch.need(steps * (4 + label.itemsize) + states * 5)
+        conditions = conditions_of(spec)
+        number = {condition: place for place, condition in enumerate(conditions)}
+        words = len(conditions) // 64 + 1
+        bits, strong = np.zeros((len(spec.instances), words), np.uint64), np.zeros(words, np.uint64)
+        for place, instance in enumerate(spec.instances):
+            condition = condition_of(spec, instance)
+            if condition is not None:
+                word, bit = divmod(number[condition], 64)
+                bits[place, word] = np.uint64(1) << np.uint64(bit)
+                strong[word] |= bits[place, word] if condition.strong else np.uint64(0)
+        rows = np.zeros(states + 1, np.uint32), np.empty(steps, np.uint32), np.empty(steps, label)
+        graph = cls(
+            expander, rows, np.zeros(states, np.bool_), bits, strong, np.array(list(map(disturbs, spec.instances)))
+        )
+        graph._generate()
+        return graph
+
+    def _generate(self) -> None:
+        """Generate the steps of all states, in blocks."""
+        expander, filled, first = self.expander, 0, 0
+        (starts, targets, labels), is_fair = self.rows, np.any(self.bits, axis=1)
+        workers, tuning, count = expander.workers, expander.tuning, len(self.settled)
+        wanted = np.zeros(len(expander.tables.step_checks), np.bool_)
+        while first < count:
+            expander.watch.pause()
+            last = min(first + tuning.block * workers.count, count)
+            parts, buffers = expander.generate(first, last, wanted)
+            sizes = parts.cursors[:, kernel.FILLED].tolist()
+            until = filled + sum(sizes)
+            missing = until - len(targets)
+            if missing <= 0:
+                work = [
+                    (
+                        parts.ends[part], parts.ends[part + 1], size, buffers.of(part), expander.store.kept,
+                        workers.count, is_fair, filled + sum(sizes[:part]), starts, targets, labels, self.settled,
+                    )
+                    for part, size in enumerate(sizes)
+                ]  # fmt: skip
+                found = workers.run(graph_loops.add_rows, work, alone=last - first < tuning.alone)
+                missing = sum(number for number, _ in found)
+            if missing > 0:
+                raise SpecError("the search did not find the state after a step: an action is not a pure function")
+            first, filled = last, until
+        if filled < len(targets):
+            raise SpecError("the search found steps that are not found again: an action is not a pure function")
+        starts[count] = filled
+
+    def steps(self, index: int) -> list[tuple[int, int]]:
+        """Return the steps of a state that change it, each as the next state and the action instance."""
+        starts, targets, labels = self.rows
+        row = slice(int(starts[index]), int(starts[index + 1]))
+        found = zip(targets[row].tolist(), labels[row].tolist(), strict=True)
+        return [(target, label) for target, label in found if target != index]
+
+    def instance(self, before: int, after: int, quiet: bool = False) -> ActionInstance[S]:
+        """Return an action instance that leads from a state to another, preferably one whose action is fair.
+
+        Parameters:
+            before, after: the states.
+            quiet: whether to ignore perturbing actions.
+        """
+        labels = [label for target, label in self.steps(before) if target == after]
+        labels = [label for label in labels if not (quiet and self.disturbing[label])]
+        best = next((label for label in labels if self.bits[label].any()), labels[0])
+        return self.expander.tables.spec.instances[best]
