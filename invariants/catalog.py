@@ -21,6 +21,7 @@ from leadline.invariants import (
     logs,
     progress,
     promises,
+    transaction_progress,
     transactions,
     watermarks,
     witnesses,
@@ -33,6 +34,7 @@ from leadline.model.atomic.state import Bounds, Partition, initial_states
 from leadline.model.kafka import drawing as kafka_drawing
 from leadline.model.kafka import state as kafka_state
 from leadline.model.kafka.actions import actions_of
+from leadline.model.kafka.horizon import ends_at_a_bound
 from leadline.model.kafka.mistakes import MISTAKES, NOT_MUTATED, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
 from leadline.model.kafka.protocols import Protocol as KafkaProtocol
 from leadline.model.kafka.releases import COLUMNS, KRAFT, Column, column_of
@@ -126,11 +128,23 @@ TXN_PROPERTIES = (
 )
 
 TXN_LIVENESS = (
-    progress.every_transaction_ends,
-    progress.decided_transactions_complete,
-    progress.lso_moves_on,
+    transaction_progress.every_transaction_ends,
+    transaction_progress.decided_transactions_complete,
+    transaction_progress.lso_moves_on,
 )
 """Checked only if they are named, because they need the graph of all states, which takes longer than a search."""
+
+KAFKA_LIVENESS = (
+    progress.leader_known,
+    progress.epoch_known,
+    progress.all_committed_again,
+    progress.writes_answered,
+    progress.caught_up_in_isr,
+    progress.isr_full_when_quiet,
+    progress.truncation_ends,
+    progress.can_recover,
+)
+"""Checked only if they are named, because they need every state and step of a search."""
 
 KRAFT_PROPERTIES = (assignment.reassignment_as_asked,)
 """The properties of releases in whose model replicas can be reassigned."""
@@ -169,6 +183,8 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
         initial_states=functools.partial(kafka_state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=(*KAFKA_PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
+        optional=KAFKA_LIVENESS,
+        cut=ends_at_a_bound,
         bounds=column.bounds,
         distance=logs.distance_to_divergence,
         drawing=kafka_drawing.KRAFT_DRAWING if column.controller == KRAFT else kafka_drawing.DRAWING,

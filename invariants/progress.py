@@ -1,45 +1,158 @@
-"""Liveness properties of transactions: that every transaction ends, and that the last stable offset moves on.
+"""Liveness properties of the `kafka` and `rpc` families: what a partition must always come back to when nothing fails
+any more.
 
-`leadline.model.txn.actions` says which steps are fair: those of running brokers. A producer may stop for ever, so a
-transaction that no producer ends is aborted by the coordinator, after its time-out. The bound `expiries` says how often
-this can happen in a search; states in which it would have to happen once more are open.
+The fairness of the actions is that of their counterparts in Kafka: what Kafka retries is taken at last. Nothing
+guarantees that a producer writes, that a broker that is down restarts, or that the preferred leader is elected. The
+properties are *quiet*: they are about behaviours in which perturbing steps end, such as crashes and the removal of slow
+followers from the ISR, which the model does not count by default.
 """
 
 from __future__ import annotations
 
-from leadline.checker.properties import leads_to
-from leadline.invariants.transactions import lso_below_hw
-from leadline.model.txn.state import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Transactions
+from leadline.checker.properties import always_eventually, recoverable
+from leadline.model.kafka.broker import ACTIVE
+from leadline.model.kafka.controller import may_be_elected
+from leadline.model.kafka.messages import Diverging
+from leadline.model.kafka.state import Partition
+from leadline.model.quorum import brokers
 
 
-def has_begun(state: Transactions) -> bool:
-    """Return whether the coordinator has a transaction that is not complete."""
-    return state.coordinator.state in (ONGOING, PREPARE_COMMIT, PREPARE_ABORT)
+def _runs(state: Partition, broker: int) -> bool:
+    """Return whether a broker has a replica, runs, and is known to the controller as running."""
+    replica, assigned = state.replicas[broker], state.assignment.replicas
+    runs = replica.up and not replica.offline and state.registrations[broker].status == ACTIVE
+    return runs and (not state.bounds.moves or broker in assigned)
 
 
-def is_decided(state: Transactions) -> bool:
-    """Return whether the outcome of a transaction is decided, and not all of its markers are written."""
-    return state.coordinator.is_prepared
+def _assigned(state: Partition) -> frozenset[int]:
+    """Return the brokers that have a replica of the partition."""
+    return frozenset(state.assignment.replicas) if state.bounds.moves else frozenset(brokers(state.bounds))
 
 
-@leads_to("every transaction that has begun at the coordinator ends", after=has_begun, source="KIP-98: commit or abort")
-def every_transaction_ends(state: Transactions) -> bool:
-    return not has_begun(state)
+def _true_leader(state: Partition) -> int | None:
+    """Return the leader of the quorum if it knows that it leads."""
+    leader = state.quorum.leader
+    return leader if leader is not None and state.is_true_leader(leader) else None
 
 
-@leads_to(
-    "once the outcome of a transaction is decided, the coordinator completes it",
-    after=is_decided,
-    source="KIP-98: the coordinator writes the markers, after a failover too; KAFKA-16352",
+def _can_commit(state: Partition, leader: int) -> bool:
+    """Return whether the leader does not wait for a failed broker, and may raise its high watermark."""
+    return state.protocol.may_raise(state.replicas[leader], state.bounds) and all(
+        _runs(state, broker) for broker in sorted(state.quorum.isr)
+    )
+
+
+@always_eventually(
+    "the partition has a leader that knows that it leads, unless no broker can be elected",
+    quiet=True,
+    source="KAFKA-1120; KIP-966",
 )
-def decided_transactions_complete(state: Transactions) -> bool:
-    return not state.coordinator.is_prepared
+def leader_known(state: Partition) -> bool:
+    if state.quorum.leader is None:
+        return not any(may_be_elected(state, broker) for broker in brokers(state.bounds))
+    return _true_leader(state) is not None
 
 
-@leads_to(
-    "a read_committed consumer does not wait for ever: the last stable offset reaches the high watermark again",
-    after=lso_below_hw,
-    source="KIP-98; KIP-664 and KIP-890: hanging transactions; KAFKA-20716",
+@always_eventually(
+    "every running broker with a replica knows the leader epoch, if the partition has a leader",
+    quiet=True,
+    source="hachikuji/kafka-specification; KIP-631",
 )
-def lso_moves_on(state: Transactions) -> bool:
-    return not lso_below_hw(state)
+def epoch_known(state: Partition) -> bool:
+    quorum = state.quorum
+    return quorum.leader is None or all(
+        state.replicas[broker].epoch == quorum.epoch for broker in brokers(state.bounds) if _runs(state, broker)
+    )
+
+
+@always_eventually(
+    "the leader's high watermark reaches its log end offset, while every broker of the ISR runs",
+    quiet=True,
+    source="KIP-497; KAFKA-13091; KAFKA-15021",
+)
+def all_committed_again(state: Partition) -> bool:
+    leader = _true_leader(state)
+    if leader is None or not _can_commit(state, leader):
+        return True
+    replica = state.replicas[leader]
+    return replica.high_watermark == replica.log.end_offset
+
+
+@always_eventually(
+    "with acks=all, every record that the leader has written in its epoch is acknowledged, while every broker of the "
+    "ISR runs and there are enough of them",
+    quiet=True,
+    source="KafkaProducer, acks=all; KIP-101",
+)
+def writes_answered(state: Partition) -> bool:
+    leader = _true_leader(state)
+    if state.bounds.acks != "all" or leader is None or not _can_commit(state, leader):
+        return True
+    replica = state.replicas[leader]
+    if len(replica.maximal_isr) < state.protocol.min_isr(replica, state.bounds):
+        return True
+    written = [record for record in replica.log.records if record.epoch == replica.epoch]
+    answered = [promise.record for promise in state.acked]
+    return all(record in answered for record in written)
+
+
+@always_eventually(
+    "every running broker that has caught up with its leader is in the ISR",
+    quiet=True,
+    source="KIP-497; KAFKA-12686; KAFKA-12751",
+)
+def caught_up_in_isr(state: Partition) -> bool:
+    leader = _true_leader(state)
+    if leader is None:
+        return True
+    source = state.replicas[leader]
+    return all(
+        broker in state.quorum.isr
+        for broker in brokers(state.bounds)
+        if _runs(state, broker)
+        and state.replicas[broker].leader == leader
+        and state.replicas[broker].epoch == source.epoch
+        and state.replicas[broker].log == source.log
+    )
+
+
+@always_eventually(
+    "every broker with a replica is in the ISR, unless one does not run or no broker can be elected",
+    quiet=True,
+    source="KIP-497; KAFKA-12686; KAFKA-12751",
+)
+def isr_full_when_quiet(state: Partition) -> bool:
+    expected = _assigned(state)
+    if not all(_runs(state, broker) for broker in sorted(expected)):
+        return True
+    if state.quorum.leader is None:
+        return not any(may_be_elected(state, broker) for broker in brokers(state.bounds))
+    return state.quorum.isr == expected
+
+
+@always_eventually(
+    "every running follower of the current leader has finished truncating its log",
+    quiet=True,
+    source="KIP-101; KIP-595; KAFKA-10706",
+)
+def truncation_ends(state: Partition) -> bool:
+    leader = _true_leader(state)
+    return leader is None or not any(
+        state.replicas[broker].truncating or isinstance(state.replicas[broker].in_flight, Diverging)
+        for broker in brokers(state.bounds)
+        if state.replicas[broker].epoch == state.quorum.epoch
+    )
+
+
+@recoverable(
+    "the partition can come back to a leader that knows that it leads, a full ISR, and a log that is committed to its "
+    "end",
+    source="KIP-497; KIP-966",
+)
+def can_recover(state: Partition) -> bool:
+    leader = _true_leader(state)
+    return (
+        leader is not None
+        and state.quorum.isr == _assigned(state)
+        and state.replicas[leader].high_watermark == state.replicas[leader].log.end_offset
+    )

@@ -20,19 +20,19 @@ from leadline.model.kafka.state import Partition
 from leadline.model.quorum import Quorum, Request, brokers
 
 
-@action("the controller notices that broker {broker} is down", broker=brokers)
+@action("the controller notices that broker {broker} is down", broker=brokers, fair="weak each", effect="healing")
 def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partition]:
     """The session of a broker expires some time after the broker has failed, and the controller reacts.
 
     The controller also learns from a running broker that the log directory of its replica has failed.
     """
-    matters = broker == state.quorum.leader or _isr_without(state, broker) != state.quorum.isr
+    matters = broker == state.quorum.leader or isr_without(state, broker) != state.quorum.isr
     replica = state.replicas[broker]
     if matters and (not replica.up or replica.offline):
         yield from leaving(state, broker)
 
 
-@action("the controller loses contact with broker {broker}, which is up", broker=brokers)
+@action("the controller loses contact with broker {broker}, which is up", broker=brokers, effect="perturbing")
 def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
     """The session of a running broker expires after a long pause or a network failure.
 
@@ -42,7 +42,7 @@ def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
         yield from leaving(state.having("session_expiries").with_registration(broker, FENCED), broker)
 
 
-@action("the controller sees broker {broker} again", broker=brokers)
+@action("the controller sees broker {broker} again", broker=brokers, fair="weak each", effect="healing")
 def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker whose session has expired starts a new session.
 
@@ -63,7 +63,7 @@ def leaving(state: Partition, broker: int) -> Iterator[Partition]:
         The next states, or the given state if the quorum does not change.
     """
     quorum = state.quorum
-    isr = _isr_without(state, broker)
+    isr = isr_without(state, broker)
     if broker != quorum.leader and isr == quorum.isr:
         yield state
         return
@@ -134,13 +134,13 @@ def _without_telling(state: Partition, leader: int) -> Partition:
     return state.with_replica(leader, attrs.evolve(replica, metadata=BEHIND, proposal=stale or proposal))
 
 
-def _isr_without(state: Partition, broker: int) -> frozenset[int]:
+def isr_without(state: Partition, broker: int) -> frozenset[int]:
     """Return the ISR after a broker has been removed. In releases without an ELR, the last member stays in the ISR."""
     isr = state.quorum.isr - {broker}
     return isr if isr or state.protocol.has_elr else state.quorum.isr
 
 
-@action("the controller elects broker {broker}", broker=brokers)
+@action("the controller elects broker {broker}", broker=brokers, fair="weak", effect="healing")
 def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
     """The controller elects a live member of the ISR if there is no leader, or the preferred leader at any time.
     With KIP-966, a live member of the ELR is elected if the ISR is empty, and the last known leader if the ELR is empty
@@ -155,15 +155,31 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _elected(state: Partition, broker: int) -> Iterator[Partition]:
-    quorum = state.quorum
+    isr, clean = _first_isr(state, broker)
+    if isr:
+        yield from new_epoch(state, broker, isr, clean=clean)
+
+
+def _first_isr(state: Partition, broker: int) -> tuple[frozenset[int], bool]:
+    """Return the ISR with which the controller elects a broker if there is no leader, and whether the election is
+    clean. The ISR is empty if the broker is not elected.
+    """
+    quorum, nobody = state.quorum, frozenset[int]()
     if quorum.isr:
-        if broker in quorum.isr and state.may_elect(broker):
-            yield from new_epoch(state, broker, quorum.isr)
-    elif quorum.elr:
-        if broker in quorum.elr and state.may_elect(broker):
-            yield from new_epoch(state, broker, frozenset({broker}))
-    elif broker == quorum.last_known_leader and _may_lead_again(state, broker):
-        yield from new_epoch(state, broker, frozenset({broker}), clean=False)
+        return (quorum.isr, True) if broker in quorum.isr and state.may_elect(broker) else (nobody, True)
+    if quorum.elr:
+        return (frozenset({broker}), True) if broker in quorum.elr and state.may_elect(broker) else (nobody, True)
+    if broker == quorum.last_known_leader and _may_lead_again(state, broker):
+        return frozenset({broker}), False
+    return nobody, False
+
+
+def may_be_elected(state: Partition, broker: int) -> bool:
+    """Return whether the controller can elect a broker, apart from the bounds of the search."""
+    if state.quorum.leader is not None:
+        return False
+    uncleanly = state.bounds.unclean_leader_election and state.protocol.elects_uncleanly
+    return bool(_first_isr(state, broker)[0]) or (uncleanly and _may_elect_uncleanly(state, broker))
 
 
 def _may_lead_again(state: Partition, broker: int) -> bool:
@@ -188,7 +204,7 @@ def led_again(state: Partition) -> Iterator[Partition]:
     yield from elected or [state]
 
 
-@action("the controller elects broker {broker}, which is not in the ISR", broker=brokers)
+@action("the controller elects broker {broker}, which is not in the ISR", broker=brokers, fair="weak", effect="healing")
 def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
     """With `unclean.leader.election.enable`, the controller elects any live broker if no ISR or ELR member is alive."""
     if state.bounds.unclean_leader_election and state.protocol.elects_uncleanly:
@@ -204,12 +220,16 @@ def operator_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partiti
 
 def _elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
     """Yield the state after a live broker outside the ISR has been elected, if no ISR or ELR member is alive."""
+    if _may_elect_uncleanly(state, broker):
+        yield from new_epoch(state, broker, frozenset({broker}), clean=False)
+
+
+def _may_elect_uncleanly(state: Partition, broker: int) -> bool:
     quorum = state.quorum
     candidates = quorum.isr or quorum.elr
     if quorum.leader is not None or broker in candidates:
-        return
-    if state.may_elect(broker) and not any(state.may_elect(member) for member in sorted(candidates)):
-        yield from new_epoch(state, broker, frozenset({broker}), clean=False)
+        return False
+    return state.may_elect(broker) and not any(state.may_elect(member) for member in sorted(candidates))
 
 
 @action("min.insync.replicas is updated")

@@ -29,14 +29,14 @@ def offsets(bounds: Bounds) -> range:
     return range(bounds.records)
 
 
-@action("broker {broker} crashes", broker=followers_first)
+@action("broker {broker} crashes", broker=followers_first, effect="perturbing")
 def crash(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker crashes. Its log is on disk, and so is its current high watermark or an earlier one."""
     if state.may("crashes") and state.replicas[broker].up:
         yield from _crashed(state.having("crashes"), broker, state.replicas[broker].log)
 
 
-@action("broker {broker} crashes after writing fetched records", broker=followers_first)
+@action("broker {broker} crashes after writing fetched records", broker=followers_first, effect="perturbing")
 def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
     """A follower crashes while it handles a fetch response: it has written its log, but not its high watermark."""
     replica = state.replicas[broker]
@@ -47,7 +47,12 @@ def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
         yield from _crashed(state.having("crashes"), broker, log)
 
 
-@action("broker {broker} crashes and loses its log from offset {offset} onward", broker=followers_first, offset=offsets)
+@action(
+    "broker {broker} crashes and loses its log from offset {offset} onward",
+    broker=followers_first,
+    offset=offsets,
+    effect="perturbing",
+)
 def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
     """A broker crashes and loses the end of its log, which was only in the page cache or on a disk that is replaced."""
     if state.may("lossy_crashes") and state.replicas[broker].up and state.replicas[broker].log.has(offset):
@@ -77,7 +82,7 @@ def brokers_that_may_lose_directories(bounds: Bounds) -> range:
     return brokers(bounds) if bounds.lost_directories else range(0)
 
 
-@action("the log directory of broker {broker} fails", broker=brokers_that_may_lose_directories)
+@action("the log directory of broker {broker} fails", broker=brokers_that_may_lose_directories, effect="perturbing")
 def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
     """The log directory that holds a running broker's replica fails (KIP-112, KIP-858). The broker has other
     directories.
@@ -89,7 +94,11 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
         yield state.having("lost_directories").with_replica(broker, Replica(offline=True))
 
 
-@action("the log directory of stopped broker {broker} is gone", broker=brokers_that_may_lose_directories)
+@action(
+    "the log directory of stopped broker {broker} is gone",
+    broker=brokers_that_may_lose_directories,
+    effect="perturbing",
+)
 def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
     """The log directory that holds a stopped broker's replica is removed from `log.dirs`, or its disk is replaced.
 
@@ -106,7 +115,7 @@ def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
     yield without.with_replica(broker, Replica(up=False, stopped_cleanly=clean))
 
 
-@action("broker {broker} begins to shut down", broker=brokers)
+@action("broker {broker} begins to shut down", broker=brokers, effect="perturbing")
 def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
     """A controlled shutdown begins: the controller removes the broker from leadership and from the ISR.
 
@@ -116,7 +125,7 @@ def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
         yield from leaving(state.having("shutdowns").with_registration(broker, SHUTTING_DOWN), broker)
 
 
-@action("broker {broker} stops", broker=brokers)
+@action("broker {broker} stops", broker=brokers, fair="weak each")
 def stop(state: Partition, broker: int) -> Iterator[Partition]:
     """A controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]
@@ -126,7 +135,7 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
         yield from leaving(_down(state, broker, down), broker)
 
 
-@action("broker {broker} restarts", broker=brokers)
+@action("broker {broker} restarts", broker=brokers, effect="healing")
 def restart(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker starts again and registers.
 

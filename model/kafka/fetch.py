@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
+from leadline.model.kafka.broker import CURRENT, FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
@@ -26,7 +26,12 @@ from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers
 
 
-@action("broker {leader} handles broker {follower}'s fetch request and answers", leader=brokers, follower=brokers)
+@action(
+    "broker {leader} handles broker {follower}'s fetch request and answers",
+    leader=brokers,
+    follower=brokers,
+    fair="weak each",
+)
 def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A leader handles a fetch request: it updates the remote log end offset and its high watermark, and responds.
 
@@ -67,6 +72,7 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     "broker {leader} receives broker {follower}'s fetch request and holds it in purgatory",
     leader=brokers,
     follower=brokers,
+    fair="weak each",
 )
 def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A fetch request waits in purgatory if there are no records to send. The leader uses the request's offset
@@ -81,7 +87,7 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
         yield _looked_at(state, leader, follower, request)
 
 
-@action("broker {follower} handles the fetch response", follower=brokers)
+@action("broker {follower} handles the fetch response", follower=brokers, fair="weak each")
 def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower appends the records, adopts the leader's high watermark, and sends the next request.
 
@@ -114,7 +120,7 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
     yield state.with_replica(follower, attrs.evolve(fetched, in_flight=request))
 
 
-@action("broker {follower} takes the high watermark of a diverging fetch response", follower=brokers)
+@action("broker {follower} takes the high watermark of a diverging fetch response", follower=brokers, fair="weak each")
 def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partition]:
     """Up to 3.4.0, a follower adopts the leader's high watermark before it truncates its log (KAFKA-14704)."""
     replica = state.replicas[follower]
@@ -125,7 +131,11 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
             yield state.with_replica(follower, attrs.evolve(replica, high_watermark=watermark, in_flight=heard))
 
 
-@action("broker {broker} truncates its log by a fetch response from an earlier leader epoch", broker=brokers)
+@action(
+    "broker {broker} truncates its log by a fetch response from an earlier leader epoch",
+    broker=brokers,
+    fair="weak each",
+)
 def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
     """In 2.8.0, a fetcher may truncate the log when its broker already leads or follows a new leader
     (KAFKA-13207).
@@ -147,7 +157,9 @@ def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
 # --- late fetch requests ------------------------------------------------------------------------------------
 
 
-@action("broker {follower}'s connection breaks while its fetch request is in flight", follower=brokers)
+@action(
+    "broker {follower}'s connection breaks while its fetch request is in flight", follower=brokers, effect="perturbing"
+)
 def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
     """A fetch request is still in flight after its connection broke.
 
@@ -182,6 +194,34 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     newer = _accepted(state, leader, state.replicas[follower].in_flight)
     if protocol.reads_incarnation_twice and late.restarted and newer is not None:
         yield _looked_at(handled, leader, follower, request, seen=newer.offset)
+
+
+def may_join_by_fetching_again(state: Partition, leader: int, follower: int) -> bool:
+    """Return whether a follower would join the ISR if the leader handled the fetch request again that it holds in
+    purgatory.
+
+    In Kafka, a request waits at most `replica.fetch.wait.max.ms`, and the follower then sends it again. The model
+    leaves out requests that tell the leader nothing new.
+    """
+    request, replica = _fetch_of(state, leader, follower), state.replicas[leader]
+    return (
+        request is not None
+        and request.offset == replica.log.end_offset == replica.remote_leos[follower]
+        and replica.metadata == CURRENT
+        and _joins(state, leader, follower, request)
+        and state.protocol.may_join(state.registrations[follower], False)
+    )
+
+
+def _joins(state: Partition, leader: int, follower: int, request: FetchRequest) -> bool:
+    """Return whether a leader asks for a follower to be added to the ISR when it handles a fetch request."""
+    replica = state.replicas[leader]
+    return (
+        follower not in replica.isr
+        and replica.proposal is None
+        and state.protocol.admits(replica, request.offset)
+        and state.is_true_leader(leader)
+    )
 
 
 def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
@@ -228,12 +268,7 @@ def _looked_at(
             request in the meantime. The default is the offset of `request`.
     """
     replica = state.replicas[leader]
-    joins = (
-        follower not in replica.isr
-        and replica.proposal is None
-        and state.protocol.admits(replica, request.offset)
-        and state.is_true_leader(leader)
-    )
+    joins = _joins(state, leader, follower, request)
     offset = request.offset if seen is None else seen
     leos = replica.remote_leos
     if leos[follower] != offset:

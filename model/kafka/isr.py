@@ -29,7 +29,12 @@ def leaders_with_late_records(bounds: Bounds) -> range:
     return brokers(bounds) if bounds.late_records or bounds.reassignments else range(0)
 
 
-@action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)
+@action(
+    "broker {leader} removes the lagging broker {member} from the ISR",
+    leader=brokers,
+    member=brokers,
+    effect="perturbing",
+)
 def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
     """A leader removes a follower from the ISR if the follower has not caught up for `replica.lag.time.max.ms`.
 
@@ -87,7 +92,7 @@ def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[P
     return with_quorum_isr(state, isr), attrs.evolve(replica, isr=isr)
 
 
-@action("the controller handles broker {leader}'s AlterPartition request", leader=brokers)
+@action("the controller handles broker {leader}'s AlterPartition request", leader=brokers, fair="weak each")
 def handle_alter_partition(state: Partition, leader: int) -> Iterator[Partition]:
     """The controller accepts or rejects the ISR that a leader proposes.
 
@@ -117,7 +122,7 @@ def _all_may_join(state: Partition, proposal: Proposal) -> bool:
     return all(may_join(state.registrations[broker], proposal.outdated) for broker in sorted(proposal.isr))
 
 
-@action("broker {leader} learns which brokers are in the ISR", leader=brokers)
+@action("broker {leader} learns which brokers are in the ISR", leader=brokers, fair="weak each")
 def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader learns the ISR of its own epoch from the response to its request or from the metadata log.
 
@@ -142,7 +147,11 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
             yield with_leader(state.having("late_records"), leader, late)
 
 
-@action("broker {leader} applies the record of a change that it has heard of", leader=leaders_with_late_records)
+@action(
+    "broker {leader} applies the record of a change that it has heard of",
+    leader=leaders_with_late_records,
+    fair="weak each",
+)
 def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader applies a record of the metadata log. The record describes an ISR change that the leader already knows
     from a response, or a change of the replicas.

@@ -17,7 +17,9 @@ from leadline.model.kafka.state import Partition
 from leadline.model.quorum import NO_EPOCH, brokers, epochs
 
 
-@action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
+@action(
+    "broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs, fair="weak each"
+)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker accepts a request that names it as leader. It keeps its log, and does not know the followers' log end
     offsets yet.
@@ -74,7 +76,12 @@ def _still_truncates_by(state: Partition, broker: int) -> Diverging | None:
     return response
 
 
-@action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
+@action(
+    "broker {broker} learns of the leader for epoch {epoch} and follows it",
+    broker=brokers,
+    epoch=epochs,
+    fair="weak each",
+)
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker accepts a request that names a different broker as leader. It truncates its log, asks where to truncate,
     or fetches.
@@ -167,6 +174,7 @@ def brokers_that_may_leave(bounds: Bounds) -> range:
     "broker {broker} learns that it has no replica in epoch {epoch} and deletes its log",
     broker=brokers_that_may_leave,
     epoch=epochs,
+    fair="weak each",
 )
 def delete_replica(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker deletes its log when it applies a record that does not list it as a replica (`TopicDelta.localChanges`).

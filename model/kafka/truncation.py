@@ -13,7 +13,12 @@ from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers
 
 
-@action("broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request", leader=brokers, follower=brokers)
+@action(
+    "broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request",
+    leader=brokers,
+    follower=brokers,
+    fair="weak each",
+)
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A broker that believes it leads responds with the end offset of an epoch, which it looks up in its leader epoch
     cache.
@@ -30,7 +35,7 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
         yield state.with_replica(follower, attrs.evolve(target, in_flight=answer))
 
 
-@action("broker {follower} learns where to truncate", follower=brokers)
+@action("broker {follower} learns where to truncate", follower=brokers, fair="weak each")
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower truncates its log according to the rule of its protocol, and then either fetches or asks about an
     earlier epoch.

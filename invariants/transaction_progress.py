@@ -1,0 +1,45 @@
+"""Liveness properties of transactions: that every transaction ends, and that the last stable offset moves on.
+
+`leadline.model.txn.actions` says which steps are fair: those of running brokers. A producer may stop for ever, so a
+transaction that no producer ends is aborted by the coordinator, after its time-out. The bound `expiries` says how often
+this can happen in a search; states in which it would have to happen once more are open.
+"""
+
+from __future__ import annotations
+
+from leadline.checker.properties import leads_to
+from leadline.invariants.transactions import lso_below_hw
+from leadline.model.txn.state import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Transactions
+
+
+def has_begun(state: Transactions) -> bool:
+    """Return whether the coordinator has a transaction that is not complete."""
+    return state.coordinator.state in (ONGOING, PREPARE_COMMIT, PREPARE_ABORT)
+
+
+def is_decided(state: Transactions) -> bool:
+    """Return whether the outcome of a transaction is decided, and not all of its markers are written."""
+    return state.coordinator.is_prepared
+
+
+@leads_to("every transaction that has begun at the coordinator ends", after=has_begun, source="KIP-98: commit or abort")
+def every_transaction_ends(state: Transactions) -> bool:
+    return not has_begun(state)
+
+
+@leads_to(
+    "once the outcome of a transaction is decided, the coordinator completes it",
+    after=is_decided,
+    source="KIP-98: the coordinator writes the markers, after a failover too; KAFKA-16352",
+)
+def decided_transactions_complete(state: Transactions) -> bool:
+    return not state.coordinator.is_prepared
+
+
+@leads_to(
+    "a read_committed consumer does not wait for ever: the last stable offset reaches the high watermark again",
+    after=lso_below_hw,
+    source="KIP-98; KIP-664 and KIP-890: hanging transactions; KAFKA-20716",
+)
+def lso_moves_on(state: Transactions) -> bool:
+    return not lso_below_hw(state)
