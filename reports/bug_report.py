@@ -80,11 +80,11 @@ def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
 
 
 def comparison(outcomes: Sequence[BugResult]) -> str:
-    """Return the command that compares the last affected release with the fixed release, or "" if the fixed release was
-    not searched.
+    """Return the command that compares the last affected release with the fixed release. Return "" if the fixed release
+    was not searched, or if the bug violates a liveness property, which `leadline diff` cannot check.
     """
     last = {outcome.run.part: outcome.run for outcome in outcomes}
-    if "fixed" not in last:
+    if "fixed" not in last or last["fixed"].spec.liveness:
         return ""
     bug, names = outcomes[0].run.bug, f"{last['affected'].spec.name} {last['fixed'].spec.name}"
     return f"leadline diff {names} -b {bounds_text(bug.bounds)} -i {bug.property}"

@@ -31,7 +31,7 @@ from leadline.model.kafka.fetch import (
     park_fetch,
     truncate_late,
 )
-from leadline.model.kafka.isr import apply_record, handle_alter_partition, hear_isr, shrink_isr
+from leadline.model.kafka.isr import apply_record, handle_alter_partition, hear_isr, hear_old_answer, shrink_isr
 from leadline.model.kafka.leadership import become_follower, become_leader, delete_replica
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import Protocol, nothing
@@ -54,6 +54,7 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     shrink_isr,
     handle_alter_partition,
     hear_isr,
+    hear_old_answer,
     apply_record,
     controller_notices_failure,
     controller_elects,
@@ -90,6 +91,7 @@ def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
         truncate_late: protocol.truncates_late,
         handle_alter_partition: protocol.in_flight,
         hear_isr: protocol.in_flight,
+        hear_old_answer: protocol.in_flight and protocol.drops_newer_proposals,
         update_min_insync_replicas: protocol.has_elr,
         apply_record: protocol.reassigns,
         reassign: protocol.reassigns,

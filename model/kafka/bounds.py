@@ -32,11 +32,17 @@ class Bounds:
     `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch.
     This epoch can begin with a change of leader, which is enough for the scenarios in the articles on replication. In
     most releases, it can also begin when the controller removes a failed follower.
+
+    `max_epoch` is a bound of the search and not of the protocol, in which another epoch can always begin. Therefore a
+    state in which only this bound blocks a step is not stuck; see `leadline.model.kafka.horizon`. In the `atomic`
+    family, `max_epoch` is a guard, as in the TLA+ modules.
     """
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)
     records: int = bound(2, "records that producers write in all", at_least=0, at_most=9)
-    max_epoch: int = bound(1, "the last leader epoch; broker 0 leads in epoch 0", at_least=0, at_most=9)
+    max_epoch: int = bound(
+        1, "the last leader epoch that is searched; broker 0 leads in epoch 0", at_least=0, at_most=9
+    )
     crashes: int = bound(2, "crashes that lose no records", at_least=0, at_most=9)
     lossy_crashes: int = bound(0, "crashes that lose any number of records at the end of a log", at_least=0, at_most=9)
     shutdowns: int = bound(0, "controlled shutdowns", at_least=0, at_most=9)

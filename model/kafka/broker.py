@@ -43,6 +43,8 @@ class Replica:
         late_response: a diverging response that the broker is still handling although it has learned of a later epoch.
         last_epoch: whether a follower knows the epoch of its last record, which it sends in fetch requests: `KNOWN`,
             `FORGOTTEN`, or `UNTIL_EMPTY` if it forgets the epoch when the next response is empty (KAFKA-15510).
+        old_answer: for a leader, whether the response to its `AlterPartition` request from an earlier leader epoch is
+            still to come and will drop a newer request (KAFKA-12686).
         assigned: for a leader, the latest replicas of the partition that it has learned. None for a follower, or if
             every broker always has a replica.
         metadata: how far a leader has applied the metadata log: `CURRENT`; `ANSWERED` if it knows its ISR from the
@@ -65,6 +67,7 @@ class Replica:
     waits_from: int = NO_EPOCH
     late_response: Diverging | None = None
     last_epoch: str = KNOWN
+    old_answer: bool = False
     assigned: frozenset[int] | None = None
     metadata: str = CURRENT
     offline: bool = False

@@ -169,6 +169,8 @@ def arrivals(step: Step[Partition], announced_by: str = "LeaderAndIsr") -> Itera
             request = before.requests[epoch]
             assert request is not None
             yield announcement(broker, epoch, request, announced_by)
+            if after.replicas[broker].old_answer:
+                yield from _proposal(before, broker)
         case "produce", {"leader": leader}:
             yield Message(PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1]))
         case "handle_fetch" | "park_fetch" | "handle_epoch_request", {"follower": follower}:
@@ -178,6 +180,9 @@ def arrivals(step: Step[Partition], announced_by: str = "LeaderAndIsr") -> Itera
         case "handle_late_fetch", {"follower": follower}:
             yield from _late(before, follower)
         case "handle_alter_partition", {"leader": leader}:
+            yield from _proposal(before, leader)
+        case "hear_old_answer", {"leader": leader}:
+            yield Message(CONTROLLER, broker_row(leader), "AlterPartition response of an earlier epoch")
             yield from _proposal(before, leader)
         case "hear_isr", {"leader": leader}:
             yield Message(CONTROLLER, broker_row(leader), f"ISR {drawn_isr(after.replicas[leader].isr)}")

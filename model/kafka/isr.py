@@ -102,8 +102,8 @@ def handle_alter_partition(state: Partition, leader: int) -> Iterator[Partition]
     """
     replica = state.replicas[leader]
     proposal = replica.proposal
-    if proposal is None or not proposal.sent:
-        return
+    if proposal is None or not proposal.sent or replica.old_answer:
+        return  # a broker has one request in flight, and sends the next one after the response
     answered = attrs.evolve(proposal, sent=False, outdated=False) if proposal.awaited else None
     handled = state.with_replica(leader, attrs.evolve(replica, proposal=answered))
     if (
@@ -134,17 +134,34 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
     if replica.metadata == BEHIND:
         return
     proposal = replica.proposal
-    if proposal is None or not proposal.awaited or proposal.sent:
+    if proposal is None or not proposal.awaited or proposal.sent or proposal.dropped:
         if replica.isr == isr:
             return
-        left = None if proposal is None else attrs.evolve(proposal, awaited=False)
+        left = None if proposal is None or proposal.dropped else attrs.evolve(proposal, awaited=False)
         yield with_leader(state, leader, attrs.evolve(replica, isr=isr, proposal=left, metadata=CURRENT))
     else:
         answered = attrs.evolve(replica, isr=isr, proposal=None)
+        if not state.protocol.raises_when_answered:
+            yield state.with_replica(leader, answered)
+            return
         yield with_leader(state, leader, answered)
         if replica.metadata == CURRENT and state.may("late_records") and replica.isr != isr == proposal.isr:
             late = attrs.evolve(answered, metadata=ANSWERED)
             yield with_leader(state.having("late_records"), leader, late)
+
+
+@action("broker {leader} receives the response to a request from an earlier epoch", leader=brokers, fair="weak each")
+def hear_old_answer(state: Partition, leader: int) -> Iterator[Partition]:
+    """A leader receives the response to its `AlterIsr` request from an earlier leader epoch. The response changes
+    nothing.
+
+    In 2.7 and 2.8, the response also removes a newer request that waits to be sent, so that the leader waits forever
+    for the response to it (KAFKA-12686).
+    """
+    replica, proposal = state.replicas[leader], state.replicas[leader].proposal
+    if replica.old_answer:
+        left = None if proposal is None else attrs.evolve(proposal, sent=False, dropped=True)
+        yield state.with_replica(leader, attrs.evolve(replica, old_answer=False, proposal=left))
 
 
 @action(

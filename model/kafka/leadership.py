@@ -48,6 +48,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
         last_epoch=KNOWN,
         assigned=assigned,
         metadata=metadata,
+        old_answer=_waits_for_old_answer(state, broker),
     )
     leading = attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
     heard = _heard(state, broker, epoch)
@@ -56,6 +57,16 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     if heard.may("late_responses") and response is not None:
         leading = attrs.evolve(leading, late_response=response)
         yield with_leader(heard.having("late_responses"), broker, leading)
+
+
+def _waits_for_old_answer(state: Partition, broker: int) -> bool:
+    """Return whether a leader that begins another epoch mistakes the response to an `AlterPartition` request from an
+    earlier epoch for the response to a newer one (KAFKA-12686).
+    """
+    replica = state.replicas[broker]
+    if not state.protocol.drops_newer_proposals or replica.leader != broker:
+        return False
+    return replica.old_answer or (replica.proposal is not None and not replica.proposal.dropped)
 
 
 def _waited_from(state: Partition, broker: int) -> int:

@@ -127,6 +127,8 @@ class Proposal:
         outdated: whether the request contains an outdated broker epoch, because a broker has restarted (KIP-903).
         stale: whether the request contains an outdated partition epoch, because the controller has changed the
             replicas.
+        dropped: whether the leader waits for the response although the request has not been sent and never will be
+            (KAFKA-12686).
     """
 
     isr: frozenset[int]
@@ -135,10 +137,12 @@ class Proposal:
     awaited: bool = True
     outdated: bool = False
     stale: bool = False
+    dropped: bool = False
 
     def __str__(self) -> str:
         notes = {
-            "answered": not self.sent,
+            "answered": not self.sent and not self.dropped,
+            "dropped": self.dropped,
             "no longer awaited": not self.awaited,
             "with an old broker epoch": self.outdated,
             "with an old partition epoch": self.stale,

@@ -6,11 +6,9 @@ further mistakes: a high watermark that is one too high or advances with a major
 applied again.
 
 Some mistakes are missing because the model has no reassignment with ZooKeeper (KAFKA-9672), no log start offsets
-(KAFKA-12996) and no topic ids (KAFKA-14190). It also has no responses to an older `AlterPartition` request
-(KAFKA-12686) and no stale responses of a controller (KAFKA-14154), because only one request is in flight, and it is
-lost when the leader epoch changes. Others are missing because no property is about progress: a high watermark or
-truncation that is stuck (KAFKA-13091, KAFKA-15021, KAFKA-10706), and a follower that leaves and joins the ISR
-repeatedly (KAFKA-19996).
+(KAFKA-12996) and no topic ids (KAFKA-14190). It also has no stale responses of a controller (KAFKA-14154). Others are
+missing because mutants are not checked for liveness: a high watermark, an ISR or a truncation that is stuck
+(KAFKA-13091, KAFKA-12686, KAFKA-10706), and a follower that leaves and joins the ISR repeatedly (KAFKA-19996).
 """
 
 from __future__ import annotations
@@ -535,13 +533,24 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
     "diverging_hw": ("truncation", "fetch"),
     "late_diverging": ("truncation", "fetch"),
     "last_fetched_epoch": ("truncation", "fetch"),
+    "isr_answer": ("isr_write", "alter-partition"),
+    "isr_pending": ("isr_write", "alter-partition"),
 }
 """The rules that have an effect only if another rule has a certain value: the other rule and its value, by rule."""
 
-NOT_MUTATED = ("election_order", "reassignment", "override", "elr_members", "same_record", "directories")
+NOT_MUTATED = (
+    "election_order",
+    "reassignment",
+    "override",
+    "elr_members",
+    "same_record",
+    "directories",
+    "isr_answer",
+    "isr_pending",
+)
 """The rules that are not mutated. Except for the first one, they have an effect only with bounds that are 0 by default;
 `tests/model/test_kafka_kraft.py` has a behaviour for each of their values. The order of elections leaves out
-behaviours."""
+behaviours. The last two only keep a partition from making progress, which no invariant notices."""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},

@@ -104,6 +104,10 @@ class Protocol:
         names_incarnations: whether a leader sends the broker epochs of followers to the controller.
         reads_incarnation_twice: whether a leader may send a broker epoch from a later fetch request than the one on
             which its decision is based.
+        raises_when_answered: whether a leader tries to advance its high watermark when it receives the response to an
+            `AlterPartition` request.
+        drops_newer_proposals: whether the response to an `AlterPartition` request from an earlier leader epoch removes
+            a newer request that has not been sent yet.
         eligible: returns the ELR after a change of the ISR. The arguments are the previous quorum, the new ISR, and
             `min.insync.replicas`.
         elects_last_known: whether the last known leader is elected if there is no other candidate: "no" (never),
@@ -162,6 +166,8 @@ class Protocol:
     may_join: Callable[[Registration, bool], bool]
     names_incarnations: bool
     reads_incarnation_twice: bool
+    raises_when_answered: bool
+    drops_newer_proposals: bool
     eligible: Callable[[Quorum, frozenset[int], int], frozenset[int]]
     elects_last_known: str
     has_elr: bool

@@ -112,6 +112,8 @@ HW_TRUNCATION = Column(
         "hw_gate": "none",
         "hw_checkpoint": "exact",
         "acknowledgement": "own-epoch",
+        "isr_answer": "tried",
+        "isr_pending": "kept",
         "elr": "off",
         "bounce": "followers-missed",
         "late_requests": "refused",
@@ -231,6 +233,8 @@ _2_7 = _after(
     "Kafka 2.7.0 and 2.7.1: leaders ask the controller to change the ISR (KIP-497)",
     between("2.7.0", "2.7.1"),
     isr_write="alter-partition",
+    isr_answer="ignored",
+    isr_pending="dropped",
     diverging_fetch="counted",
 )
 _2_7_2 = _after(
@@ -261,8 +265,10 @@ _3_0 = _defaults(
     _after(
         _2_8_1,
         "kafka/3.0",
-        "Kafka 3.0 to 3.2 with ZooKeeper: the rules of 2.8.1, and acks=all by default (KIP-679)",
+        "Kafka 3.0 to 3.2 with ZooKeeper: a leader is no longer stuck after its ISR has changed; acks=all by default",
         between("3.0.0", "3.2.3"),
+        isr_answer="tried",
+        isr_pending="kept",
     ),
     acks="all",
 )

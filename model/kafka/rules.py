@@ -393,6 +393,32 @@ RULES = (
         ),
     ),
     Rule(
+        "isr_answer",
+        "whether a leader tries to advance its high watermark when its change of the ISR is accepted",
+        (
+            Value(
+                "ignored",
+                "no; it waits for a fetch or produce request, or for a new leader epoch",
+                "2.7 and 2.8, since KIP-497; fixed by KAFKA-13091",
+                {"raises_when_answered": False},
+            ),
+            Value("tried", "yes", "KAFKA-13091; with compare-and-set, in all releases", {"raises_when_answered": True}),
+        ),
+    ),
+    Rule(
+        "isr_pending",
+        "whether the response to a request for a new ISR from an earlier leader epoch drops a newer request",
+        (
+            Value(
+                "dropped",
+                "yes: the newer request is never sent, and the leader waits for its response",
+                "2.7 and 2.8, since KIP-497; fixed by KAFKA-12686",
+                {"drops_newer_proposals": True},
+            ),
+            Value("kept", "no", "KAFKA-12686", {"drops_newer_proposals": False}),
+        ),
+    ),
+    Rule(
         "elr",
         "what happens to brokers that leave the ISR when it falls below min.insync.replicas",
         (

@@ -144,6 +144,7 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "truncate_late": OnTheWire(
         unmade="a broker becomes leader while its fetcher handles a response, which no frame shows"
     ),
+    "hear_old_answer": OnTheWire(unmade="the driver gives a leader its answers before it begins another epoch"),
     "update_min_insync_replicas": OnTheWire(unmade="the driver does not change the configuration of topics"),
     "apply_record": OnTheWire(unmade="the driver gives a leader its answers and its metadata together"),
     "delete_replica": OnTheWire(unmade=_REASSIGNED),
