@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 
@@ -13,6 +13,9 @@ from leadline.model.kafka.conformance.following import forget
 from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
+
+MOST_STEPS = 400
+"""The number of steps that are kept, counted from the end of a behaviour."""
 
 
 @attrs.frozen(eq=False)
@@ -55,21 +58,33 @@ def check(
     """
     with expecting_the_format(read.path):
         events = Events(read, column, without)
-        observations = events.observations()
-    conformance = _follow(events, observations, limits, cut_logs=not keeps_logs)
+    conformance, count = _follow(events, limits, cut_logs=not keeps_logs)
     if conformance.answer is Answer.UNDECIDED and not keeps_logs:
-        conformance = _follow(events, observations, limits, cut_logs=False)  # what was cut may decide
-    return Checked(column, conformance, len(observations), dict(events.notes))
+        conformance, count = _follow(events, limits, cut_logs=False)  # what was cut may decide
+    return Checked(column, conformance, count, dict(events.notes))
 
 
-def _follow(
-    events: Events, observations: list[Observation[Partition]], limits: Limits | None, *, cut_logs: bool
-) -> Conformance[Partition]:
-    return follow(
+def _follow(events: Events, limits: Limits | None, *, cut_logs: bool) -> tuple[Conformance[Partition], int]:
+    """Return the result, and the number of observations in the recording."""
+    count = 0
+    events.notes.clear()
+
+    def counted() -> Iterator[Observation[Partition]]:
+        nonlocal count
+        for each in events.observations():
+            count += 1
+            yield each
+
+    observations = counted()
+    conformance = follow(
         [events.beginning],
         observations,
         events.release.hidden,
         forget=forget,
         cut=cut if cut_logs else uncut,
         limits=limits,
+        kept_steps=MOST_STEPS,
     )
+    for _ in observations:  # those after a rejection
+        pass
+    return conformance, count

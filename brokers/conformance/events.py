@@ -3,26 +3,34 @@
 A step is executed after its cause has passed the proxy, and before the proxy receives the first frame that shows the
 step's effect. For example, a leader handles a fetch request before it sends the response, and a follower handles the
 response before it sends its next request.
+
+The controller's decisions, what brokers learn of them, and the ends and starts of processes are rare, and are kept in
+memory. Fetches and produce requests are read from the file whenever they are needed, so that memory does not grow with
+their number.
 """
 
 from __future__ import annotations
 
+import heapq
 import json
 import math
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
 from typing import Any
 
 import attrs
 
+from leadline.brokers.conformance.exchanges import Exchange, fetches, produces
 from leadline.brokers.conformance.partition import (
-    CONTROLLER,
     NEVER,
     NONE,
     ZOOKEEPER,
+    Announcement,
     NotFollowed,
     PartitionRecording,
     Seen,
+    expecting_the_format,
 )
 from leadline.checker.conformance import Observation
 from leadline.model.kafka.conformance.following import FollowedRelease, followed_release
@@ -120,7 +128,8 @@ class Events:
         self.beginning: Partition = self.release.beginning(leader, read.isr(list(first.isr)))
         self._make = Observations(self.release)
         self._lives = self._processes()
-        self._fetches = self._fetches_by_follower()
+        self._questions = {broker: list(self._questions_of(broker)) for broker in read.assignment}
+        self._shown, self._first_fetches = self._find_fetches()
 
     def _leaders(self) -> Iterator[tuple[int, int]]:
         yield from ((each.epoch, each.leader) for each in self._told)
@@ -137,22 +146,22 @@ class Events:
             configuration["unclean_leader_election"] = unclean == "true"
         if any(f.api == "ElectLeaders" and f.request and f.body.get("ElectionType") == UNCLEAN for f in read.frames):
             configuration["unclean_elections"] = -1
-        acks = {f.body["Acks"] for f in read.frames if f.api == "Produce" and f.request}
-        if len(acks) == 1:
-            configuration["acks"] = ACKS[acks.pop()]
+        if len(read.acks) == 1:
+            configuration["acks"] = ACKS[next(iter(read.acks))]
         return followed_release(column, len(read.assignment), **configuration)
 
-    def observations(self) -> list[Observation[Partition]]:
-        """Return the observations, sorted by the start of their time windows."""
-        found = [
-            *self._learning(),
-            *self._deciding(),
-            *self._fetching(),
-            *self._asking(),
-            *self._producing(),
-            *self._living(),
-        ]
-        return sorted(found, key=lambda each: (each.earliest, each.latest))
+    def observations(self) -> Iterator[Observation[Partition]]:
+        """Yield the observations, sorted by the start of their time windows. The file is read while iterating.
+
+        Raises:
+            NotFollowed: if the recording cannot be converted to observations.
+        """
+        with expecting_the_format(self._read.path):
+            rare = [*self._learning(), *self._deciding()]
+            followers = [_in_order(self._fetching(follower)) for follower in range(len(self._read.assignment))]
+            others = [*self._asking(), *self._living()]
+            streams = [sorted(rare, key=_begins), *followers, sorted(others, key=_begins), _in_order(self._producing())]
+            yield from heapq.merge(*streams, key=_begins)
 
     # --- the controller -------------------------------------------------------------------------------------------
 
@@ -212,20 +221,19 @@ class Events:
 
     def _kraft(self) -> tuple[list[Decision], list[Told]]:
         read = self._read
-        shown: dict[int, tuple[float, Seen, str, dict[str, Any]]] = {}
+        shown: dict[int, Announcement] = {}
         arrivals: list[tuple[int, float, int, int]] = []
-        for frame in read.frames:
-            if frame.api == "Fetch" and frame.source == CONTROLLER and read.replica(frame.target) is not None:
-                for offset, name, body in read.metadata(frame):
-                    shown.setdefault(offset, (frame.arrived, frame, name, dict(body)))
-                    if frame.passed is not None:
-                        arrivals.append((frame.target, frame.passed, offset, frame.number))  # type: ignore[arg-type]
+        for each in read.metadata:
+            shown.setdefault(each.offset, each)
+            if each.frame.passed is not None and each.body:
+                arrivals.append((each.frame.target, each.frame.passed, each.offset, each.frame.number))  # type: ignore[arg-type]
         decisions: list[Decision] = []
         states: dict[int, tuple[int, int, tuple[int, ...]]] = {}
         leader, epoch, before = NONE, NONE, 0.0
         isr: tuple[int, ...] = ()
         for offset in sorted(shown):
-            at, frame, name, body = shown[offset]
+            frame, name, body = shown[offset].frame, shown[offset].name, shown[offset].body
+            at = frame.arrived
             mine = body.get("TopicId") in read.topic_ids and body.get("PartitionId") == read.partition
             if name == "PartitionRecord" and mine:
                 leader, epoch, isr = body["Leader"], body["LeaderEpoch"], tuple(body["Isr"])
@@ -364,52 +372,65 @@ class Events:
                     f"frame {told.frame} names broker {told.leader} as leader, but that broker has no replica"
                 )
             dies = self._dies(broker, told.passed)
-            latest = self._shows_epoch(told, dies) if read.kraft else told.answered
+            latest = self._shown.get(told, NEVER) if read.kraft else told.answered
             sure = latest < dies
             window = Window(told.passed, min(latest, dies), (told.frame,))
             yield self._make.learned(window, broker, leader, epoch, read.isr(list(told.isr)), optional=not sure)
 
-    def _shows_epoch(self, told: Told, dies: float) -> float:
-        """Return the earliest time at which a frame shows that a broker has learned of an epoch. The frame is a fetch
-        request from the broker, or the broker's response to a fetch request.
+    def _find_fetches(self) -> tuple[dict[Told, float], dict[int, Exchange]]:
+        """Read all fetches once, and find those that show something else.
+
+        Returns:
+            The earliest time at which a frame shows that a broker has learned of an epoch, for each announcement of an
+            epoch; and for each answer to an OffsetForLeaderEpoch request, keyed by its number, the first fetch that
+            the follower sent after it. The first is a fetch request of the broker, or the broker's response to one.
         """
-        shown = NEVER
-        for follower, fetches in self._fetches.items():
-            for frame, part in fetches:
-                if part.get("CurrentLeaderEpoch") != told.epoch:
-                    continue
-                if follower == self._read.replica(told.broker):
-                    at = frame.arrived
-                elif frame.target == told.broker and told.broker == told.leader:
-                    answer = self._read.answer.get(frame.number)
-                    answered = None if answer is None else self._read.part(answer.body)
-                    if answer is None or answered is None or answered["ErrorCode"]:
-                        continue
-                    at = answer.arrived
-                else:
-                    continue
-                if told.passed <= at < dies:
-                    shown = min(shown, at)
-        return shown
+        read = self._read
+        shown: dict[Told, float] = {}
+        waiting: dict[int, list[Told]] = {}
+        for told in self._told if read.kraft else ():
+            waiting.setdefault(told.epoch, []).append(told)
+        first: dict[int, Exchange] = {}
+        asked = {broker: deque(self._answers_to(broker)) for broker in read.assignment}
+        if not waiting and not any(asked.values()):
+            return shown, first
+        for fetch in fetches(read):
+            answers = asked[fetch.frame.source]  # type: ignore[index]
+            while answers and answers[0].passed <= fetch.frame.arrived:  # type: ignore[operator]
+                first[answers.popleft().number] = fetch
+            epoch = fetch.part.get("CurrentLeaderEpoch", UNDEFINED)
+            for told in waiting.get(epoch, ()):
+                at = self._shows(told, fetch)
+                if at is not None and told.passed <= at < self._dies_as_broker(told):
+                    shown[told] = min(at, shown.get(told, NEVER))
+            if epoch in waiting:  # a later request cannot show an earlier time
+                waiting[epoch] = [each for each in waiting[epoch] if shown.get(each, NEVER) > fetch.frame.arrived]
+        return shown, first
+
+    @staticmethod
+    def _shows(told: Told, fetch: Exchange) -> float | None:
+        """Return when a fetch in an epoch shows that a broker knows the epoch, or None if it does not show this."""
+        if fetch.frame.source == told.broker:
+            return fetch.frame.arrived
+        leads = fetch.frame.target == told.broker == told.leader
+        if not leads or fetch.answer is None or fetch.told is None or fetch.told["ErrorCode"]:
+            return None
+        return fetch.answer.arrived
+
+    def _dies_as_broker(self, told: Told) -> float:
+        broker = self._read.replica(told.broker)
+        return NEVER if broker is None else self._dies(broker, told.passed)
+
+    def _answers_to(self, broker: int) -> list[Seen]:
+        """Return the answers to a broker's OffsetForLeaderEpoch requests that reached it, sorted by time."""
+        answers = [self._read.answer.get(frame.number) for frame in self._questions[broker]]
+        arrived = [answer for answer in answers if answer is not None and answer.passed is not None]
+        return sorted(arrived, key=lambda answer: answer.passed or 0.0)
 
     # --- fetches --------------------------------------------------------------------------------------------------
 
-    def _fetches_by_follower(self) -> dict[int, list[tuple[Seen, dict[str, Any]]]]:
-        found: dict[int, list[tuple[Seen, dict[str, Any]]]] = {}
-        for frame in self._read.frames:
-            if self._read.is_fetch(frame):
-                part, follower = self._read.part(frame.body), self._read.replica(frame.source)
-                if part is not None and follower is not None:
-                    if frame.body.get("SessionId", 0) > 0:
-                        raise NotFollowed(
-                            "followers use fetch sessions: set max.incremental.fetch.session.cache.slots=0 on all "
-                            "brokers"
-                        )
-                    found.setdefault(follower, []).append((frame, dict(part)))
-        return found
-
-    def _seen(self, frame: Seen, part: dict[str, Any]) -> SeenFetch:
-        read = self._read
+    def _seen(self, fetch: Exchange) -> SeenFetch:
+        read, frame, part = self._read, fetch.frame, fetch.part
         leader, follower = read.replica(frame.target), read.replica(frame.source)
         assert leader is not None
         assert follower is not None
@@ -422,46 +443,43 @@ class Events:
             "LastFetchedEpoch" in part,
         )
 
-    def _fetching(self) -> Iterator[Observation[Partition]]:
-        for follower, fetches in self._fetches.items():
-            checked = False
-            for number, (frame, part) in enumerate(fetches):
-                if not checked:
-                    sent = Window(fetches[number - 1][0].arrived if number else 0.0, frame.arrived, (frame.number,))
-                    yield self._make.fetch_sent(sent, self._seen(frame, part))
-                following = fetches[number + 1] if number + 1 < len(fetches) else None
-                checked = self._continues(frame, part, following)
-                if frame.passed is not None:
-                    yield from self._fetch(follower, frame, part, following, checked)
+    def _fetching(self, follower: int) -> Iterator[_Group]:
+        """Yield the observations of a follower's fetches, for each fetch."""
+        before, checked = -NEVER, False
+        nothing: list[Exchange | None] = [None]
+        for fetch, following in pairwise(chain(fetches(self._read, follower), nothing)):
+            assert fetch is not None
+            found = []
+            if not checked:
+                sent = Window(max(before, 0.0), fetch.frame.arrived, (fetch.frame.number,))
+                found.append(self._make.fetch_sent(sent, self._seen(fetch)))
+            checked = self._continues(fetch, following)
+            if fetch.frame.passed is not None:
+                found += self._fetch(follower, fetch, following, checked)
+            before = fetch.frame.arrived
+            yield before, found
 
-    def _continues(self, frame: Seen, part: dict[str, Any], following: tuple[Seen, dict[str, Any]] | None) -> bool:
+    def _continues(self, fetch: Exchange, following: Exchange | None) -> bool:
         """Return whether a follower handled a fetch response, judging by its next fetch request."""
-        answer, follower = self._read.answer.get(frame.number), self._read.replica(frame.source)
+        answer, told, follower = fetch.answer, fetch.told, self._read.replica(fetch.frame.source)
         if following is None or answer is None or answer.passed is None or follower is None:
             return False
-        told = self._read.part(answer.body)
         if told is None or told["ErrorCode"] not in (0, OFFSET_OUT_OF_RANGE):
             return False
-        arrived, passed = following[0].arrived, answer.passed
-        seen, after = self._seen(frame, part), self._seen(*following)
-        asked = any(passed <= each.arrived < arrived for each in self._questions_of(frame.source))
+        arrived, passed = following.frame.arrived, answer.passed
+        seen, after = self._seen(fetch), self._seen(following)
+        asked = any(passed <= each.arrived < arrived for each in self._questions[fetch.frame.source])  # type: ignore[index]
         same = (after.leader, after.epoch) == (seen.leader, seen.epoch)
         return same and not asked and passed <= arrived < self._dies(follower, passed)
 
     def _fetch(
-        self,
-        follower: int,
-        frame: Seen,
-        part: dict[str, Any],
-        following: tuple[Seen, dict[str, Any]] | None,
-        continues: bool,
+        self, follower: int, fetch: Exchange, following: Exchange | None, continues: bool
     ) -> Iterator[Observation[Partition]]:
-        read, make, passed = self._read, self._make, frame.passed
+        make, frame, answer, told, passed = self._make, fetch.frame, fetch.answer, fetch.told, fetch.frame.passed
         assert passed is not None
-        seen, answer = self._seen(frame, part), read.answer.get(frame.number)
-        told = None if answer is None else read.part(answer.body)
+        seen = self._seen(fetch)
         if answer is None or told is None:
-            latest = min(self._dies(seen.leader, passed), read.end)
+            latest = min(self._dies(seen.leader, passed), self._read.end)
             yield make.fetch_unanswered(Window(passed, latest, (frame.number,)), seen)
             return
         window = Window(passed, answer.arrived, (frame.number, answer.number))
@@ -472,14 +490,14 @@ class Events:
             else:
                 yield make.fetch_refused(window, seen, error)
             return
-        answered = self._answer(told, part["FetchOffset"])
+        answered = self._answer(told, fetch.part["FetchOffset"])
         yield make.fetch_answered(window, seen, answered, arrives=answer.passed is not None)
         if answer.passed is not None:
             dies, after = self._dies(follower, answer.passed), None
             latest = dies
-            if following is not None and following[0].arrived < dies:
-                latest = max(following[0].arrived, answer.passed)
-                after = self._seen(*following) if continues else None
+            if following is not None and following.frame.arrived < dies:
+                latest = max(following.frame.arrived, answer.passed)
+                after = self._seen(following) if continues else None
             window = Window(answer.passed, latest, (answer.number,))
             yield make.response_handled(window, seen, answered, after)
 
@@ -495,7 +513,7 @@ class Events:
 
     # --- OffsetsForLeaderEpoch ------------------------------------------------------------------------------------
 
-    def _questions_of(self, broker: int | str) -> Iterator[Seen]:
+    def _questions_of(self, broker: int) -> Iterator[Seen]:
         for frame in self._read.frames:
             if frame.api == "OffsetForLeaderEpoch" and frame.request and frame.source == broker:
                 part = self._read.part(frame.body)
@@ -505,7 +523,7 @@ class Events:
     def _asking(self) -> Iterator[Observation[Partition]]:
         read, make = self._read, self._make
         for broker in read.assignment:
-            for frame in self._questions_of(broker):
+            for frame in self._questions[broker]:
                 leader, follower = read.replica(frame.target), read.replica(frame.source)
                 answer, part = read.answer.get(frame.number), read.part(frame.body)
                 told = None if answer is None else read.part(answer.body)
@@ -527,49 +545,48 @@ class Events:
 
     def _truncates(self, follower: int, leader: int, answer: Seen) -> Observation[Partition]:
         assert answer.passed is not None
-        dies = self._dies(follower, answer.passed)
-        for frame, part in self._fetches.get(follower, ()):
-            if answer.passed <= frame.arrived < dies:
-                same = self._read.replica(frame.target) == leader
-                window = Window(answer.passed, frame.arrived, (answer.number, frame.number))
-                return self._make.epoch_response_handled(window, follower, part["FetchOffset"] if same else None)
+        dies, fetch = self._dies(follower, answer.passed), self._first_fetches.get(answer.number)
+        if fetch is not None and fetch.frame.arrived < dies:
+            same = self._read.replica(fetch.frame.target) == leader
+            window = Window(answer.passed, fetch.frame.arrived, (answer.number, fetch.frame.number))
+            return self._make.epoch_response_handled(window, follower, fetch.part["FetchOffset"] if same else None)
         return self._make.epoch_response_handled(Window(answer.passed, dies, (answer.number,)), follower, None)
 
     # --- producers ------------------------------------------------------------------------------------------------
 
-    def _producing(self) -> Iterator[Observation[Partition]]:
-        read, make = self._read, self._make
-        for frame in read.frames:
-            if frame.api != "Produce" or not frame.request or frame.passed is None:
-                continue
-            part, leader = read.part(frame.body), read.replica(frame.target)
-            if part is None or leader is None:
-                continue
-            answer = read.answer.get(frame.number)
-            told = None if answer is None else read.part(answer.body)
-            values = tuple(value for value, _ in read.records(part["Records"]) if value is not None)
-            acks = ACKS[frame.body["Acks"]]
-            if answer is None or told is None:
-                latest = min(self._dies(leader, frame.passed), read.end)
-                yield make.produced(Window(frame.passed, latest, (frame.number,)), leader, values, acks, None)
-                continue
-            window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
-            if told["ErrorCode"] in ERRORS:
-                yield make.produce_refused(window, leader, told["ErrorCode"])
-            elif told["ErrorCode"]:  # the records may have been appended, for example after a time-out
-                yield make.produced(window, leader, values, acks, None)
-            else:
-                base = told["BaseOffset"]
-                yield make.produced(window, leader, values, acks, base)
-                if acks == "all":
-                    yield make.acknowledged(window, leader, base + len(values))
+    def _producing(self) -> Iterator[_Group]:
+        """Yield the observations of produce requests, for each request."""
+        for request in produces(self._read):
+            if request.frame.passed is not None:
+                yield request.frame.arrived, list(self._produced(request, request.frame.passed))
+
+    def _produced(self, request: Exchange, passed: float) -> Iterator[Observation[Partition]]:
+        read, make, frame, answer, told = self._read, self._make, request.frame, request.answer, request.told
+        leader = read.replica(frame.target)
+        assert leader is not None
+        values = tuple(value for value, _ in read.records(request.part["Records"]) if value is not None)
+        acks = ACKS[frame.body["Acks"]]
+        if answer is None or told is None:
+            latest = min(self._dies(leader, passed), read.end)
+            yield make.produced(Window(passed, latest, (frame.number,)), leader, values, acks, None)
+            return
+        window = Window(passed, answer.arrived, (frame.number, answer.number))
+        if told["ErrorCode"] in ERRORS:
+            yield make.produce_refused(window, leader, told["ErrorCode"])
+        elif told["ErrorCode"]:  # the records may have been appended, for example after a time-out
+            yield make.produced(window, leader, values, acks, None)
+        else:
+            base = told["BaseOffset"]
+            yield make.produced(window, leader, values, acks, base)
+            if acks == "all":
+                yield make.acknowledged(window, leader, base + len(values))
 
     # --- processes ------------------------------------------------------------------------------------------------
 
     def _processes(self) -> dict[int, list[Life]]:
         read = self._read
         lives = {broker: [Life((0.0, 0.0))] for broker in range(len(read.assignment))}
-        for event in read.events:
+        for place, event in enumerate(read.events):
             broker, what, at = read.replica(event["node"]), event["event"], event["time"]
             if broker is None:
                 continue
@@ -577,7 +594,7 @@ class Events:
             if _ended(event, event["node"]):
                 life.ended = at
             if what == "killed":
-                life.kill = self._last_frame_before(event["node"], at), at
+                life.kill = read.last_sent[place], at
             elif what == "started":
                 lives[broker].append(Life(self._registration(event["node"], life, at)))
             elif what in ("log_cut", "checkpoint_set") and (event["topic"], event["partition"]) == (
@@ -589,11 +606,6 @@ class Events:
                 else:
                     life.checkpoint = event["high_watermark"]
         return lives
-
-    def _last_frame_before(self, node: object, at: float) -> float:
-        """Return the arrival time of the last frame that a process sent before it was killed."""
-        arrived = [frame.arrived for frame in self._read.frames if frame.source == node and frame.arrived <= at]
-        return max(arrived, default=0.0)
 
     def _registration(self, node: object, before: Life, at: float) -> tuple[float, float]:
         """Return the time window of a broker's registration at startup, from the request to the response.
@@ -638,3 +650,25 @@ class Events:
                 and frame.request
             ):
                 yield self._make.stopped(Window(frame.passed, math.inf, (frame.number,)), stopping)
+
+
+_Group = tuple[float, list[Observation[Partition]]]
+"""Observations, with a time before which the observations of later groups do not begin."""
+
+
+def _begins(observation: Observation[Partition]) -> tuple[float, float]:
+    return observation.earliest, observation.latest
+
+
+def _in_order(groups: Iterable[_Group]) -> Iterator[Observation[Partition]]:
+    """Yield the observations of groups, sorted by the start of their time windows."""
+    waiting: list[tuple[tuple[float, float], int, Observation[Partition]]] = []
+    number = 0
+    for at, group in groups:
+        for each in group:
+            heapq.heappush(waiting, (_begins(each), number, each))
+            number += 1
+        while waiting and waiting[0][0][0] < at:
+            yield heapq.heappop(waiting)[2]
+    while waiting:
+        yield heapq.heappop(waiting)[2]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,15 @@ from leadline.checker.errors import LeadlineError, error_line
 NONE = -1
 CONTROLLER, ZOOKEEPER = "controller", "zookeeper"
 Body = Mapping[str, Any]
+_WRITES = ("create", "create2", "multi", "setData")
+_ANSWERED = (
+    *("AlterPartition", "BrokerRegistration", "Fetch", "LeaderAndIsr", "OffsetForLeaderEpoch", "Produce"),
+    *_WRITES,
+)
+"""The names of requests whose responses are read."""
+
+MOST_NUMBERED = 100_000
+"""The number of different records that get small numbers."""
 
 
 class NotFollowed(LeadlineError):
@@ -60,40 +71,77 @@ class Seen:
     passed: float | None
 
 
+@attrs.frozen
+class Announcement:
+    """A record of the metadata log that the KRaft controller sent to a broker.
+
+    Attributes:
+        frame: the response that contains the record, without its body.
+        offset: the offset of the record.
+        name: the name of the record, such as PartitionChangeRecord.
+        body: the body of the record. Empty if the record is about something else than the partition or its brokers.
+    """
+
+    frame: Seen
+    offset: int
+    name: str
+    body: Body
+
+
 @attrs.define(eq=False)
 class PartitionRecording:
     """The part of a recording that is about one partition.
 
+    Fetch and produce requests are not kept in memory. `leadline.brokers.conformance.exchanges` reads them from the
+    file.
+
     Attributes:
-        path: the path of the file.
+        recording: the recording.
         topic, partition: the topic and the number of the partition.
-        about: the content of the recording's first line.
-        frames: the decoded frames, in order of arrival.
+        kraft: whether the controller is a KRaft controller.
+        frames: the decoded frames that concern the partition or its brokers, except fetch and produce requests and
+            their responses, in order of arrival.
+        answer: the responses in `frames`, keyed by the number of the request.
+        metadata: the records that the KRaft controller sent to brokers, in order of arrival.
         events: the events, other than frames, that name a process.
         end: the time of the last line.
         assignment: the ids of the brokers with a replica, beginning with the preferred leader.
         topic_ids: all ids that the recording contains for the topic.
         configs: the configuration with which the topic was created.
+        acks: the values of acks in the produce requests for the partition.
+        last_sent: for each event that names a killed process, the arrival time of the last frame that the process sent.
+            Keyed by the position in `events`.
+        delay: the longest time between the arrival of a fetch or produce request and the line of the request or of its
+            response.
     """
 
-    path: Path
+    recording: Recording
     topic: str
     partition: int
-    about: Body
-    frames: list[Seen]
-    events: list[Body]
-    end: float
+    kraft: bool = False
+    frames: list[Seen] = attrs.field(factory=list)
+    answer: dict[int, Seen] = attrs.field(factory=dict)
+    metadata: list[Announcement] = attrs.field(factory=list)
+    events: list[Body] = attrs.field(factory=list)
+    end: float = 0.0
     assignment: tuple[int, ...] = ()
     topic_ids: frozenset[str] = frozenset()
     configs: dict[str, str] = attrs.field(factory=dict)
+    acks: set[int] = attrs.field(factory=set)
+    last_sent: dict[int, float] = attrs.field(factory=dict)
+    delay: float = 0.0
     _values: dict[str, int] = attrs.field(factory=dict)
     _epochs: dict[int, int] = attrs.field(factory=dict)
-    answer: dict[int, Seen] = attrs.field(factory=dict)
 
     @property
-    def kraft(self) -> bool:
-        """Whether the controller is a KRaft controller."""
-        return any(CONTROLLER in (frame.source, frame.target) for frame in self.frames)
+    def path(self) -> Path:
+        """The path of the file."""
+        return self.recording.path
+
+    @property
+    def about(self) -> Body:
+        """The content of the recording's first line."""
+        return self.recording.about
 
     # --- the model's numbers --------------------------------------------------------------------------------------
 
@@ -121,9 +169,18 @@ class PartitionRecording:
         return self._epochs.get(epoch, -2)  # an epoch that never had a leader agrees with nothing
 
     def value(self, record: Body) -> int:
-        """Return the model's value for a record. Equal records have equal values."""
+        """Return the model's value for a record. Equal records have equal values.
+
+        The first `MOST_NUMBERED` different records are numbered from 0. The value of any later record is a hash, so
+        that memory does not grow.
+        """
         text = json.dumps([record.get("key"), record.get("value")], sort_keys=True)
-        return self._values.setdefault(text, len(self._values))
+        known = self._values.get(text)
+        if known is not None:
+            return known
+        if len(self._values) < MOST_NUMBERED:
+            return self._values.setdefault(text, len(self._values))
+        return MOST_NUMBERED + int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
     def records(self, batches: Body | None) -> tuple[tuple[int | None, int | None], ...]:
         """Return a (value, epoch) pair for each record in the given batches. A value or epoch that was not recorded is
@@ -191,20 +248,27 @@ class PartitionRecording:
             if (state["TopicName"], state["PartitionIndex"]) == (self.topic, self.partition):
                 yield state
 
-    def metadata(self, frame: Seen) -> Iterator[tuple[int, str, Body]]:
-        """Yield the offset, name and body of each metadata record in a response from the KRaft controller."""
-        for topic in frame.body.get("Responses") or ():
-            for partition in topic.get("Partitions") or ():
-                for batch in (partition.get("Records") or {}).get("batches") or ():
-                    for record in batch["records"] or ():
-                        value = record["value"]
-                        if isinstance(value, Mapping) and "record" in value:
-                            yield record["offset"], value["record"], value["body"]
-
     def is_fetch(self, frame: Seen) -> bool:
-        """Return whether a frame is a follower's fetch request for the partition."""
+        """Return whether a frame is a fetch request from one replica of the partition to another."""
         between = self.replica(frame.source) is not None and self.replica(frame.target) is not None
-        return frame.api == "Fetch" and frame.request and between and self.part(frame.body) is not None
+        return frame.api == "Fetch" and frame.request and between
+
+    def concerns(self, frame: Seen) -> bool:
+        """Return whether a request, other than a fetch or produce request, is about the partition or its brokers."""
+        if frame.target == ZOOKEEPER:
+            own = {f"/brokers/topics/{self.topic}/partitions/{self.partition}/state"}
+            own |= {f"/brokers/ids/{broker}" for broker in self.assignment}
+            operations = frame.body.get("operations") or [frame.body]
+            return frame.api in _WRITES and any(each.get("path") in own for each in operations)
+        match frame.api:
+            case "LeaderAndIsr":
+                return any(True for _ in self.states(frame))
+            case "OffsetForLeaderEpoch":
+                return self.part(frame.body) is not None
+            case "BrokerHeartbeat":
+                return bool(frame.body.get("WantShutDown"))
+        # a leader sends an AlterPartition request only after the answer to the one before, whatever it is about
+        return frame.api in ("AlterPartition", "BrokerRegistration", "ControlledShutdown", "ElectLeaders")
 
 
 def partitions_of(recording: Recording) -> list[tuple[str, int]]:
@@ -231,12 +295,54 @@ def partitions_of(recording: Recording) -> list[tuple[str, int]]:
 
 
 def _metadata(body: Body) -> Iterator[tuple[str, Body]]:
+    yield from ((name, told) for _, name, told in metadata_of(body))
+
+
+def metadata_of(body: Body) -> Iterator[tuple[int, str, Body]]:
+    """Yield the offset, name and body of each metadata record in a response from the KRaft controller."""
     for topic in body.get("Responses") or ():
         for partition in topic.get("Partitions") or ():
             for batch in (partition.get("Records") or {}).get("batches") or ():
                 for record in batch["records"] or ():
                     if isinstance(record["value"], Mapping) and "record" in record["value"]:
-                        yield record["value"]["record"], record["value"]["body"]
+                        yield record["offset"], record["value"]["record"], record["value"]["body"]
+
+
+def seen_frame(line: Mapping[str, Any]) -> Seen | None:
+    """Return the frame in a line of a recording, or None if the line is another event or was not decoded."""
+    if line["event"] != "frame" or line["body"] is None:
+        return None
+    return Seen(**{field.name: line[field.name] for field in attrs.fields(Seen)})
+
+
+def seen_frames(recording: Recording) -> Iterator[Seen]:
+    """Yield the decoded frames of a recording, in the order of their lines. The file is read while iterating."""
+    yield from filter(None, map(seen_frame, recording.events()))
+
+
+def frames_around(
+    recording: Recording, numbers: Collection[int], at: float, near: int, without: Collection[str]
+) -> list[Seen]:
+    """Return frames of a recording, and the frames just before and after each of them, in order of arrival.
+
+    Parameters:
+        recording: the recording.
+        numbers: the numbers of the frames. If there is no such frame, the last frame that arrived before `at` is used.
+        at: a time.
+        near: the number of frames before and after each frame.
+        without: names of requests that are left out, with their responses.
+    """
+    found = array("q")
+    before = -1
+    for frame in seen_frames(recording):
+        if frame.api not in without:
+            found.append(frame.number)
+            before = max(before, frame.number) if frame.arrived < at else before
+    ordered = sorted(found)
+    places = [place for place, number in enumerate(ordered) if number in numbers]
+    places = places or [place for place, number in enumerate(ordered) if number == before]
+    shown = {ordered[i] for place in places for i in range(max(0, place - near), min(len(ordered), place + near + 1))}
+    return sorted((each for each in seen_frames(recording) if each.number in shown), key=lambda each: each.number)
 
 
 def read_partition(recording: Recording, topic: str, partition: int) -> PartitionRecording:
@@ -246,26 +352,23 @@ def read_partition(recording: Recording, topic: str, partition: int) -> Partitio
         NotFollowed: if the recording does not include the creation of the partition.
         RecordingError: if the file is not a complete recording.
     """
-    frames: list[Seen] = []
-    events: list[Body] = []
-    end = 0.0
-    for line in recording.events():
-        end = max(end, line["time"])
-        if line["event"] != "frame":
-            if "node" in line:
-                events.append(line)
-        elif line["body"] is not None:
-            frames.append(Seen(**{field.name: line[field.name] for field in attrs.fields(Seen)}))
-    frames.sort(key=lambda frame: frame.number)
-    read = PartitionRecording(recording.path, topic, partition, recording.about, frames, events, end)
-    read.answer = {frame.answers: frame for frame in frames if frame.answers is not None}
+    read = PartitionRecording(recording, topic, partition)
     _find_topic(read)
+    _read_frames(read)
     return read
 
 
 def _find_topic(read: PartitionRecording) -> None:
+    """Find the replicas of the partition, and the events that are not frames."""
     ids = set()
-    for frame in read.frames:
+    for line in read.recording.events():
+        read.end = max(read.end, line["time"])
+        if line["event"] != "frame" and "node" in line:
+            read.events.append(line)
+        frame = seen_frame(line)
+        if frame is None:
+            continue
+        read.kraft = read.kraft or CONTROLLER in (frame.source, frame.target)
         if frame.api == "CreateTopics" and frame.request:
             for topic in frame.body["Topics"]:
                 if topic["Name"] == read.topic:
@@ -278,17 +381,76 @@ def _find_topic(read: PartitionRecording) -> None:
                 for state in read.states(frame):
                     read.assignment = tuple(state["Replicas"])
         elif frame.api == "Fetch" and frame.source == CONTROLLER:
-            for _, name, body in read.metadata(frame):
+            for name, body in _metadata(frame.body):
                 if name == "TopicRecord" and body["Name"] == read.topic:
                     ids.add(body["TopicId"])
                 elif name == "PartitionRecord" and body["TopicId"] in ids and body["PartitionId"] == read.partition:
                     read.assignment = read.assignment or tuple(body["Replicas"])
-        read.topic_ids = frozenset(ids)
+    read.topic_ids = frozenset(ids)
     if not read.assignment:
         raise NotFollowed(
             f"the recording does not include the creation of {read.topic}-{read.partition}: start recording before the "
             f"topic is created, or choose another partition"
         )
+
+
+def _read_frames(read: PartitionRecording) -> None:
+    """Read the frames, and keep those about the partition and its brokers. Fetch and produce requests are not kept."""
+    kills = [(place, event) for place, event in enumerate(read.events) if event["event"] == "killed"]
+    read.last_sent = dict.fromkeys((place for place, _ in kills), 0.0)
+    unanswered: dict[int, Seen | float] = {}
+    early: set[int] = set()
+    now = 0.0
+    for line in read.recording.events():
+        now = max(now, line["time"])
+        frame = seen_frame(line)
+        if frame is None:
+            continue
+        for place, event in kills:
+            if frame.source == event["node"] and read.last_sent[place] < frame.arrived <= event["time"]:
+                read.last_sent[place] = frame.arrived
+        if frame.request:
+            if frame.number in early:
+                raise NotFollowed(f"{read.path}: the response to frame {frame.number} is in an earlier line")
+            _read_request(read, frame, now, unanswered)
+        elif frame.answers is not None:
+            asked = unanswered.pop(frame.answers, None)
+            if asked is None and frame.api in _ANSWERED:
+                early.add(frame.answers)
+            elif asked is None:
+                pass
+            elif isinstance(asked, float):
+                read.delay = max(read.delay, now - asked)
+            else:
+                read.frames.append(frame)
+                read.answer[frame.answers] = frame
+            if frame.source == CONTROLLER and frame.api == "Fetch" and read.replica(frame.target) is not None:
+                _read_metadata(read, frame)
+    read.frames.sort(key=lambda frame: frame.number)
+    read.metadata.sort(key=lambda each: each.frame.number)
+
+
+def _read_request(read: PartitionRecording, frame: Seen, now: float, unanswered: dict[int, Seen | float]) -> None:
+    """Keep a request if it concerns the partition. `unanswered` contains the requests that are kept, and the arrival
+    times of fetch and produce requests.
+    """
+    if frame.api in ("Fetch", "Produce"):
+        read.delay = max(read.delay, now - frame.arrived)
+        if frame.api == "Produce" and read.part(frame.body) is not None:
+            read.acks.add(frame.body["Acks"])
+        if frame.api == "Fetch" or frame.body["Acks"] != 0:
+            unanswered[frame.number] = frame.arrived
+    elif read.concerns(frame):
+        read.frames.append(frame)
+        unanswered[frame.number] = frame
+
+
+def _read_metadata(read: PartitionRecording, frame: Seen) -> None:
+    without_body = attrs.evolve(frame, body={})
+    for offset, name, body in metadata_of(frame.body):
+        partition = body.get("TopicId") in read.topic_ids and body.get("PartitionId") == read.partition
+        broker = read.replica(body.get("BrokerId")) is not None
+        read.metadata.append(Announcement(without_body, offset, name, dict(body) if partition or broker else {}))
 
 
 NEVER = math.inf

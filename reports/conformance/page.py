@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.conformance.check import Checked
+from leadline.brokers.conformance.check import MOST_STEPS, Checked
 from leadline.checker.action import Action, ActionInstance
 from leadline.checker.conformance import Taken
 from leadline.checker.support.escapes import visible
@@ -19,9 +19,6 @@ from leadline.reports.html import chapter, page
 from leadline.reports.loading import load_spec
 from leadline.reports.origin import Origin
 from leadline.reports.traces.story import Story, story_of
-
-MOST_STEPS = 400
-"""The last steps of a long behaviour, which are on the page."""
 
 
 def _no_steps(state: Partition) -> Iterator[Partition]:

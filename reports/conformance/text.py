@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leadline.brokers.conformance.check import Checked
-from leadline.brokers.conformance.partition import Seen
+from leadline.brokers.conformance.partition import Seen, frames_around
 from leadline.checker.conformance import Answer, Observation, Rejection
 from leadline.checker.support.messages import counted
 from leadline.model.kafka.state import Partition
@@ -99,7 +99,7 @@ def _rejected(report: ConformanceReport, rejection: Rejection[Partition], name: 
         yield f"  {step.label}{frames}{hidden}"
     yield ""
     yield "the frames around:"
-    yield from frames_around(report, observation)
+    yield from _frames_around(report, observation)
 
 
 def _when(observation: Observation[Partition]) -> str:
@@ -112,18 +112,12 @@ def _frames_of(observation: Observation[Partition]) -> str:
     return f" [frame{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}]" if numbers else ""
 
 
-def frames_around(report: ConformanceReport, observation: Observation[Partition]) -> Iterator[str]:
+def _frames_around(report: ConformanceReport, observation: Observation[Partition]) -> Iterator[str]:
     """Yield a line for each frame that shows an observation, and a line for each frame just before or after it."""
     numbers = observation.source if isinstance(observation.source, tuple) else ()
-    frames = [frame for frame in report.read.frames if frame.api not in _UNINTERESTING]
-    places = [place for place, frame in enumerate(frames) if frame.number in numbers]
-    if not places:
-        places = [sum(frame.arrived < observation.latest for frame in frames) - 1]
-    shown = {near for place in places for near in range(place - FRAMES_AROUND, place + FRAMES_AROUND + 1)}
-    for place in sorted(shown):
-        if 0 <= place < len(frames):
-            mark = ">" if frames[place].number in numbers else " "
-            yield f" {mark}{_frame(frames[place])}"
+    for frame in frames_around(report.read.recording, numbers, observation.latest, FRAMES_AROUND, _UNINTERESTING):
+        mark = ">" if frame.number in numbers else " "
+        yield f" {mark}{_frame(frame)}"
 
 
 def _frame(frame: Seen) -> str:

@@ -42,8 +42,7 @@ UNREAD = {
     "epochs of brokers, partitions and controllers: what was accepted with them shows in the answers": "*.BrokerEpoch"
     " *.ReplicaEpoch *.PreviousBrokerEpoch *.PartitionEpoch *.ControllerEpoch *.LeaderRecoveryState multi*.version"
     " setData*.version *.zxid",
-    "sessions are refused by their id, which only a request with another one could show": "*.SessionEpoch"
-    " *response.SessionId",
+    "without the epoch of a session, a fetch request names all partitions": "*.SessionEpoch *.SessionId",
     "the offset of the first record in a batch is read": "*.last Fetch*response.offset Produce*.offset",
     "offsets and epochs in a producer's request are the client's": "Produce request.first Produce request.leader_epoch",
     "topics are created as their first leader epoch says": "CreateTopics*.*",
@@ -181,7 +180,7 @@ def test_every_change_of_a_number_is_noticed_or_explained(name: str, tmp_path: P
     unread = [each for each, noticed in results if noticed and each.is_in(UNREAD)]
     assert unread == []
     noticed = sum(noticed for _, noticed in results)
-    assert noticed > 0
+    assert noticed > 0 or name not in READ_IN_FULL
     if ALL:
         assert (noticed, len(results)) == NOTICED[name]
 

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from leadline.brokers.conformance.partition import CONTROLLER, ZOOKEEPER, PartitionRecording, Seen, read_partition
+from leadline.brokers.conformance.partition import (
+    CONTROLLER,
+    ZOOKEEPER,
+    PartitionRecording,
+    Seen,
+    metadata_of,
+    read_partition,
+    seen_frames,
+)
 from leadline.brokers.recording import read_recording
 
 OF_THE_CONTROLLER = {"TopicRecord", "PartitionRecord", "PartitionChangeRecord", "BrokerRegistrationChangeRecord"}
@@ -20,8 +28,8 @@ def trim(source: Path, target: Path) -> None:
     """Write a recording with the frames and events that are needed to follow its partition ``t-0``."""
     recording = read_recording(source)
     read = read_partition(recording, "t", 0)
-    needed = {frame.number for frame in read.frames if _needed(read, frame)}
-    needed |= {answer.number for number in needed if (answer := read.answer.get(number)) is not None}
+    needed = {frame.number for frame in seen_frames(recording) if _needed(read, frame)}
+    needed |= {frame.number for frame in seen_frames(recording) if frame.answers in needed}
     lines = [line for line in recording.events() if "node" in line or line.get("number") in needed]
     for line in lines:
         if line.get("body"):
@@ -40,7 +48,7 @@ def _needed(read: PartitionRecording, frame: Seen) -> bool:
     if frame.api == "LeaderAndIsr":
         return frame.request and any(True for _ in read.states(frame))
     if frame.source == CONTROLLER and frame.api == "Fetch":
-        return any(name in OF_THE_CONTROLLER for _, name, _ in read.metadata(frame))
+        return any(name in OF_THE_CONTROLLER for _, name, _ in metadata_of(frame.body))
     if frame.api == "CreateTopics" or frame.api in WITHOUT_THE_PARTITION:
         return frame.request
     of_the_partition = frame.api in ("Fetch", "AlterPartition", "OffsetForLeaderEpoch", "Produce")

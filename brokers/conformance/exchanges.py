@@ -1,0 +1,129 @@
+"""Read fetch and produce requests with their responses from a recording, without keeping them in memory.
+
+Lines of a recording are in the order in which frames were forwarded. A request that was held, and its response, are
+therefore later than requests that arrived after it. `PartitionRecording.delay` is the longest such delay of the
+recording. A request is complete, and comes next, when the file is read up to this time after its arrival.
+
+Followers can fetch in sessions (KIP-227): a request names only the partitions that changed since the previous request
+of the session, and a response only those with something new. `_Sessions` fills in what was left out.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from leadline.brokers.conformance.partition import Body, PartitionRecording, Seen, seen_frame
+
+
+@attrs.frozen
+class Exchange:
+    """A request about the partition, and its response.
+
+    Attributes:
+        frame: the request.
+        part: the part of the request that is about the partition.
+        answer: the response, or None if there is none.
+        told: the part of the response that is about the partition, or None if there is none.
+    """
+
+    frame: Seen
+    part: Body
+    answer: Seen | None
+    told: Body | None
+
+
+def fetches(read: PartitionRecording, follower: int | None = None) -> Iterator[Exchange]:
+    """Yield the fetches of a follower, or of all followers, in order of arrival.
+
+    Parameters:
+        read: the recording of the partition.
+        follower: the model's number of the follower, or None for all followers.
+    """
+    node = None if follower is None else read.assignment[follower]
+    sessions = _Sessions(read)
+    for frame, answer in _pairs(read, lambda each: read.is_fetch(each) and node in (None, each.source)):
+        part = sessions.asked(frame)
+        if part is not None:
+            yield Exchange(frame, part, answer, None if answer is None else sessions.answered(frame, part, answer))
+
+
+def produces(read: PartitionRecording) -> Iterator[Exchange]:
+    """Yield the produce requests for the partition, in order of arrival."""
+    for frame, answer in _pairs(read, lambda each: each.api == "Produce" and read.replica(each.target) is not None):
+        part = read.part(frame.body)
+        if part is not None:
+            yield Exchange(frame, part, answer, None if answer is None else read.part(answer.body))
+
+
+def _pairs(read: PartitionRecording, wanted: Callable[[Seen], bool]) -> Iterator[tuple[Seen, Seen | None]]:
+    requests: list[tuple[int, Seen]] = []
+    numbers: set[int] = set()
+    answers: dict[int, Seen] = {}
+    now = 0.0
+    for line in read.recording.events():
+        now = max(now, line["time"])
+        frame = seen_frame(line)
+        if frame is not None and frame.request and wanted(frame):
+            heapq.heappush(requests, (frame.number, frame))
+            numbers.add(frame.number)
+        elif frame is not None and frame.answers in numbers:
+            answers[frame.answers] = frame
+        while requests and requests[0][1].arrived < now - read.delay:
+            yield _taken(requests, numbers, answers)
+    while requests:
+        yield _taken(requests, numbers, answers)
+
+
+def _taken(requests: list[tuple[int, Seen]], numbers: set[int], answers: dict[int, Seen]) -> tuple[Seen, Seen | None]:
+    number, frame = heapq.heappop(requests)
+    numbers.discard(number)
+    return frame, answers.pop(number, None)
+
+
+class _Sessions:
+    """What the fetch sessions of followers contain about the partition."""
+
+    def __init__(self, read: PartitionRecording) -> None:
+        self._read = read
+        self._asked: dict[tuple[object, object, int], Body] = {}
+        self._high_watermarks: dict[tuple[object, object, int], int] = {}
+
+    def asked(self, frame: Seen) -> Body | None:
+        """Return what a request says about the partition, or None if the partition is not fetched."""
+        part = self._read.part(frame.body)
+        key = frame.source, frame.target, frame.body.get("SessionId", 0)
+        if not _continues_session(frame):
+            self._asked.pop(key, None)
+            return part
+        if any(self._forgets(topic) for topic in frame.body.get("ForgottenTopicsData") or ()):
+            self._asked.pop(key, None)
+        if part is not None:
+            self._asked[key] = part
+        return self._asked.get(key)
+
+    def answered(self, frame: Seen, part: Body, answer: Seen) -> Body | None:
+        """Return what a response says about the partition, or None if it says nothing, for example an error."""
+        told = self._read.part(answer.body)
+        key = frame.source, frame.target, answer.body.get("SessionId", 0)
+        if key[2]:
+            self._asked.setdefault(key, part)
+        if told is None:
+            known = self._high_watermarks.get(key)
+            if answer.body.get("ErrorCode") or known is None or not _continues_session(frame):
+                return None
+            return {"ErrorCode": 0, "HighWatermark": known, "Records": None}  # nothing new
+        if key[2]:
+            self._high_watermarks[key] = told["HighWatermark"]
+        return told
+
+    def _forgets(self, topic: Mapping[str, Any]) -> bool:
+        return self._read.names(topic) and self._read.partition in (topic.get("Partitions") or ())
+
+
+def _continues_session(frame: Seen) -> bool:
+    """Return whether a request names only what has changed since the previous request of its session."""
+    return bool(frame.body.get("SessionId", 0) > 0 and frame.body.get("SessionEpoch", -1) > 0)
