@@ -2,17 +2,46 @@
 
 A frame does not reliably identify its sender. In Kafka 0.10.2, the client id of a fetch request names the leader, and
 ZooKeeper's frames do not contain a client id. If all processes run on one machine, the source port of the connection
-identifies the process.
+identifies the process. For processes on other machines, the requests that followers and controllers send identify them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from leadline.brokers.frame import Party
 from leadline.brokers.ports import Node
+
+_FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+")
+"""The client id of a follower since 0.11 (`ReplicaFetcherThread` in Kafka's code)."""
+
+_SENDERS = {
+    "AlterPartition": "BrokerId",
+    "BrokerHeartbeat": "BrokerId",
+    "BrokerRegistration": "BrokerId",
+    "ControlledShutdown": "BrokerId",
+    "Fetch": "ReplicaId",
+    "LeaderAndIsr": "ControllerId",
+    "OffsetForLeaderEpoch": "ReplicaId",
+    "StopReplica": "ControllerId",
+    "UpdateMetadata": "ControllerId",
+}
+"""The field of a request that names its sender, by the name of the request."""
+
+
+def sender_of(api: str, client_id: str | None, body: Mapping[str, Any] | None) -> int | None:
+    """Return the broker that sent a request, or None if the request does not say so."""
+    if body is None or api not in _SENDERS:
+        return None
+    named = body.get("ReplicaState", body).get(_SENDERS[api], -1)  # since version 15, a fetch has a ReplicaState
+    if named >= 0:
+        return int(named)
+    fetcher = _FETCHER.fullmatch(client_id or "")
+    return int(fetcher[1]) if api == "OffsetForLeaderEpoch" and fetcher else None
 
 
 def dialler_of(port: int, proxy_port: int, pids: Mapping[int, Node]) -> Party:

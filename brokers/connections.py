@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import attrs
 
+from leadline.brokers.attribution import sender_of
 from leadline.brokers.dialects import Dialect, Reading
 from leadline.brokers.frame import Frame, Party
 from leadline.brokers.traffic import Traffic
@@ -37,7 +38,7 @@ class Connection:
 
     Parameters:
         number: the number of the connection.
-        ends: the client, and the process behind the proxy.
+        ends: the client, and the process behind the proxy. If the client is unknown, a request can identify it later.
         dialect: the decoder for the frames.
         traffic: the log of frames, and the rules that hold frames back.
         now: a function that returns the time in seconds.
@@ -166,6 +167,9 @@ class Connection:
             reading = self._dialect.request(raw, number) if request else self._dialect.response(raw)
         except Exception as error:  # a mistake in decoding must not keep bytes from passing
             reading = Reading(undecoded=f"{type(error).__name__}: {error}")
+        if request and self.ends[0] == "unknown":
+            sender = sender_of(reading.api, reading.client_id, reading.body)
+            self.ends = ("unknown" if sender is None else sender, self.ends[1])
         near, far = self.ends
         return Frame(
             number=number,

@@ -53,29 +53,42 @@ class Proxy:
         self._numbers = itertools.count(1)
         self._servers: list[asyncio.Server] = []
         self._closed = False
+        self._plain: str | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
 
-    def listen(self, node: Node, real_port: int, *, client: int | None = None) -> int:
-        """Listen on a free port for connections to a process.
+    def listen(
+        self,
+        node: Node,
+        real_port: int,
+        *,
+        client: int | None = None,
+        real_host: str = HOST,
+        host: str = HOST,
+        port: int = 0,
+    ) -> int:
+        """Listen on a port for connections to a process.
 
         Parameters:
             node: the process.
             real_port: the port on which the process listens or will listen.
             client: the broker that connects to the new port, or None if several processes may connect.
+            real_host: the host of the process.
+            host: the address to listen on.
+            port: the port to listen on, or 0 for a free port.
 
         Returns:
             The port of the proxy.
 
         Raises:
-            OSError: if no port is available.
+            OSError: if the port is not available.
         """
-        return self._call(self._listen(node, real_port, client))
+        return self._call(self._listen(node, (real_host, real_port), client, host, port))
 
-    async def _listen(self, node: Node, real_port: int, client: int | None) -> int:
-        accept = partial(self._accept, node, real_port, client)
-        server = await asyncio.start_server(accept, HOST, 0)
+    async def _listen(self, node: Node, real: tuple[str, int], client: int | None, host: str, port: int) -> int:
+        accept = partial(self._accept, node, real, client)
+        server = await asyncio.start_server(accept, host, port)
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
@@ -120,6 +133,12 @@ class Proxy:
     def session(self, broker: int) -> Session | None:
         """Return the newest ZooKeeper session of a broker, or None if it has no session."""
         return self._sessions.get(broker)
+
+    @property
+    def plain(self) -> str | None:
+        """The reason why bytes of a connection are forwarded without being decoded, or None if there are none."""
+        current = (connection.plain for connection in list(self._connections.values()))
+        return self._plain or next(filter(None, current), None)
 
     def cut(self, node: Node) -> None:
         """Close all connections from and to a process, and drop their held frames."""
@@ -178,7 +197,7 @@ class Proxy:
     async def _accept(
         self,
         node: Node,
-        real_port: int,
+        real: tuple[str, int],
         client: int | None,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -186,15 +205,15 @@ class Proxy:
         """Serve a connection until it ends, or until the proxy is closed."""
         try:
             with suppress(asyncio.CancelledError):  # asyncio reports a cancelled callback as an error
-                await self._serve(node, real_port, client, Streams(reader, writer))
+                await self._serve(node, real, client, Streams(reader, writer))
         finally:
             writer.transport.abort()
 
-    async def _serve(self, node: Node, real_port: int, client: int | None, near: Streams) -> None:
+    async def _serve(self, node: Node, real: tuple[str, int], client: int | None, near: Streams) -> None:
         """Serve a connection. Close it immediately if the process behind the proxy is not listening."""
         source = await self._source(near.writer) if client is None else client
         try:
-            far = Streams(*await asyncio.open_connection(HOST, real_port))
+            far = Streams(*await asyncio.open_connection(*real))
         except OSError:
             return
         number = next(self._numbers)
@@ -207,6 +226,7 @@ class Proxy:
             await connection.run(near, far)
         finally:
             del self._connections[number]
+            self._plain = self._plain or connection.plain
             self.note("closed", connection=number, plain=connection.plain, plain_bytes=connection.plain_bytes)
 
     async def _source(self, writer: asyncio.StreamWriter) -> Party:

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,14 +47,17 @@ class RecordingWriter:
 
     Parameters:
         path: the path of the complete recording. An existing file is replaced by `close`.
+        hides: changes the event of a frame before it is written, for example to hide records. None for no changes.
         about: additional fields for the first line, for example the release.
 
     Raises:
         RecordingError: if the file cannot be created.
     """
 
-    def __init__(self, path: Path, **about: Any) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, *, hides: Callable[[dict[str, Any]], dict[str, Any]] | None = None, **about: Any
+    ) -> None:
+        self.path, self._hides = path, hides
         self._partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
         self._lock = threading.Lock()
         self._begun = time.monotonic()
@@ -90,7 +93,8 @@ class RecordingWriter:
             definitions: the definitions for decoding records of the metadata log in responses from the controller.
         """
         try:
-            self.write("frame", **frame_event(frame, definitions))
+            event = frame_event(frame, definitions)
+            self.write("frame", **(event if self._hides is None else self._hides(event)))
         except Exception as error:
             self._failure = self._failure or error
 

@@ -35,6 +35,7 @@ COMMANDS = {
     "graph": "Write the state graph of a spec for Graphviz.",
     "matrix": "Search specs in several configurations, and show the verdicts as tables.",
     "mutate": "Change a spec in many ways, and show which properties detect the changes.",
+    "record": "Record what passes between the brokers of an existing cluster.",
     "replay": "Re-execute a saved trace on the model, and report the first difference.",
     "report": "Write an HTML page of saved results and traces.",
     "reproduce": "Replay the counterexample of a known bug on real brokers.",

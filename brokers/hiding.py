@@ -1,0 +1,99 @@
+"""Remove from recorded frames what `leadline conform` does not read, and hide records.
+
+A recording of a cluster in production would otherwise contain the data of customers, and the credentials of users,
+which ZooKeeper and the metadata log of KRaft contain.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+API_NAMES = {
+    "AlterPartition",
+    "ApiVersions",
+    "BrokerHeartbeat",
+    "BrokerRegistration",
+    "ControlledShutdown",
+    "CreateTopics",
+    "ElectLeaders",
+    "Fetch",
+    "LeaderAndIsr",
+    "OffsetForLeaderEpoch",
+    "Produce",
+    "StopReplica",
+}
+"""The names of requests whose bodies are recorded, with their responses."""
+
+ZOOKEEPER_OPERATIONS = {"create", "create2", "multi", "setData"}
+METADATA_RECORDS = {
+    "BrokerRegistrationChangeRecord",
+    "FenceBrokerRecord",
+    "PartitionChangeRecord",
+    "PartitionRecord",
+    "RemoveTopicRecord",
+    "TopicRecord",
+    "UnfenceBrokerRecord",
+}
+LEFT_OUT = "not recorded, because leadline conform does not read it"
+
+
+class Hiding:
+    """Changes the events of frames before they are written to a recording.
+
+    Keys and values of records are replaced by keyed hashes. Equal keys or values have equal hashes within a recording.
+    The hash key is random and is not kept, so that a value cannot be found by hashing likely values.
+    """
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return the event of a frame without what must not be recorded."""
+        body = event["body"]
+        if body is None:
+            return event
+        if "zookeeper" in (event["source"], event["target"]):
+            return self._zookeeper(event, body)
+        if event["api"] not in API_NAMES:
+            return {**event, "body": None, "undecoded": LEFT_OUT}
+        return {**event, "body": self._hidden(body)}
+
+    def _zookeeper(self, event: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+        operations = body.get("operations", [body])
+        if event["api"] not in ZOOKEEPER_OPERATIONS or not all(map(_may_be_read, operations)):
+            return {**event, "body": None, "undecoded": LEFT_OUT}
+        return event
+
+    def _hidden(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if "batches" in value:
+                return {**value, "batches": [self._batch(each) for each in value["batches"]]}
+            return {name: self._hidden(each) for name, each in value.items()}
+        return [self._hidden(each) for each in value] if isinstance(value, list) else value
+
+    def _batch(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        records = batch["records"]
+        return {**batch, "records": None if records is None else [self._record(each) for each in records]}
+
+    def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        value = record["value"]
+        if not isinstance(value, Mapping):
+            return {**record, "key": self._hash(record["key"]), "value": self._hash(value)}
+        if value["record"] in METADATA_RECORDS:
+            return dict(record)
+        return {**record, "key": None, "value": {**value, "body": {}}}
+
+    def _hash(self, data: bytes | None) -> dict[str, str] | None:
+        return None if data is None else {"hash": blake2b(data, key=self._key, digest_size=8).hexdigest()}
+
+
+def _may_be_read(operation: Mapping[str, Any]) -> bool:
+    """Return whether an operation is about the state of a partition, or the registration of a broker. An operation in a
+    response, and a check of a version, have no data.
+    """
+    path = str(operation.get("path") or "")
+    is_read = path.startswith("/brokers/ids/") or (path.startswith("/brokers/topics/") and path.endswith("/state"))
+    return is_read or not operation.get("data")

@@ -1,0 +1,122 @@
+"""The command `leadline record`, which records what passes between the brokers of an existing cluster."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.recorder import Address, Recorder, settings
+from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
+from leadline.reports.exit_codes import AS_EXPECTED
+from leadline.reports.lines import say
+
+
+class _Process(click.ParamType[tuple[int, Address]]):
+    """A process of a cluster, given as ``ID=HOST:PORT``."""
+
+    name = "ID=HOST:PORT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, Address]:
+        number, _, address = str(value).partition("=")
+        host, _, port = address.rpartition(":")
+        if not (number.isdecimal() and host and port.isdecimal()):
+            self.fail(f"{value!r} must be ID=HOST:PORT, such as 1=127.0.0.1:9092", param, ctx)
+        return int(number), Address(host.strip("[]"), int(port))
+
+
+class _Address(click.ParamType[Address]):
+    """An address, given as ``HOST:PORT``."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Address:
+        host, _, port = str(value).rpartition(":")
+        if not (host and port.isdecimal()):
+            self.fail(f"{value!r} must be HOST:PORT, such as 127.0.0.1:2181", param, ctx)
+        return Address(host.strip("[]"), int(port))
+
+
+@click.command()
+@click.argument("recording", type=click.Path(path_type=Path))
+@click.option("--release", required=True, metavar="RELEASE", help="The release of the brokers, such as 3.9.1.")
+@click.option(
+    "--broker",
+    "brokers",
+    type=_Process(),
+    multiple=True,
+    required=True,
+    help="A broker (can be repeated, also for several listeners of a broker).",
+)
+@click.option("--controller", "controllers", type=_Process(), multiple=True, help="A KRaft controller.")
+@click.option("--zookeeper", type=_Address(), help="ZooKeeper, for releases that use it.")
+@click.option(
+    "--listen", "host", default="127.0.0.1", show_default=True, metavar="HOST", help="The address to listen on."
+)
+@click.option("--advertise", metavar="HOST", help="The name by which the cluster reaches HOST. By default, HOST.")
+@click.option(
+    "--first-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="The first port to listen on; the others follow. By default, free ports are chosen.",
+)
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this time instead of at Ctrl-C.")
+@click.option(
+    "--with-records",
+    is_flag=True,
+    help="Record keys and values, and all other messages, as they are. By default, keys and values are hashed, and "
+    "only what leadline conform reads is recorded.",
+)
+def record(
+    recording: Path,
+    release: str,
+    brokers: tuple[tuple[int, Address], ...],
+    controllers: tuple[tuple[int, Address], ...],
+    zookeeper: Address | None,
+    host: str,
+    advertise: str | None,
+    first_port: int,
+    seconds: float | None,
+    with_records: bool,
+) -> int:
+    """Record what passes between the processes of an existing cluster, until Ctrl-C is pressed.
+
+    A proxy listens in front of each process. The command prints the settings that lead the cluster's connections
+    through the proxies. Restart the processes with these settings, and then create the topics: only partitions that
+    are created while the recording runs can be checked. RECORDING is written in the format of brokers/recording.md.
+
+    \b
+    leadline record run.jsonl --release 3.9.1 --controller 100=127.0.0.1:9093 \\
+      --broker 0=127.0.0.1:9092 --broker 1=127.0.0.1:9192
+    leadline record run.jsonl --release 2.8.0 --zookeeper 127.0.0.1:2181 --broker 0=127.0.0.1:9092
+
+    Exit code 0: the recording is complete; 2: usage error, or a connection that cannot be decoded (TLS or SASL).
+    """
+    chosen = broker_release(release)
+    _check_kind(chosen, controllers, zookeeper)
+    definitions = definitions_of(chosen)
+    about = {"release": chosen.number, "spec": chosen.spec}
+    with Recorder(definitions, recording, host=host, hides_records=not with_records, **about) as recorder:
+        recorder.listen(brokers, controllers, zookeeper, first_port)
+        for line in settings(recorder.listeners, advertise or host):
+            say(visible(line))
+        say("recording; press Ctrl-C to stop" if seconds is None else f"recording for {seconds:g} s")
+        with suppress(KeyboardInterrupt):
+            recorder.run(seconds)
+        frames, undecoded = recorder.frames, recorder.undecoded
+    say(visible(f"{recording}: {counted(frames, 'frame')}, of which {undecoded} could not be decoded"))
+    return AS_EXPECTED
+
+
+def _check_kind(
+    release: BrokerRelease, controllers: tuple[tuple[int, Address], ...], zookeeper: Address | None
+) -> None:
+    if release.kraft and (zookeeper is not None or not controllers):
+        raise click.UsageError(f"Kafka {release.name} uses KRaft: pass --controller, and not --zookeeper")
+    if not release.kraft and (zookeeper is None or controllers):
+        raise click.UsageError(f"Kafka {release.name} uses ZooKeeper: pass --zookeeper, and not --controller")
