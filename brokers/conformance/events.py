@@ -571,15 +571,15 @@ class Events:
             yield make.produced(Window(passed, latest, (frame.number,)), leader, values, acks, None)
             return
         window = Window(passed, answer.arrived, (frame.number, answer.number))
-        if told["ErrorCode"] in ERRORS:
-            yield make.produce_refused(window, leader, told["ErrorCode"])
-        elif told["ErrorCode"]:  # the records may have been appended, for example after a time-out
-            yield make.produced(window, leader, values, acks, None)
-        else:
-            base = told["BaseOffset"]
+        base = told.get("BaseOffset", UNDEFINED)
+        if base >= 0:  # also of records that were appended, but not replicated before a time-out or an election
             yield make.produced(window, leader, values, acks, base)
-            if acks == "all":
+            if acks == "all" and not told["ErrorCode"]:
                 yield make.acknowledged(window, leader, base + len(values))
+        elif told["ErrorCode"] in ERRORS:
+            yield make.produce_refused(window, leader, told["ErrorCode"])
+        else:
+            self.notes[f"produce responses with error {told['ErrorCode']}"] += 1
 
     # --- processes ------------------------------------------------------------------------------------------------
 

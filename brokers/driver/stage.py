@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from leadline.brokers import zookeeper
+from leadline.brokers.behind_proxy import cluster_behind
 from leadline.brokers.client import Client
-from leadline.brokers.cluster import Cluster, nodes_of
+from leadline.brokers.cluster import Cluster
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
@@ -21,7 +22,7 @@ from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.messages.requests import read_metadata
 from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
-from leadline.brokers.ports import Node, Ports, free_ports
+from leadline.brokers.ports import Node
 from leadline.brokers.proxy import Proxy
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
@@ -82,7 +83,6 @@ class Stage:
         self.definitions = definitions_of(release)
         self.proxy = self._stack.enter_context(Proxy(self.definitions, recording))
         self.cluster = self._stack.enter_context(self._cluster(folder))
-        self.proxy.attribute(self.cluster.pids)
         self.client = Client(self.definitions, self.cluster.ports.advertised)
 
     def __enter__(self) -> Self:
@@ -95,22 +95,11 @@ class Stage:
 
     def _cluster(self, folder: Path) -> Cluster:
         brokers = len(self.replicas) + (0 if self.release.kraft else 1 + self.plan.fails_over)
-        nodes = nodes_of(self.release, brokers)
-        real = free_ports(nodes)
-        advertised: dict[Node, int] = {
-            node: self.proxy.listen(node, real[node]) for node in nodes if node != "zookeeper"
-        }
-        zookeeper_for: dict[int, int] = {}
-        if not self.release.kraft:
-            zookeeper_for = {
-                broker: self.proxy.listen("zookeeper", real["zookeeper"], client=broker) for broker in range(brokers)
-            }
         lags = {
             leader: {"replica.lag.time.max.ms": str(int(seconds * self.pace * 1000))}
             for leader, seconds in self.plan.lag_seconds.items()
         }
-        ports = Ports(real, advertised, zookeeper_for)
-        return Cluster(self.release, folder, brokers=brokers, ports=ports, settings=self._settings(), per_broker=lags)
+        return cluster_behind(self.proxy, self.release, folder, brokers, self._settings(), lags)
 
     def _settings(self) -> dict[str, str]:
         if not self.release.kraft:

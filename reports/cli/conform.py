@@ -6,17 +6,22 @@ from pathlib import Path
 
 import click
 
+from leadline.brokers.folder import run_folder
+from leadline.brokers.releases import broker_release
 from leadline.checker.conformance import Limits
 from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.conformance.report import conformance_report
-from leadline.reports.conformance.text import lines
+from leadline.reports.conformance.text import explained, lines, summary
+from leadline.reports.conformance.walks import drive
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.conformance import CONFORMANCE_FORMATS
 from leadline.reports.lines import say
 
 
 @click.command()
-@click.argument("recording", type=click.Path(path_type=Path))
+@click.argument("recording", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--spec",
     metavar="SPEC",
@@ -45,14 +50,47 @@ from leadline.reports.lines import say
     show_default=True,
     help="The maximum number of states to examine for one observation.",
 )
+@click.option(
+    "--release",
+    metavar="RELEASE",
+    help="Start real brokers of this release, such as 3.9.1, and check what they do instead of RECORDING.",
+)
+@click.option(
+    "--walks",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="With --release: execute N random behaviours of the model on the brokers.",
+)
+@click.option(
+    "--chaos",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="With --release: disturb the brokers at random in N runs (kills, pauses, held and lost messages, cut logs).",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="With --release: the first seed."
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --release: keep the recordings, and the brokers' files, in this folder.",
+)
 @format_options(CONFORMANCE_FORMATS)
 def conform(
-    recording: Path,
+    recording: Path | None,
     spec: str | None,
     partition: str | None,
     rules: bool,
     max_hidden_steps: int,
     max_states: int,
+    release: str | None,
+    walks: int,
+    chaos: int,
+    seed: int,
+    keep: Path | None,
     **wanted: Path | None,
 ) -> int:
     """Check whether the recorded behaviour of real brokers is a behaviour of the model.
@@ -63,15 +101,29 @@ def conform(
     recording is checked against the specs of all releases with the same kind of controller, and the exit code is the
     one for the release of the recording.
 
+    With --release instead of RECORDING, real brokers are started, driven and recorded, and each recording is checked
+    against the spec of the release.
+
     \b
     leadline conform DIR/2.8.0-affected/recording.jsonl
     leadline conform recording.jsonl --spec kafka/3.9 --html page.html
+    leadline conform --release 3.9.1 --walks 5 --chaos 2 --keep DIR
 
     Exit code 0: the recording conforms; 1: it does not; 2: usage error, or an unsupported event; 3: a limit was
     reached.
     """
     files = Files(CONFORMANCE_FORMATS, wanted)
     limits = Limits(hidden_steps=max_hidden_steps, states=max_states)
+    if release is not None:
+        others = {"RECORDING": recording, "--spec": spec, "--partition": partition, "--rules": rules or None}
+        others |= {f"--{name}": value for name, value in wanted.items()}
+        if given := ", ".join(name for name, value in others.items() if value):
+            raise click.UsageError(f"{given} cannot be combined with --release: check a recording that --keep kept")
+        return _drive(release, walks, chaos, seed, keep, limits)
+    if walks or chaos or keep:
+        raise click.UsageError("--walks, --chaos and --keep require --release")
+    if recording is None:
+        raise click.UsageError("pass a RECORDING, or --release with --walks or --chaos")
     draws = wanted["html"] is not None
     report = conformance_report(recording, spec, partition, rules=rules, limits=limits, keeps_logs=draws)
     if not files.only_json:
@@ -82,3 +134,23 @@ def conform(
     files.save(report, attempt)
     attempt.raise_failures()
     return report.exit_code
+
+
+def _drive(release: str, walks: int, chaos: int, seed: int, keep: Path | None, limits: Limits) -> int:
+    """Drive real brokers, print the result of each run, and return the exit code."""
+    if not walks and not chaos:
+        raise click.UsageError("--release requires --walks or --chaos")
+    codes = []
+    with run_folder(keep) as folder:
+        for run in drive(broker_release(release), folder, walks=walks, disturbed=chaos, seed=seed, limits=limits):
+            checked, report = run.report.checked[0], run.report
+            count = counted(checked.observations, "observation")
+            say(visible(f"{run.name}: {run.did}"))
+            say(visible(f"  {count}: {summary(checked)}"))
+            if report.exit_code != AS_EXPECTED:
+                say("\n".join(visible(f"  {line}") for line in explained(report, checked)))
+            codes.append(report.exit_code)
+    conforming = codes.count(AS_EXPECTED)
+    kept = f"; the recordings are in {keep}" if keep else ""
+    say(visible(f"{conforming} of {counted(len(codes), 'run')} of Kafka {release} conform{kept}"))
+    return VIOLATED if VIOLATED in codes else INCOMPLETE if INCOMPLETE in codes else AS_EXPECTED

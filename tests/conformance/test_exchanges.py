@@ -132,3 +132,15 @@ def test_frames_around_are_found_in_the_file(tmp_path: Path) -> None:
     assert numbers == [18, 19, 20, 21, 22]
     assert all(each.api != "Produce" for each in frames_around(recording, (21,), 0.0, 9, ("Produce",)))
     assert [each.number for each in frames_around(recording, (), 0.0105, 0, ())] == [10]
+
+
+@pytest.mark.parametrize(("base", "answer"), [(0, Answer.CONFORMS), (-1, Answer.REJECTED), (1, Answer.REJECTED)])
+def test_a_refused_record_with_an_offset_was_appended(base: int, answer: Answer, tmp_path: Path) -> None:
+    """A record that waits for acknowledgements is refused when its leader is deposed, but it is in the log."""
+    path = tmp_path / "refused.jsonl"
+    long_recording(path, 3)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    told = next(each for each in lines if each.get("api") == "Produce" and not each["request"])
+    told["body"]["Responses"][0]["PartitionResponses"][0] |= {"ErrorCode": 6, "BaseOffset": base}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert check(read(path), column("kafka/3.9")).conformance.answer is answer

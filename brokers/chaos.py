@@ -1,0 +1,232 @@
+"""Disturb real brokers at random, and record what they do.
+
+Brokers are killed, paused and shut down, the ends of their logs are cut off, and messages between them are held or
+lost, while records are produced. The settings are close to Kafka's defaults, with short timeouts: followers use fetch
+sessions and fetch many records at a time, and leaders and ISRs change by themselves.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from leadline.brokers import zookeeper
+from leadline.brokers.behind_proxy import cluster_behind
+from leadline.brokers.client import Client
+from leadline.brokers.cluster import Cluster
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.frame import Rule
+from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.pace import pace
+from leadline.brokers.pending import Refused, Unanswered
+from leadline.brokers.ports import Node
+from leadline.brokers.proxy import Proxy
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
+from leadline.model.disk import text
+from leadline.model.disk.batches import read_headers
+from leadline.model.disk.directory import read_log_directory
+from leadline.model.disk.files import LocalFiles
+from leadline.model.disk.text import HIGH_WATERMARKS
+
+TOPIC, PARTITION = "t", 0
+REPLICAS = range(3)
+READY_SECONDS = 60.0
+_FAILURES = (BrokerError, Unanswered, Refused, OSError, TimeoutError)
+_FIRST_WITH_SESSIONS = (1, 1)
+
+
+def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed: int, seconds: float) -> list[str]:
+    """Start three brokers, create a topic, and disturb the brokers at random.
+
+    Parameters:
+        release: the release of the brokers.
+        folder: an empty folder for the cluster.
+        recording: the recording to which all frames and disturbances are written.
+        seed: the seed of the random choices. What brokers do also depends on time.
+        seconds: how long to disturb the brokers, in seconds on an idle machine.
+
+    Returns:
+        A sentence for each disturbance, in order.
+
+    Raises:
+        BrokerError: if the brokers cannot be started, or the topic cannot be created.
+    """
+    definitions = definitions_of(release)
+    with (
+        Proxy(definitions, recording) as proxy,
+        cluster_behind(proxy, release, folder, len(REPLICAS) + (not release.kraft), _settings(release)) as cluster,
+    ):
+        return _Chaos(release, proxy, cluster, Client(definitions, cluster.ports.advertised), seed).run(seconds)
+
+
+def _settings(release: BrokerRelease) -> dict[str, str]:
+    milliseconds = str(int(4000 * pace()))
+    settings = {
+        "replica.fetch.max.bytes": str(2**20),
+        "replica.lag.time.max.ms": milliseconds,
+        "broker.session.timeout.ms": milliseconds,
+        "zookeeper.session.timeout.ms": milliseconds,
+    }
+    if release.version >= _FIRST_WITH_SESSIONS:
+        settings["max.incremental.fetch.session.cache.slots"] = "1000"
+    return settings
+
+
+class _Chaos:
+    def __init__(self, release: BrokerRelease, proxy: Proxy, cluster: Cluster, client: Client, seed: int) -> None:
+        self._release, self._proxy, self._cluster, self._client = release, proxy, cluster, client
+        self._random = random.Random(seed)
+        self._down: set[int] = set()
+        self._done = threading.Event()
+        self._did: list[str] = []
+
+    def run(self, seconds: float) -> list[str]:
+        self._begin()
+        producer = threading.Thread(target=self._produce_until_the_end, name="producer", daemon=True)
+        producer.start()
+        end = time.monotonic() + seconds * pace()
+        disturbances: list[Callable[[], None]] = [self._kill, self._kill, self._start, self._start, self._pause]
+        disturbances += [self._hold, self._hold, self._lose]
+        try:
+            while time.monotonic() < end:
+                time.sleep(self._random.uniform(0.2, 2.0) * pace())
+                with suppress(*_FAILURES):
+                    self._random.choice(disturbances)()
+            for broker in sorted(self._down):
+                with suppress(*_FAILURES):
+                    self._bring_back(broker)
+            time.sleep(3.0 * pace())
+        finally:
+            self._done.set()
+            producer.join(10)
+        return self._did
+
+    def _begin(self) -> None:
+        """Start all processes, and create the topic. With ZooKeeper, a broker without a replica is the controller."""
+        if not self._release.kraft:
+            self._cluster.start(["zookeeper", len(REPLICAS)])
+            self._cluster.start([*REPLICAS])
+        else:
+            self._cluster.start()
+        configs = {"min.insync.replicas": str(self._random.choice([1, 1, 2]))}
+        self._until(lambda: self._created(configs), "the topic cannot be created")
+        self._until(lambda: self._leader() is not None, "the topic has no leader")
+
+    def _created(self, configs: dict[str, str]) -> bool:
+        known = {each["NodeId"] for each in self._client.metadata(self._any, timeout=5)["Brokers"]}
+        if not known >= set(REPLICAS):
+            return False
+        self._client.create_topic(self._any, TOPIC, [[*REPLICAS]], configs)
+        return True
+
+    @property
+    def _any(self) -> int:
+        """A broker that is never disturbed with ZooKeeper, and that is running with KRaft."""
+        return len(REPLICAS) if not self._release.kraft else min(set(REPLICAS) - self._down)
+
+    def _until(self, is_so: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + READY_SECONDS * pace()
+        while True:
+            with suppress(*_FAILURES):
+                if is_so():
+                    return
+            if time.monotonic() > end:
+                raise BrokerError(what)
+            time.sleep(0.2)
+
+    def _leader(self) -> int | None:
+        view = self._client.partition(self._any, TOPIC, PARTITION)
+        return None if view is None or view.error else view.leader
+
+    def _produce_until_the_end(self) -> None:
+        number, choices = 0, random.Random(0)
+        while not self._done.wait(0.5):
+            with suppress(*_FAILURES):
+                leader = self._leader()
+                if leader is not None and leader not in self._down:
+                    number += 1
+                    self._client.produce(
+                        leader, TOPIC, f"m{number}".encode(), acks=choices.choice([-1, -1, 1]), timeout=2.0
+                    )
+
+    # --- disturbances ---------------------------------------------------------------------------------------------
+
+    def _running(self) -> int:
+        return self._random.choice(sorted(set(REPLICAS) - self._down))
+
+    def _kill(self) -> None:
+        if len(self._down) == len(REPLICAS) - 1:
+            return
+        broker = self._running()
+        self._cluster.kill(broker)
+        self._proxy.note("killed", node=broker)
+        self._down.add(broker)
+        self._did.append(f"killed broker {broker}")
+        if self._random.random() < 0.5:
+            self._cut(broker)
+        checkpoint = self._cluster.data_directory(broker) / HIGH_WATERMARKS
+        offsets = text.offsets(LocalFiles(), str(checkpoint)) if checkpoint.exists() else {}
+        known = offsets.get((TOPIC, PARTITION), 0)
+        self._proxy.note("checkpoint_set", node=broker, topic=TOPIC, partition=PARTITION, high_watermark=known)
+
+    def _cut(self, broker: int) -> None:
+        """Cut off the last batches of a killed broker's log, as a power loss would."""
+        directory = self._cluster.data_directory(broker) / f"{TOPIC}-{PARTITION}"
+        segments = read_log_directory(LocalFiles(), str(directory)).segments
+        with LocalFiles().opened(str(segments[-1][1])) as source:
+            starts = [int(batch["first"]) for batch in read_headers(source).batches]
+        if not starts:
+            return
+        offset = self._random.choice(starts[-2:])
+        self._cluster.cut_log(broker, TOPIC, PARTITION, offset)
+        self._proxy.note("log_cut", node=broker, topic=TOPIC, partition=PARTITION, to_offset=offset)
+        self._did.append(f"cut the log of broker {broker} to offset {offset}")
+
+    def _start(self) -> None:
+        if self._down:
+            self._bring_back(self._random.choice(sorted(self._down)))
+
+    def _bring_back(self, broker: int) -> None:
+        session = None if self._release.kraft else self._proxy.session(broker)
+        if session is not None:  # a broker cannot start while its id is registered
+            zookeeper.close_session(self._cluster.ports.real["zookeeper"], session)
+            self._proxy.note("session_closed", node=broker)
+        self._cluster.start_broker(broker)
+        self._proxy.note("started", node=broker)
+        self._down.discard(broker)
+        self._did.append(f"started broker {broker}")
+
+    def _pause(self) -> None:
+        broker, seconds = self._running(), self._random.uniform(0.5, 6.0) * pace()
+        self._cluster.pause(broker)
+        time.sleep(seconds)
+        self._cluster.resume(broker)
+        self._did.append(f"paused broker {broker} for {seconds:.1f} s")
+
+    def _hold(self, *, drop: bool = False) -> None:
+        source, target = self._random.sample(REPLICAS, 2)
+        controller: Node = "controller" if self._release.kraft else len(REPLICAS)
+        news = Rule(controller, source, "Fetch", False) if self._release.kraft else Rule(None, source, "LeaderAndIsr")
+        rules = [
+            news,
+            Rule(source, target, "Fetch", True),
+            Rule(target, source, "Fetch", False),
+            Rule(source, controller, "AlterPartition", True),
+            Rule(controller, source, "AlterPartition", False),
+            Rule(controller, source, "Fetch", False)
+            if self._release.kraft
+            else Rule(None, source, "LeaderAndIsr", True),
+        ]
+        rule, seconds = self._random.choice(rules), self._random.uniform(0.2, 3.0) * pace()
+        hold = self._proxy.hold(rule)
+        time.sleep(seconds)
+        hold.end(drop=drop)
+        self._did.append(f"{'lost' if drop else 'held'} for {seconds:.1f} s: {rule}")
+
+    def _lose(self) -> None:
+        self._hold(drop=True)

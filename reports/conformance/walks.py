@@ -1,0 +1,142 @@
+"""Check a release of Kafka as a habit: drive real brokers, record them, and check the recordings.
+
+Random behaviours of the model are executed on brokers, as `leadline replay --on` does, and brokers are disturbed at
+random. Every recording must be a behaviour of the model of the release.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from leadline.brokers.chaos import chaos
+from leadline.brokers.driver.plan import Plan, plan_of
+from leadline.brokers.driver.replay import Listener
+from leadline.brokers.errors import Unmakeable
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
+from leadline.checker.conformance import Limits
+from leadline.checker.errors import LeadlineError
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.model.kafka.releases import column_of
+from leadline.reports.conformance.report import ConformanceReport, conformance_report
+from leadline.reports.loading import load_spec
+from leadline.reports.reality.reproduce import run as run_on_brokers
+
+BOUNDS = {"brokers": 3, "max_epoch": 3, "crashes": 2, "session_expiries": 1, "isr_shrinks": 1}
+STEPS = 14
+FEWEST_STEPS = 6
+TRIES = 200
+CHAOS_SECONDS = 15.0
+
+
+@attrs.frozen
+class Driven:
+    """A run of real brokers, and the result of checking its recording.
+
+    Attributes:
+        name: the kind of the run and its seed, such as ``walk 7``.
+        did: what was done, in one sentence.
+        report: the result.
+    """
+
+    name: str
+    did: str
+    report: ConformanceReport
+
+
+def walk(spec: Spec[Any], chosen: random.Random, taken: Counter[str], steps: int = STEPS) -> Trace[Any]:
+    """Return a random behaviour of a spec. Actions that were taken less often are chosen more often.
+
+    Parameters:
+        spec: the spec.
+        chosen: the source of random choices.
+        taken: how often each action was taken before, keyed by action name.
+        steps: the maximum number of steps.
+    """
+    states, instances = [next(iter(spec.initials()))], []
+    counts = Counter(taken)
+    for _ in range(steps):
+        enabled = [(each, after) for each in spec.instances for after in spec.take(each, states[-1])]
+        if not enabled:
+            break
+        weights = [1 / (1 + counts[each.action.name]) ** 2 for each, _ in enabled]
+        ((instance, after),) = chosen.choices(enabled, weights)
+        counts[instance.action.name] += 1
+        states.append(after)
+        instances.append(instance)
+    return Trace(spec, states, instances)
+
+
+def planned_walks(release: BrokerRelease, seed: int, steps: int = STEPS) -> Iterator[tuple[int, Plan]]:
+    """Yield random behaviours that can be executed on brokers, each with its seed. A behaviour ends before the first
+    step that cannot be executed.
+
+    Raises:
+        LeadlineError: if in many tries, no long enough behaviour can be executed.
+    """
+    column = column_of(release.spec)
+    assert column is not None
+    spec, taken, failed = load_spec(release.spec).with_bounds(BOUNDS), Counter[str](), 0
+    while failed < TRIES:
+        plan = _longest_plan(walk(spec, random.Random(seed), taken, steps), column.controller)
+        if plan is not None:
+            taken.update(step.instance.action.name for step in plan.steps)
+            yield seed, plan
+        failed = failed + 1 if plan is None else 0
+        seed += 1
+    raise LeadlineError(f"none of {TRIES} random behaviours of {release.spec} can be executed on brokers")
+
+
+def _longest_plan(trace: Trace[Any], controller: str) -> Plan | None:
+    for length in range(len(trace.instances), FEWEST_STEPS - 1, -1):
+        try:
+            return plan_of(Trace(trace.spec, trace.states[: length + 1], trace.instances[:length]), controller)
+        except Unmakeable:
+            continue
+    return None
+
+
+def drive(
+    release: BrokerRelease, folder: Path, *, walks: int, disturbed: int, seed: int, limits: Limits | None = None
+) -> Iterator[Driven]:
+    """Drive real brokers, and check each recording.
+
+    Parameters:
+        release: the release of the brokers.
+        folder: an empty folder. Each run writes its files, with ``recording.jsonl``, to its own folder in it.
+        walks: the number of random behaviours of the model to execute.
+        disturbed: the number of runs in which brokers are disturbed at random.
+        seed: the first seed.
+        limits: the limits of the search.
+
+    Raises:
+        BrokerError: if the brokers cannot be started.
+    """
+    if walks:
+        plans = planned_walks(release, seed)
+        for number in range(walks):
+            chosen, plan = next(plans)
+            own = folder / f"walk-{number + 1}"
+            replayed = run_on_brokers(plan, release, own, Listener())
+            made = sum(each.is_as_in_model for each in replayed.steps)
+            did = f"{made} of {len(plan.steps)} steps were made"
+            if replayed.not_made or replayed.difference:
+                did += f" ({replayed.not_made or replayed.difference})"
+            yield Driven(f"walk {number + 1}, seed {chosen}", did, _checked(own, release, limits))
+    for number in range(disturbed):
+        own = folder / f"chaos-{number + 1}"
+        own.mkdir(parents=True)
+        with RecordingWriter(own / "recording.jsonl", release=release.name, spec=release.spec) as recording:
+            done = chaos(release, own / "cluster", recording, seed + number, CHAOS_SECONDS)
+        yield Driven(f"chaos {number + 1}, seed {seed + number}", "; ".join(done), _checked(own, release, limits))
+
+
+def _checked(folder: Path, release: BrokerRelease, limits: Limits | None) -> ConformanceReport:
+    return conformance_report(folder / "recording.jsonl", release.spec, "t-0", limits=limits, keeps_logs=False)
