@@ -10,7 +10,7 @@ import attrs
 from leadline.brokers.driver.observer import Observer
 from leadline.brokers.driver.plan import PlannedStep, is_awaited
 from leadline.brokers.driver.sight import is_seen_as, told
-from leadline.brokers.driver.stage import TOPIC, Stage, asks_about_an_epoch, epochs_of_request
+from leadline.brokers.driver.stage import TOPIC, Stage, epochs_of_request
 from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.pending import Refused, Unanswered
@@ -159,10 +159,12 @@ class Frames:
             return
 
     def _ask_in_vain(self, step: PlannedStep, limit: float) -> None:
-        """If a follower asks for the end offset of an undefined epoch before it fetches, release the request."""
+        """If a follower asks for the end offset of an epoch before it fetches, and the response cannot change its log,
+        release the request.
+        """
         kinds = [FrameKind(api, True, "follower", "leader") for api in ("Fetch", "OffsetForLeaderEpoch")]
         frame = self._first_held(step, kinds, limit)
-        if frame.api == "OffsetForLeaderEpoch" and frame.body and not asks_about_an_epoch(frame.body):
+        if frame.api == "OffsetForLeaderEpoch" and frame.body and self.stage.asks_in_vain(frame):
             self.let_through(frame)
 
     def _learn(self, step: PlannedStep, limit: float) -> None:

@@ -11,7 +11,7 @@ import attrs
 
 from leadline.brokers import zookeeper
 from leadline.brokers.driver.sight import UNKNOWN_EPOCH, SeenQuorum, SeenRecord, SeenReplica, Sight
-from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC, Stage, asks_about_an_epoch, partition_of
+from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC, Stage, partition_of
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
 from leadline.brokers.messages.batches import Batch, read_batches
@@ -156,7 +156,7 @@ class Observer:
         return self._fetch_response(told)
 
     def _epoch_message(self, frame: Frame, told: Mapping[str, Any]) -> Message:
-        if frame.request and not asks_about_an_epoch(frame.body or {}):
+        if frame.request and self._stage.asks_in_vain(frame):
             # the follower will fetch, whatever the response says (see Stage.held)
             return FetchRequest(_broker(frame.target), NO_OFFSET, len(self.log(_broker(frame.source))))
         if frame.request:

@@ -294,16 +294,26 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Release a response if its request was about an undefined epoch. Return whether the response was released.
-
-        In releases up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it
-        fetches.
-        """
+        """Release a response if its request was in vain. Return whether the response was released."""
         asked = next((frame for frame in self.proxy.frames if frame.number == response.answers), None)
-        if asked is None or asked.body is None or asks_about_an_epoch(asked.body):
+        if asked is None or asked.body is None or not self.asks_in_vain(asked):
             return False
         self.release_frame(response)
         return True
+
+    def asks_in_vain(self, request: Frame) -> bool:
+        """Return whether the response to an OffsetForLeaderEpoch request cannot change the follower's log.
+
+        In releases up to 2.0, a follower with an empty leader epoch cache asks about an undefined epoch before it
+        fetches. In 2.0 and later, a broker that has led without writing a record asks about the epoch in which it led
+        (KAFKA-10706), even if its log is empty.
+        """
+        epoch = partition_of(request.body or {}).get("LeaderEpoch", UNDEFINED_EPOCH)
+        return epoch == UNDEFINED_EPOCH or (isinstance(request.source, int) and self._log_is_empty(request.source))
+
+    def _log_is_empty(self, broker: int) -> bool:
+        segments = (self.cluster.data_directory(broker) / f"{TOPIC}-{PARTITION}").glob("*.log")
+        return not any(segment.stat().st_size for segment in segments)
 
     def release_frame(self, frame: Frame) -> None:
         """Release a held frame."""
@@ -350,11 +360,6 @@ class Stage:
         for hold in self._holds.values():
             hold.end()
         self._holds.clear()
-
-
-def asks_about_an_epoch(body: Mapping[str, Any]) -> bool:
-    """Return whether an OffsetForLeaderEpoch request asks about a valid epoch."""
-    return bool(partition_of(body).get("LeaderEpoch", UNDEFINED_EPOCH) != UNDEFINED_EPOCH)
 
 
 def partition_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
