@@ -373,7 +373,7 @@ def _verified_line(verified: Verified) -> str:
         return line
     if verified.one_in <= 1:
         return line
-    return f"{line}; if 1 in {verified.one_in:,} were wrong, spread evenly, 99 searches of 100 would notice"
+    return f"{line}; if 1 in {verified.one_in:,} of them were wrong, spread evenly, 99 of 100 searches would notice"
 
 
 def _why_slow(learning: Learning) -> str:
