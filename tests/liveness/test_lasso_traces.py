@@ -193,6 +193,7 @@ def test_check_that_is_stopped_leaves_liveness_undecided(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt if kind is StopKind.INTERRUPT else StopSearch(Stop(kind, "reached 1 seconds"))
 
+    learning.explore(lasso.spec, Limits())  # the first search compiles the loops, and checks liveness for this
     monkeypatch.setattr(decide, "counterexample", stopped)
     monkeypatch.setattr(LivenessCheck, "counterexample", stopped)
     spec = attrs.evolve(lasso.spec, properties=[small, *lasso.spec.properties])
