@@ -15,6 +15,7 @@ import attrs
 
 from leadline.brokers.errors import Unmakeable
 from leadline.checker.action import ActionInstance
+from leadline.checker.properties import Kind
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.checker.traces.divergence import follow
@@ -181,6 +182,9 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
         raise Unmakeable(1, "no producer of leadline follows transaction version 2")
     steps = tuple(_merged(_planned(followed)))
     last = followed.states[-1]
+    about = trace.about
+    if about is not None and about.kind is Kind.INVARIANT and not about(last) and about(settled(followed.spec, last)):
+        raise Unmakeable(len(steps), "the coordinator's next steps end the violation before it can be observed")
     tried = None
     if refused is not None and (deed := _deed(len(steps) + 1, refused)) is not Deed.SEND:
         if deed is not Deed.LATE:

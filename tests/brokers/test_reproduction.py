@@ -35,19 +35,3 @@ def test_a_bug_is_reproduced_and_absent_where_it_was_mended(ticket: str) -> None
     assert affected["lost"] or affected["diverged_offsets"]
     assert not mended["lost"]
     assert mended["departs_at_step"]
-
-
-def test_a_transaction_hangs_and_does_not_where_leaders_ask_the_coordinator() -> None:
-    affected, mended = replays("KAFKA-14053")
-    assert (affected["judgement"], mended["judgement"]) == ("reproduced", "absent")
-    assert affected["steps"][-1]["seen"]["partitions"][0]["log"] == ["A@0", "t1@0"]
-    assert "open since offset 1" in "; ".join(affected["evidence"])
-    assert mended["refused"] == "late_record(partition=0)"
-    assert mended["steps"][-1]["seen"]["partitions"][0]["log"] == ["A@0"]
-
-
-def test_a_late_commit_ends_the_next_transaction() -> None:
-    affected, control = replays("KIP-890")
-    assert (affected["judgement"], control["judgement"]) == ("reproduced", "absent")
-    read = [each["steps"][-1]["seen"]["partitions"][0]["read"] for each in (affected, control)]
-    assert read == [["t2@0"], []]

@@ -18,11 +18,13 @@ from leadline.brokers.transactions.observer import committed, entries
 from leadline.brokers.transactions.plan import Deed, TransactionsPlan, chosen_late, plan_of, settled
 from leadline.brokers.transactions.requests import Answer
 from leadline.brokers.transactions.sight import differences, sight_of
+from leadline.checker import invariant
 from leadline.checker.engines import ENGINES
 from leadline.checker.trace import Trace
 from leadline.invariants.catalog import CATALOG
 from leadline.model.txn.messages import EndTxn, Produce, Request
 from leadline.model.txn.partition import Data, Marker
+from leadline.model.txn.state import Transactions
 from leadline.reports.bugs import TRANSACTIONS, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.reality.counterexamples import counterexample
@@ -130,6 +132,17 @@ def test_a_step_between_a_decision_and_its_markers_cannot_be_made() -> None:
         states.append(spec.take(known[name], states[-1])[0])
     with pytest.raises(Unmakeable, match=r"step 7 .*between a decision of the coordinator and its markers"):
         plan_of(Trace(spec, states, [known[name] for name in names]))
+
+
+def test_a_violation_that_the_coordinator_ends_by_itself_cannot_be_observed() -> None:
+    @invariant("no transaction is decided")
+    def undecided(state: Transactions) -> bool:
+        return not state.coordinator.is_prepared
+
+    spec = attrs.evolve(CATALOG["txn/2.6"].with_bounds({"partitions": 1}), properties=[undecided])
+    trace = ENGINES["oracle"](spec).properties[0].traces[0]
+    with pytest.raises(Unmakeable, match="before it can be observed"):
+        plan_of(trace)
 
 
 def test_differences_name_the_partition_and_the_coordinator() -> None:
