@@ -8,7 +8,7 @@ this can happen in a search; states in which it would have to happen once more a
 from __future__ import annotations
 
 from leadline.checker.properties import leads_to
-from leadline.invariants.transactions import lso_below_hw
+from leadline.invariants.transactions import consumer_waits
 from leadline.model.txn.state import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Transactions
 
 
@@ -38,8 +38,8 @@ def decided_transactions_complete(state: Transactions) -> bool:
 
 @leads_to(
     "a read_committed consumer does not wait for ever: the last stable offset reaches the high watermark again",
-    after=lso_below_hw,
+    after=consumer_waits,
     source="KIP-98; KIP-664 and KIP-890: hanging transactions; KAFKA-20716",
 )
 def lso_moves_on(state: Transactions) -> bool:
-    return not lso_below_hw(state)
+    return not consumer_waits(state)

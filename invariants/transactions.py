@@ -237,9 +237,14 @@ def read_uncommitted_sees_aborted(state: Transactions) -> bool:
     )
 
 
+def consumer_waits(state: Transactions) -> bool:
+    """Return whether the last stable offset of a partition is below its high watermark."""
+    return any(stable(state, number) < each.high_watermark for number, each in enumerate(state.partitions))
+
+
 @witness("a read_committed consumer waits for a transaction: the last stable offset is below the high watermark")
 def lso_below_hw(state: Transactions) -> bool:
-    return any(stable(state, number) < each.high_watermark for number, each in enumerate(state.partitions))
+    return consumer_waits(state)
 
 
 @step_witness("a transaction that writes to two partitions is committed")

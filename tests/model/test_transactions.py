@@ -101,10 +101,10 @@ def test_every_witness_is_reached(design: str) -> None:
 EXPIRING = {"partitions": 1, "transactions": 1, "expiries": 1}
 
 
-def stuck(spec: Spec[Transactions], bounds: dict[str, int]) -> dict[str, int]:
+def stuck(spec: Spec[Transactions], bounds: dict[str, int], engine: str = "oracle") -> dict[str, int]:
     """The liveness properties that are violated, and the lengths of the traces."""
     named = spec.with_bounds(bounds).with_properties([item.name for item in TXN_LIVENESS])
-    result = ENGINES["oracle"](named, Limits(keep_going=True))
+    result = ENGINES[engine](named, Limits(keep_going=True))
     assert result.exhausted
     return {item.property.name: len(item.traces[0]) for item in result.properties if item.traces}
 
@@ -130,6 +130,12 @@ def test_the_last_stable_offset_moves_on_unless_a_transaction_hangs(
     spec = find(name)
     assert spec is not None
     assert stuck(spec, EXPIRING | bounds) == expected
+
+
+@pytest.mark.parametrize("name", ["txn/kip-98", "txn/kip-890-2"])
+def test_the_compiled_engine_says_the_same_of_progress(name: str) -> None:
+    found = [stuck(CATALOG[name], EXPIRING, engine) for engine in ("oracle", "compiled")]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
