@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from leadline.checker.action import Step
 from leadline.checker.drawing import Cell, Drawing, Mark, Message, Row
+from leadline.checker.support.messages import counted
 from leadline.model.rows import CONSUMERS
 from leadline.model.txn.consume import read_committed, read_uncommitted, stable
 from leadline.model.txn.coordinator import marker_of
@@ -39,7 +40,7 @@ def rows(state: Transactions) -> dict[str, Row]:
     read = [record for number in range(len(state.partitions)) for record in read_committed(state, number)]
     uncommitted = sum(len(list(read_uncommitted(state, number))) for number in range(len(state.partitions)))
     found[CONSUMERS] = Row(
-        badges=["read_committed", f"read_uncommitted: {uncommitted} records"],
+        badges=["read_committed", f"read_uncommitted: {counted(uncommitted, 'record')}"],
         cells=map(_cell, read),
         columns={"log": " ".join(map(str, read)) or "-"},
     )
@@ -94,7 +95,7 @@ def _log(partition: Partition, lso: int) -> str:
 
 def _cell(entry: Entry) -> Cell:
     if isinstance(entry, Data):
-        return Cell(f"t{entry.transaction}", f"epoch {entry.epoch}, {entry.sequence}", entry.transaction)
+        return Cell(f"t{entry.transaction}", f"epoch {entry.epoch}", entry.transaction)
     return Cell(entry.result, f"epoch {entry.epoch}", 0)
 
 
