@@ -52,6 +52,11 @@ UNDEFINED = -1
 UNCLEAN = 1
 ACKS = {-1: "all", 0: "0", 1: "1"}
 FENCED, UNFENCED = 1, -1
+AFTER_THE_APPEND = (0, 3, 6, 7, 20, 56)
+"""The error codes of records that have been appended, and have an offset: NONE and, while the records wait for the ISR,
+UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND and
+KAFKA_STORAGE_ERROR (`DelayedProduce` in Kafka's code).
+"""
 _NO_LEADER_CHANGE = -2
 """The default of ``Leader`` in a PartitionChangeRecord (PartitionChangeRecord.json)."""
 
@@ -395,6 +400,9 @@ class Events:
         if not waiting and not any(asked.values()):
             return shown, first
         for fetch in fetches(read):
+            follower = read.replica(fetch.frame.source)
+            if follower is None or not self._is_registered(follower, fetch.frame.arrived):
+                continue
             answers = asked[fetch.frame.source]  # type: ignore[index]
             while answers and answers[0].passed <= fetch.frame.arrived:  # type: ignore[operator]
                 first[answers.popleft().number] = fetch
@@ -449,15 +457,41 @@ class Events:
         nothing: list[Exchange | None] = [None]
         for fetch, following in pairwise(chain(fetches(self._read, follower), nothing)):
             assert fetch is not None
-            found = []
-            if not checked:
+            found: list[Observation[Partition]] = []
+            registered = self._is_registered(follower, fetch.frame.arrived)
+            if registered and not checked:
                 sent = Window(max(before, 0.0), fetch.frame.arrived, (fetch.frame.number,))
                 found.append(self._make.fetch_sent(sent, self._seen(fetch)))
-            checked = self._continues(fetch, following)
+            checked = registered and self._continues(fetch, following)
+            fetch = fetch if registered else self._without_answer(fetch)
             if fetch.frame.passed is not None:
                 found += self._fetch(follower, fetch, following, checked)
             before = fetch.frame.arrived
             yield before, found
+
+    def _is_registered(self, broker: int, at: float) -> bool:
+        """Return whether a broker is registered. With KRaft, a broker that was killed fetches after a restart even
+        while the controller refuses its registration, because the session before the kill has not ended.
+        """
+        return not any(before.ended <= at < life.begun[0] for before, life in pairwise(self._lives[broker]))
+
+    def _without_answer(self, fetch: Exchange) -> Exchange:
+        """Return the fetch of a broker that is not registered, as if the broker did not receive the answer. In the
+        model, the broker is down. Only what the leader makes of the request counts.
+
+        Raises:
+            NotFollowed: if the broker changes its log before it is registered.
+        """
+        answer, told = fetch.answer, fetch.told
+        if answer is None or told is None or answer.passed is None:
+            return fetch
+        seen = self._answer(told, fetch.part["FetchOffset"])
+        if not told["ErrorCode"] and (not isinstance(seen, SeenRecords) or seen.records):
+            raise NotFollowed(
+                f"frame {answer.number} changes the log of broker {fetch.frame.source} before it is registered, which "
+                f"is not supported"
+            )
+        return attrs.evolve(fetch, answer=attrs.evolve(answer, passed=None))
 
     def _continues(self, fetch: Exchange, following: Exchange | None) -> bool:
         """Return whether a follower handled a fetch response, judging by its next fetch request."""
@@ -571,15 +605,15 @@ class Events:
             yield make.produced(Window(passed, latest, (frame.number,)), leader, values, acks, None)
             return
         window = Window(passed, answer.arrived, (frame.number, answer.number))
-        base = told.get("BaseOffset", UNDEFINED)
-        if base >= 0:  # also of records that were appended, but not replicated before a time-out or an election
+        base, error = told.get("BaseOffset", UNDEFINED), told["ErrorCode"]
+        if base >= 0 and error in AFTER_THE_APPEND:
             yield make.produced(window, leader, values, acks, base)
-            if acks == "all" and not told["ErrorCode"]:
+            if acks == "all" and not error:
                 yield make.acknowledged(window, leader, base + len(values))
-        elif told["ErrorCode"] in ERRORS:
-            yield make.produce_refused(window, leader, told["ErrorCode"])
-        else:
-            self.notes[f"produce responses with error {told['ErrorCode']}"] += 1
+        elif error in ERRORS:
+            yield make.produce_refused(window, leader, error)
+        else:  # the records may have been appended
+            yield make.produced(window, leader, values, acks, None)
 
     # --- processes ------------------------------------------------------------------------------------------------
 

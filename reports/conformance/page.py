@@ -14,7 +14,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.state import Partition
 from leadline.reports.conformance.report import ConformanceReport
-from leadline.reports.conformance.text import explained, lines
+from leadline.reports.conformance.text import explained, lines, what_went_wrong
 from leadline.reports.html import chapter, page
 from leadline.reports.loading import load_spec
 from leadline.reports.origin import Origin
@@ -36,8 +36,20 @@ def conformance_page(report: ConformanceReport) -> str:
         story = _story(checked)
         if story is not None:
             chapters.append(chapter(number, story, visible(" ".join(next(explained(report, checked)).split()))))
-    notes = [visible(line) for line in lines(report) if line.strip()]
+    notes = [visible(line) for line in _notes(report) if line.strip()]
     return page(f"leadline: {report.path.name}, {report.name}", chapters, notes=notes, origin=Origin.now())
+
+
+def _notes(report: ConformanceReport) -> Iterator[str]:
+    """Yield what is said above the traces. Of a single spec that rejects the recording, this is what went wrong: the
+    trace shows the steps before.
+    """
+    rejection = None if report.own is None else report.own.conformance.rejection
+    if report.own is None or rejection is None or len(report.checked) > 1:
+        yield from lines(report)
+    else:
+        yield next(lines(report))
+        yield from what_went_wrong(rejection, report.own.column.name)
 
 
 def _story(checked: Checked) -> Story | None:
@@ -49,6 +61,9 @@ def _story(checked: Checked) -> Story | None:
     steps = steps[-MOST_STEPS:]
     if not steps:
         return None
+    if result.rejection is not None:
+        label, last = result.rejection.observation.label, steps[-1].after
+        steps = [*steps, Taken(f"NOT POSSIBLE: {label}", result.rejection.observation, "", last, last)]
     instances = tuple(_instance(step) for step in steps)
     states = (steps[0].before, *(step.after for step in steps))
     trace: Trace[Any] = Trace(load_spec(checked.column.name), states, instances)

@@ -71,9 +71,11 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
     elif result.rejection is None:
         yield f"the recording is not decided for {name}: {result.reason}"
     else:
-        verb = "does not conform to" if result.answer is Answer.REJECTED else "is not decided for"
         at = f"observation {result.rejection.number} of {checked.observations}"
-        yield f"the recording {verb} {name}: no possible state explains {at}"
+        if result.answer is Answer.REJECTED:
+            yield f"the recording does not conform to {name}: {at} is not possible"
+        else:
+            yield f"the recording is not decided for {name}: no explanation was found for {at}"
         if result.reason:
             yield f"  {result.reason}"
         yield from _rejected(report, result.rejection, name)
@@ -82,15 +84,8 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
 
 
 def _rejected(report: ConformanceReport, rejection: Rejection[Partition], name: str) -> Iterator[str]:
-    observation = rejection.observation
     yield ""
-    yield f"what was seen, {_when(observation)}:"
-    yield f"  {observation.label}"
-    yield ""
-    several = f" ({rejection.states} are possible; the reasons that differ)" if rejection.states > 1 else ""
-    yield f"why {name} does not allow it in the state before{several}:"
-    for candidate in rejection.candidates:
-        yield f"  - {candidate.why}"
+    yield from what_went_wrong(rejection, name)
     yield ""
     yield "the steps before:"
     for step in rejection.candidates[0].path[-STEPS_BEFORE:] if rejection.candidates else ():
@@ -98,13 +93,34 @@ def _rejected(report: ConformanceReport, rejection: Rejection[Partition], name: 
         frames = "" if step.observation is None else _frames_of(step.observation)
         yield f"  {step.label}{frames}{hidden}"
     yield ""
-    yield "the frames around:"
-    yield from _frames_around(report, observation)
+    yield "the frames around (number, arrival, what it is, from and to, when it passed the recorder):"
+    yield from _frames_around(report, rejection.observation)
+
+
+def what_went_wrong(rejection: Rejection[Partition], name: str) -> Iterator[str]:
+    """Yield lines that say what the brokers did that a spec does not allow, and why the spec does not allow it.
+
+    Parameters:
+        rejection: the first observation that no possible state explains.
+        name: the name of the spec.
+    """
+    yield f"what the brokers did, {_when(rejection.observation)}:"
+    yield f"  {rejection.observation.label}"
+    yield ""
+    several = f" (of {rejection.states} possible states; the reasons that differ)" if rejection.states > 1 else ""
+    yield f"why brokers of {name} cannot have done this then{several}:"
+    for candidate in rejection.candidates:
+        yield f"  - {candidate.why}"
 
 
 def _when(observation: Observation[Partition]) -> str:
-    end = "" if observation.latest == float("inf") else f" to {observation.latest:.3f}"
-    return f"at {observation.earliest:.3f}{end} s{_frames_of(observation)}"
+    if observation.latest == float("inf"):
+        when = f"after {observation.earliest:.3f} s"
+    elif observation.earliest:
+        when = f"between {observation.earliest:.3f} and {observation.latest:.3f} s"
+    else:
+        when = f"by {observation.latest:.3f} s"
+    return f"{when}{_frames_of(observation)}"
 
 
 def _frames_of(observation: Observation[Partition]) -> str:

@@ -12,9 +12,11 @@ import random
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from itertools import count, islice
+from pathlib import Path
 
 import attrs
 
@@ -25,12 +27,16 @@ from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import column_of
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Log, Record
+from leadline.reports.conformance.report import conformance_report
 from tests.bench.machine import print_section
+from tests.conformance.long import long_recording
 from tests.conformance.walks import BROKERS, NOT_WALKED, RARE, Taken, beginning, release, seen
 
 RELEASE = "kafka/3.9"
 SIZES = 100, 10_000, 100_000
 RECORDS = 10_000
+OBSERVATIONS_IN_THREE_ROUNDS = 13
+"""In three rounds of `long_recording`, one record is appended, and six fetches are answered and handled."""
 SPREAD = 1.5
 CUT_EVERY = 64
 DOWN = BROKERS - 1
@@ -44,13 +50,17 @@ logs that differ below high watermarks cannot be cut.
 CUT, DOWN_ALL_THE_TIME, WHOLE = "cut", "one broker down", "whole"
 """How logs are kept: cut; cut, but one broker without records is down, so that all records stay; and never cut."""
 
+FILE = "from a file"
+"""A recording in a file, as `leadline conform` reads it, with logs that are cut."""
+
 TEXT = f"""\
 `python -m tests.bench.bench_conform`. Each row is a process that checks a recording of three brokers against
 `{RELEASE}`: a random walk of the model, in which windows of time overlap. At the beginning, the log of each broker has
 {RECORDS:,} records. Observations a second and the time to make the recording are separate; the memory is the largest of
 the process, which also makes the recording. `{CUT}`: the beginning of logs is cut, as `leadline conform` does.
 `{DOWN_ALL_THE_TIME}`: the third broker is down from the beginning and has no records, so that nothing can be cut.
-`{WHOLE}`: nothing is cut.
+`{WHOLE}`: nothing is cut. `{FILE}`: `leadline conform` reads the recording from a file, with fetch sessions, in which
+brokers replicate records one by one after {RECORDS:,} in batches; reading is part of the time.
 """
 
 
@@ -148,6 +158,21 @@ def measure(size: int, way: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def measure_file(size: int) -> str:
+    """Check a recording in a file, and return a row of the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recording.jsonl"
+        long_recording(path, round(size * 3 / OBSERVATIONS_IN_THREE_ROUNDS), records=RECORDS, sessions=True)
+        began = time.process_time()
+        checked = conformance_report(path, RELEASE, None, keeps_logs=False).checked[0]
+        seconds = time.process_time() - began
+    result, memory = checked.conformance, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    answer = f"{result.answer.value} {result.reason}".strip()
+    speed = f"{result.observations / seconds:,.0f}"
+    cells = f"{result.observations:,}", FILE, answer, speed, f"{memory:,.0f}", str(result.largest)
+    return f"| {' | '.join(cells)} |"
+
+
 def main() -> int:
     """Measure each size in a process of its own, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
@@ -155,12 +180,14 @@ def main() -> int:
     parser.add_argument("--row", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.row:
-        print(measure(arguments.sizes[0], arguments.row))
+        size = arguments.sizes[0]
+        print(measure_file(size) if arguments.row == FILE else measure(size, arguments.row))
         return 0
     print_section("Checking recordings", TEXT)
     print("| observations | logs | answer | observations a second | memory, MiB | most states |")
     print("| ---: | --- | --- | ---: | ---: | ---: |", flush=True)
     rows = [(arguments.sizes[0], WHOLE), (arguments.sizes[0], DOWN_ALL_THE_TIME), *((n, CUT) for n in arguments.sizes)]
+    rows += [(n, FILE) for n in arguments.sizes]
     for size, way in rows:
         command = [sys.executable, "-m", "tests.bench.bench_conform", "--sizes", str(size), "--row", way]
         print(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip(), flush=True)

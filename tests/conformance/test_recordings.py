@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 from leadline.brokers.conformance.check import check
+from leadline.brokers.conformance.events import Events
+from leadline.brokers.conformance.exchanges import fetches
 from leadline.brokers.conformance.partition import NotFollowed, PartitionRecording, partitions_of, read_partition
 from leadline.brokers.recording import read_recording
 from leadline.checker.conformance import Answer
@@ -22,6 +25,10 @@ CONFORMS_TO = {
     "KAFKA-14617-3.4.1": ["3.2-kraft", "3.3", "3.4.1"],
     "KAFKA-14617-3.5.0": ["3.5", "3.5.1"],
     "KAFKA-15495-4.0.2": ["3.6", "3.7", "3.8", "3.9", "4.0"],
+    "KAFKA-15495-3.9.1": ["3.6", "3.7", "3.8", "3.9", "4.0"],
+    "KAFKA-15495-4.1.1": ["4.1", "4.3"],
+    "walk-3.9.1": ["3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.3"],
+    "walk-4.1.1": ["3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.3"],
 }
 """The releases whose specs each recording conforms to. All others with the same kind of controller reject it."""
 
@@ -32,6 +39,9 @@ REJECTED_AT = {
     ("KAFKA-14617-3.4.1", "kafka/3.5"): "the controller answers broker 0's AlterPartition request: ISR 0 1",
     ("KAFKA-14617-3.5.0", "kafka/3.4.1"): "the controller answers broker 0's AlterPartition request: refused",
     ("KAFKA-15495-4.0.2", "kafka/4.1"): "the controller decides: no broker leads, ISR 0",
+    ("KAFKA-15495-3.9.1", "kafka/4.1"): "the controller decides: no broker leads, ISR 0",
+    ("KAFKA-15495-4.1.1", "kafka/3.9"): "the controller decides: broker 1 leads in epoch 1, ISR 1",
+    ("walk-3.9.1", "kafka/3.5.1"): "the controller answers broker 1's AlterPartition request: ISR 1",
 }
 """Where a recording of a bug is rejected by the releases that mended it, and one of these by a release with the bug."""
 
@@ -78,6 +88,23 @@ def test_a_broker_that_is_started_without_an_end_is_noticed(tmp_path: Path) -> N
     rejection = check(read_partition(read_recording(changed), "t", 0), column("0.10.2")).conformance.rejection
     assert rejection is not None
     assert rejection.observation.earliest < 21.543829
+
+
+def test_a_broker_may_fetch_before_it_is_registered() -> None:
+    """Broker 2 starts again before its session has ended, fetches, and is refused until the session ends. What it
+    is sent meanwhile must not change its log.
+    """
+    recording = read("walk-4.1.1")
+    assert check(recording, column("4.1")).conformance.answer is Answer.CONFORMS
+    early = [each for each in fetches(recording, 2) if 35 < each.frame.arrived < 53]
+    assert early
+    sent = [each for each in Events(recording, column("4.1")).observations() if "broker 2 sends" in each.label]
+    assert not [each for each in sent if 35 < each.latest < 53]
+    answered = next(each for each in fetches(recording, 1) if each.answer is not None)
+    batch = {"first": 0, "last": 0, "leader_epoch": 0, "records": [{"offset": 0, "key": None, "value": "m0"}]}
+    told = {**(answered.told or {}), "Records": {"batches": [batch]}}
+    with pytest.raises(NotFollowed, match="changes the log of broker 2 before it is registered"):
+        Events(recording, column("4.1"))._without_answer(attrs.evolve(early[0], answer=answered.answer, told=told))
 
 
 # --- what cannot be followed ------------------------------------------------------------------------------------
