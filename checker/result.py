@@ -230,10 +230,14 @@ class Learning:
     costliest: Costliest | None = None
 
     @property
+    def made(self) -> int:
+        """The number of calls made, whether or not the engine learned from them."""
+        return sum(self.actions.values()) + sum(self.properties.values()) + self.called
+
+    @property
     def share(self) -> float:
         """The number of calls made, as a fraction of the number of calls that the oracle engine would have made."""
-        learned = sum(self.actions.values()) + sum(self.properties.values())
-        return (learned + self.called) / max(self.by_oracle, 1)
+        return self.made / max(self.by_oracle, 1)
 
 
 @attrs.frozen

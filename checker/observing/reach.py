@@ -19,6 +19,7 @@ from types import (
     ClassMethodDescriptorType,
     CodeType,
     FunctionType,
+    GenericAlias,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
@@ -120,6 +121,10 @@ _DESCRIPTORS: tuple[type, ...] = (
     *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType),
     *(MethodWrapperType, WrapperDescriptorType),
 )
+
+
+_GENERIC = (list, tuple, dict, set, frozenset)
+"""The classes of which calling an alias such as ``set[int]`` only creates an instance."""
 
 
 def _by_name(table: dict[Precision, str]) -> dict[str, Precision]:
@@ -267,6 +272,8 @@ class Reach:
             self._meet(value.func)
         elif is_a(value, functools.partial):
             self._meet(value.func, *value.args, *value.keywords.values())
+        elif is_a(value, GenericAlias) and value.__origin__ in _GENERIC:  # such as `set[int]()`
+            self._meet(value.__origin__, *value.__args__)
         elif not is_a(value, str, bytes):
             self._look_at_object(value)
 

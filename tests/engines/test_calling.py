@@ -213,9 +213,7 @@ def test_the_time_of_all_attempts_counts() -> None:
 @pytest.mark.parametrize(
     ("seconds", "expanded", "depth", "share", "is_given_up"),
     [
-        (1.0, 5_000, 10, 0.6, True),
-        (1.0, 5_000, 10, 0.4, False),
-        (1.0, 1_000, 10, 0.6, False),  # the first calls of any search are new
+        (1.0, 5_000, 10, 0.6, False),
         (1.0, 3_000, 300, 0.4, True),
         (1.0, 300, 30, 0.4, False),  # the first levels of any space are narrow
         (1.0, 9_000, 1_000, 1.0, False),
@@ -233,6 +231,36 @@ def test_when_a_search_is_given_up(seconds: float, expanded: int, depth: int, sh
         assert is_given_up
     else:
         assert not is_given_up
+
+
+@pytest.mark.parametrize(
+    ("shares", "given_up"),
+    [
+        ([1.0, 0.9], True),  # the states have few values in common
+        ([1.0, 0.6, 0.55], True),
+        ([1.0, 0.6, 0.4, 0.3], False),
+        ([1.0, 0.4, 0.4], False),
+        ([0.3, 0.2], False),
+        ([1.0], False),  # the first calls of any search are new
+    ],
+)
+def test_a_search_whose_calls_do_not_become_fewer_is_given_up_by_their_number(
+    shares: list[float], given_up: bool
+) -> None:
+    payoff, expanded, made, by_oracle = forecast.Payoff(), 0, 0, 0
+    outcome = False
+    for share in shares:
+        more = max(expanded, DEFAULT.known_states)
+        expanded += more
+        made, by_oracle = made + round(10 * more * share), by_oracle + 10 * more
+        learning = Learning({}, {}, called=made, by_oracle=by_oracle, memory=0, widest=None)
+        statistics = Statistics(expanded=expanded, learning=learning)
+        try:
+            payoff.check(expanded, lambda statistics=statistics: statistics)  # type: ignore[misc]
+            payoff.check(expanded + 1, lambda: Statistics())  # not before the number has doubled
+        except forecast.SlowerThanCalling:
+            outcome = True
+    assert outcome == given_up
 
 
 TWO_PHASE = [1, 13, 78, 292, 781, 1632, 2856, 4391, 6039, 7372, 7846, 7164, 5545, 3600, 1938, 855, 306, 87, 18, 2]

@@ -19,8 +19,14 @@ LAST_LOOK = 4.0
 """The number of seconds after which a search with transition tables is no longer stopped to use direct calls."""
 
 HOPELESS = 0.5
-"""If a search with transition tables makes more than this fraction of the calls that the oracle makes, it is not much
-faster than the oracle."""
+"""If a search with transition tables makes more than this fraction of the calls that the oracle makes, it is not faster
+than the oracle, because one of its calls takes at least twice as long."""
+
+FALLING = 0.8
+"""A fraction of calls is falling if it is less than this part of the fraction before."""
+
+LOOKS = 7
+"""The number of times that a search counts its calls. Each time, the number of expanded states has doubled."""
 
 SHARE, FEWEST = 0.4, 3
 """The fraction of the known levels that a forecast uses, counted from the last level, and the minimum number of ratios
@@ -128,6 +134,44 @@ class Forecast:
         now = statistics()
         if not 0 < now.expanded < self.tuning.behind * self.rate * seconds:
             return
-        share = now.learning.share if now.learning is not None else 0.0
-        if is_narrow(now, self.rate, self.tuning) or (now.expanded >= self.tuning.known_states and share > HOPELESS):
+        if is_narrow(now, self.rate, self.tuning):
             raise SlowerThanCalling(now)
+
+
+class Payoff:
+    """Decides by the number of calls whether learning pays. The decision does not depend on the load of the machine.
+
+    The first calls of every search are new. Therefore the fraction of the oracle's calls is counted for the states that
+    were expanded since the last look. The search is stopped if this fraction is large and has not fallen much.
+
+    Parameters:
+        tuning: internal settings, including the number of expanded states at the first look.
+    """
+
+    def __init__(self, tuning: Tuning = DEFAULT) -> None:
+        self._next, self._left = tuning.known_states, LOOKS
+        self._made = self._by_oracle = 0
+        self._share = math.inf
+
+    def check(self, expanded: int, statistics: Callable[[], Statistics]) -> None:
+        """Check whether a search should be stopped. Call this between two blocks of states.
+
+        Parameters:
+            expanded: the number of expanded states.
+            statistics: a function that returns the current statistics.
+
+        Raises:
+            SlowerThanCalling: if the search makes too many of the calls that the oracle makes.
+        """
+        if expanded < self._next or not self._left:
+            return
+        now = statistics()
+        if now.learning is None:
+            return
+        made, by_oracle = now.learning.made, now.learning.by_oracle
+        share = (made - self._made) / max(by_oracle - self._by_oracle, 1)
+        is_first = self._share == math.inf
+        if not is_first and share > HOPELESS and share > FALLING * self._share:
+            raise SlowerThanCalling(now)
+        self._made, self._by_oracle, self._share = made, by_oracle, share
+        self._next, self._left = 2 * expanded, self._left - 1

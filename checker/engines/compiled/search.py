@@ -20,7 +20,7 @@ from leadline.checker.engines.compiled import graph_loops, kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Checkpoint
 from leadline.checker.engines.compiled.expander import Expander
-from leadline.checker.engines.compiled.forecast import Forecast
+from leadline.checker.engines.compiled.forecast import Forecast, Payoff
 from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.problem import Problem
@@ -90,6 +90,7 @@ class CompiledSearch(Generic[S]):
         self.spec, self.limits, self.workers = problem.spec, problem.limits, problem.workers
         self.budget, self.checkpoint, self.tuning = problem.budget, problem.checkpoint, problem.tuning
         self._began = time.monotonic()
+        self._payoff = Payoff(self.tuning)
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
         self._exhausted = False
@@ -288,6 +289,7 @@ class CompiledSearch(Generic[S]):
             expander.watch.pause()
             if self._problem.forecast is not None:
                 self._problem.forecast.check(time.monotonic() - self._began, self._statistics)
+                self._payoff.check(int(expander.store.counters[kernel.EXPANDED]), self._statistics)
             if at.next == at.levels[-1] and self._is_large(at.level_end - at.next):
                 raise HandOver
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
