@@ -23,6 +23,9 @@ S = TypeVar("S")
 WIDTH = 100
 """The maximum number of partial reorderings that are kept for each length, because there can be very many."""
 
+MOST_KEPT = 3_000
+"""The maximum number that are kept for all lengths together. For a long trace, fewer are kept for each length."""
+
 
 @attrs.frozen(eq=False)
 class _Way(Generic[S]):
@@ -67,10 +70,12 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
     reached: dict[tuple[S, tuple[int, ...]], _Ways[S]] = {
         (trace.states[0], tuple(sorted(own))): {None: _Way(0, (), trace.states[:1])}
     }
+    width = max(1, min(WIDTH, MOST_KEPT // len(trace)))
     for taken in range(1, len(trace)):
+        steps: dict[tuple[S, int], list[S]] = {}
         longer: dict[tuple[S, tuple[int, ...]], _Ways[S]] = {}
         for (state, left), ways in reached.items():
-            for number, successor in _next(trace.spec, state, left):
+            for number, successor in _next(trace.spec, state, left, steps):
                 if taken == len(trace) - 1 and not _ends_alike(trace, state, successor):
                     continue
                 at = left.index(number)
@@ -80,20 +85,23 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
                     if part not in found or way.rank < found[part].rank:
                         found[part] = way
         mine = trace.states[taken], tuple(sorted(own[taken:]))
-        best = heapq.nsmallest(WIDTH, longer, key=lambda key: _best(longer[key]).rank)
+        best = heapq.nsmallest(width, longer, key=lambda key: _best(longer[key]).rank)
         reached = {key: longer[key] for key in dict.fromkeys([*best, mine])}
     (ways,) = reached.values()
     way = _best(ways)
     return attrs.evolve(trace, states=way.states, instances=[trace.spec.instances[number] for number in way.steps])
 
 
-def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
+def _next(
+    spec: Spec[S], state: S, left: tuple[int, ...], known: dict[tuple[S, int], list[S]]
+) -> Iterator[tuple[int, S]]:
     """Yield the possible next steps from a state, using the action instances that are left.
 
     Parameters:
         spec: the spec.
         state: the state. If `Spec.within` is false for it, there are no steps.
         left: the indices of the action instances that are not yet in the new trace.
+        known: the next states that were found before, keyed by state and action instance. New ones are added.
 
     Yields:
         For each step, the index of the action instance and the next state.
@@ -101,7 +109,9 @@ def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int,
     if not spec.is_within(state):
         return
     for number in dict.fromkeys(left):
-        for successor in in_order(spec.take(spec.instances[number], state)):
+        if (state, number) not in known:
+            known[state, number] = in_order(spec.take(spec.instances[number], state))
+        for successor in known[state, number]:
             yield number, successor
 
 
