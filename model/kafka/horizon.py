@@ -7,6 +7,7 @@ stuck. The bound `records` is different: it is the workload, and producers need 
 
 from __future__ import annotations
 
+from leadline.model.kafka.broker import SHUTTING_DOWN
 from leadline.model.kafka.controller import isr_without, may_be_elected
 from leadline.model.kafka.fetch import may_join_by_fetching_again
 from leadline.model.kafka.state import Partition
@@ -43,7 +44,7 @@ def _would_be_removed(state: Partition, broker: int) -> bool:
     if broker == state.quorum.leader or not state.protocol.epoch_for_removal:
         return False
     replica = state.replicas[broker]
-    leaves = not replica.up or replica.offline
+    leaves = not replica.up or replica.offline or state.registrations[broker].status == SHUTTING_DOWN
     return leaves and isr_without(state, broker) != state.quorum.isr
 
 

@@ -132,9 +132,12 @@ def schedules_of(
 
     Raises:
         Unmakeable: if real brokers cannot execute a step.
-        LeadlineError: if the counterexample does not violate the property in the spec of the affected release.
+        LeadlineError: if the bug violates a liveness property, or if the counterexample does not violate the property
+            in the spec of the affected release.
     """
     runs = archive.runs(bug)
+    for item in runs[0].spec.liveness:
+        raise LeadlineError(f"{bug.ticket} violates {item.name}, a property of what happens for ever: a replay ends")
     found = search(next(run for run in runs if run.part == "affected" and _is_of(run, bug, affected)))
     spec = _spec(bug, affected)
     plan = _plan(bug, found, affected, spec)

@@ -12,7 +12,7 @@ import pytest
 
 from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
-from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, KAFKA_PROPERTIES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
 from leadline.model.txn.releases import RELEASES as TXN_RELEASES
 from leadline.reports.bugs import REPLICATION, Archive, read_archive
@@ -203,7 +203,7 @@ the design, and `tests/model/test_kafka_real_brokers.py` searches 4.1 and 4.3.""
 
 def violated_on_the_pages() -> dict[str, set[str]]:
     """The specs in which the pages and the archive of bugs have each property violated."""
-    failing: dict[str, set[str]] = {item.name: set() for item in KAFKA_PROPERTIES}
+    failing: dict[str, set[str]] = {item.name: set() for item in (*KAFKA_PROPERTIES, *KAFKA_LIVENESS)}
     specs = read_matrix(DESIGNS_MATRIX).specs
     for name, *cells in table_rows("designs.md"):
         if name in failing:

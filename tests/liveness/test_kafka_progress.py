@@ -1,0 +1,116 @@
+"""Progress of partitions in Kafka's releases: what holds, why it needs fairness, and what is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from leadline.checker import Limits, Result, Spec, Verdict
+from leadline.checker.engines import compiled, oracle
+from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, find
+from leadline.model.kafka.horizon import another_epoch_is_due
+from leadline.model.kafka.releases import RELEASES
+from leadline.model.kafka.state import Partition
+from tests.suite.samples import EVERY
+
+NAMES = [item.name for item in KAFKA_LIVENESS]
+
+SMALL = {"records": 1, "max_epoch": 1, "crashes": 1, "isr_shrinks": 1, "acks": "all"}
+
+STUCK = {"kafka/2.7", "kafka/2.7.2", "kafka/2.8", "kafka/2.8.1"}
+"""The releases with KAFKA-13091 and KAFKA-12686."""
+
+SAMPLE = ("kafka/0.10.2", "kafka/2.4", "kafka/2.8", "kafka/3.3", "kafka/3.7")
+
+SEARCHED = [column.name for column in RELEASES] if EVERY else SAMPLE
+
+
+def checked(spec: Spec[Any]) -> Result:
+    return compiled.explore(spec.with_properties(NAMES), Limits())
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_partitions_make_progress_except_where_they_were_stuck(name: str) -> None:
+    result = checked(CATALOG[name].with_bounds(SMALL))
+    violated = {item.property.name for item in result.properties if item.verdict is Verdict.VIOLATED}
+    expected = {"all_committed_again", "writes_answered", "caught_up_in_isr", "isr_full_when_quiet", "can_recover"}
+    assert violated == (expected if name in STUCK else set())
+
+
+def test_each_property_needs_fairness() -> None:
+    """Without it, each is violated, so none of them is vacuous. Recovery needs none."""
+    spec = CATALOG["kafka/2.4"].with_bounds({**SMALL, "records": 2, "crashes": 2, "max_epoch": 2})
+    unfair = attrs.evolve(spec, fairness=dict.fromkeys((action.name for action in spec.actions), ""))
+    held = {item.property.name for item in checked(unfair).properties if item.verdict is Verdict.HOLDS}
+    assert held == {"can_recover"}
+
+
+def test_perturbations_are_not_fair_and_every_action_is_judged() -> None:
+    for name in SEARCHED:
+        for action in CATALOG[name].actions:
+            assert not (action.effect == "perturbing" and action.fair), action.name
+    actions = {action.name: action for column in RELEASES for action in CATALOG[column.name].actions}
+    neither = {name for name, action in actions.items() if not action.fair and not action.effect}
+    assert neither == {
+        *("produce", "operator_elects_uncleanly", "update_min_insync_replicas", "reassign", "cancel_reassignment"),
+        "handle_late_fetch",
+    }
+
+
+BLOCKED = ("kafka/3.3",)
+"""Releases in which `max_epoch` blocks a step within each of these bounds."""
+
+
+def roomier(state: Partition) -> Partition:
+    """The same state with bounds that allow one more leader epoch."""
+    bounds = attrs.evolve(state.bounds, max_epoch=state.bounds.max_epoch + 1)
+    return attrs.evolve(state, bounds=bounds, requests=(*state.requests, None))
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+@pytest.mark.parametrize("more", [{}, {"unclean_leader_election": True, "shutdowns": 1, "isr_shrinks": 0}])
+def test_states_are_open_if_and_only_if_the_bound_alone_blocks_a_step(name: str, more: dict[str, Any]) -> None:
+    """With one more epoch, a fair or healing step begins it, and without, the step is not possible at all.
+
+    The election of the preferred leader does not count. A step that removes a failed leader is possible: it leaves the
+    partition without a leader, and the next state is open.
+    """
+    spec = CATALOG[name].with_bounds({**SMALL, **more})
+    search = oracle.OracleSearch(spec.with_properties([]), Limits())
+    search.run()
+    seen = set()
+    for state in search.arrivals:
+        steps = [each for each in spec.instances if spec.fair(each.action) or each.action.effect == "healing"]
+        if state.quorum.leader is not None:
+            steps = [each for each in steps if each.action.name != "controller_elects"]
+        room = roomier(state)
+        blocked = any(
+            any(after.quorum.epoch > state.bounds.max_epoch for after in spec.take(each, room))
+            and not any(after != state for after in spec.take(each, state))
+            for each in steps
+        )
+        assert another_epoch_is_due(state) == blocked, state
+        seen.add(blocked)
+    assert len(seen) == 2 or name not in BLOCKED
+
+
+def test_report_says_how_many_states_are_open() -> None:
+    counts = checked(CATALOG["kafka/3.3"].with_bounds({**SMALL, "crashes": 2})).statistics.liveness
+    assert counts is not None
+    assert counts.open > 0
+    without_room = checked(CATALOG["kafka/3.3"].with_bounds({**SMALL, "max_epoch": 0})).statistics.liveness
+    assert without_room is not None
+    assert without_room.open > 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"), [("isr_answer=tried", "all_committed_again"), ("isr_pending=kept", "isr_full_when_quiet")]
+)
+def test_each_rule_decides_its_own_stuck_bug(rule: str, name: str) -> None:
+    fixed = find(f"kafka/2.8.1+{rule}")
+    assert fixed is not None
+    with_fix = checked(fixed.with_bounds(SMALL))
+    assert with_fix.of(name).verdict is Verdict.HOLDS
+    assert checked(CATALOG["kafka/2.8.1"].with_bounds(SMALL)).of(name).verdict is Verdict.VIOLATED
