@@ -25,9 +25,12 @@ from leadline.checker import (
 from leadline.checker.action import Action
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import graph_loops
+from leadline.checker.engines.compiled.liveness import LivenessCheck
 from leadline.checker.engines.compiled.state_graph import PackedGraph
 from leadline.checker.liveness.recheck import fault
+from leadline.checker.result import StopKind
 from leadline.checker.settings import CompiledSettings
+from leadline.invariants.catalog import CATALOG
 from tests.liveness.graphs import Node, drawn, expected, spec_of
 from tests.liveness.test_tlc import CASES, with_fairness
 from tests.specs import learning
@@ -170,3 +173,27 @@ def test_shortest_stem_is_found_in_the_graph() -> None:
     spec = Spec(name="stems", initial_states=lambda _: [Node(0)], actions=[go], properties=[never])
     (trace,) = learning.explore(spec).properties[0].traces
     assert [state.at for state in trace.states] == [0, 1, 9, 10, 9]
+
+
+def test_check_that_was_interrupted_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C during the check leaves a report in which the invariants are decided, and a checkpoint with all states."""
+    spec = attrs.evolve(
+        with_fairness("atomic/kip-320", {"log_size": 1, "records": 1, "max_epoch": 1}, None),
+        optional=(CATALOG["atomic/kip-320"].properties[0],),
+    )
+    spec = spec.with_properties([item.name for item in (*spec.properties, *spec.optional)])
+    folder = tmp_path / "saved"
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LivenessCheck, "counterexample", interrupted)
+        first = learning.explore(spec, Limits(), settings=CompiledSettings(checkpoint=folder))
+    assert first.stop is not None
+    assert first.stop.kind is StopKind.INTERRUPT
+    for item in first.properties:
+        assert item.verdict is (Verdict.INCOMPLETE if item.property.kind.is_liveness else Verdict.HOLDS)
+    again = learning.explore(spec, Limits(), settings=CompiledSettings(resume=folder))
+    assert again.statistics.distinct == first.statistics.distinct
+    assert_alike(again, oracle.explore(spec, Limits()))
