@@ -76,6 +76,8 @@ class Bug:
         note: further facts, such as disputed versions.
         on_brokers: what real brokers show, if they cannot show both the bug in an affected release and its absence in
             the fixed release.
+        by_design: why the behaviour is by design, with a source. Empty if it is not. `fixed` may then name a release
+            with a changed rule, which takes the behaviour away.
     """
 
     ticket: str
@@ -90,6 +92,7 @@ class Bug:
     besides: list[str] = attrs.field(factory=list)
     note: str = ""
     on_brokers: str = ""
+    by_design: str = ""
 
 
 @attrs.frozen(kw_only=True)

@@ -142,7 +142,7 @@ class _Search:
         if time.monotonic() >= self.until:
             return "not decided"
         spec = changed.with_properties([self.item.name])
-        return "does not mend" if self._trace_is_in(spec) else self.answer_of_search(spec)
+        return "does not mend" if allows(spec, self.trace) else self.answer_of_search(spec)
 
     def answer_of_search(self, spec: Spec[object]) -> Answer:
         """Search a changed spec, and return whether the change mends the violation.
@@ -167,19 +167,38 @@ class _Search:
         is_shown = all(each.verdict is Verdict.HOLDS for each in result.properties)
         return "mends" if is_shown and own.premise is not False else "does not mend"
 
-    def _trace_is_in(self, spec: Spec[object]) -> bool:
-        """Return whether the steps of the counterexample also violate the property in a changed spec."""
-        named = {repr(instance): instance for instance in spec.instances}
-        steps = [named.get(repr(instance)) for instance in self.trace.instances]
-        behaviours = [[state] for state in spec.initials()]
-        for step in steps:
-            if step is None:
-                return False
-            behaviours = [
-                [*states, after] for states in behaviours[:MOST_BEHAVIOURS] for after in spec.take(step, states[-1])
-            ]
-        (item,) = spec.checks
-        return any(complaint_at_end(spec, item, states) is not None for states in behaviours)
+
+def allows(spec: Spec[object], trace: Trace[object]) -> bool:
+    """Return whether the steps of a counterexample also violate the property in another spec. See `violating`.
+
+    Parameters:
+        spec: the other spec. Its only property is the property that the counterexample violates.
+        trace: the counterexample.
+    """
+    return violating(spec, [repr(instance) for instance in trace.instances]) is not None
+
+
+def violating(spec: Spec[object], steps: Sequence[str]) -> list[object] | None:
+    """Return the states of a behaviour that has the given steps and violates a property. Return None if there is none.
+
+    If an action has several next states, at most `MOST_BEHAVIOURS` behaviours with these steps are examined.
+
+    Parameters:
+        spec: the spec. It has only one property.
+        steps: the names of the action instances, such as ``fetch(leader=0, follower=1)``.
+    """
+    named = {repr(instance): instance for instance in spec.instances}
+    behaviours = [[state] for state in spec.initials()]
+    for step in steps:
+        instance = named.get(step)
+        if instance is None:
+            return None
+        behaviours = [
+            [*states, after] for states in behaviours[:MOST_BEHAVIOURS] for after in spec.take(instance, states[-1])
+        ]
+    (item,) = spec.checks
+    found = (states for states in behaviours if complaint_at_end(spec, item, states) is not None)
+    return next(found, None)
 
 
 # --- specs that are built from rules ----------------------------------------------------------------------------

@@ -33,6 +33,7 @@ COMMANDS = {
     "explore": "Search every reachable state of a spec.",
     "fuzz": "Search behaviours of a spec at random.",
     "graph": "Write the state graph of a spec for Graphviz.",
+    "hunt": "Search for all causes of violations, and mend each before searching on.",
     "matrix": "Search specs in several configurations, and show the verdicts as tables.",
     "mutate": "Change a spec in many ways, and show which properties detect the changes.",
     "record": "Record what passes between the brokers of an existing cluster.",
@@ -104,6 +105,7 @@ def app() -> None:
     leadline bugs               search for known bugs in Kafka's releases
     leadline advise --help      what an upgrade of Kafka changes for your settings
     leadline audit DIR...       check the data directories of real brokers
+    leadline hunt               search releases for all causes of losses
     leadline matrix             show the verdicts on several specs as tables
 
     Exit codes: 0: the result is as expected; 1: a property is violated, or an expectation is not met; 2: usage error;

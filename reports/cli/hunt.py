@@ -1,0 +1,223 @@
+"""The command `leadline hunt`, which searches for all causes of violations, and mends each before it continues."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Statistics
+from leadline.checker.settings import MOST_WORKERS
+from leadline.checker.support.durable import replace_file
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
+from leadline.reports.bugs import column_of
+from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
+from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from leadline.reports.formats.hunts import HUNT_FORMATS
+from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared
+from leadline.reports.hunt.plan import SHIPPED, Plan, read_plan
+from leadline.reports.hunt.report import Cause, HuntReport, hunt_object, lines, read_hunt
+from leadline.reports.lines import json_text, say
+from leadline.reports.terminal.console import console
+from leadline.reports.terminal.progress import progress_line
+
+RELEASES = ("kafka/4.1", "kafka/4.3")
+"""The specs of a hunt that names none."""
+
+
+@click.command()
+@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the searches from this TOML file. The default for Kafka's releases is the shipped plan. For your own "
+    "specs, it is one search with the default bounds.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    default=50.0,
+    show_default=True,
+    metavar="N",
+    help="Stop after N minutes. Each spec gets an equal share of the time.",
+)
+@click.option(
+    "--save",
+    "saved",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Save the results to FILE after each search. If FILE exists, resume the hunt that is saved there: searches "
+    "that were made are not made again.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed for the random searches.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    metavar="N",
+    help="Use N threads for each search. The default is one for each core.",
+)
+@format_options(HUNT_FORMATS)
+def hunt(
+    specs: tuple[str, ...],
+    plan_file: Path | None,
+    minutes: float,
+    saved: Path | None,
+    seed: int,
+    workers: int | None,
+    **wanted: Path | None,
+) -> int:
+    """Search for all causes of violations, from few failures to many, and mend each cause before searching on.
+
+    SPEC is a release of Kafka or a spec of your own; by default, kafka/4.1 and kafka/4.3 are searched. Each search is
+    exhaustive within its bounds if its time allows it, and continues at random if not. When a property is violated, the
+    hunt finds the rules without which it holds. A cause with a ticket in the archive of known bugs is recognised. Then
+    the rule is changed, and the search is made again, so that one cause does not hide the next.
+
+    \b
+    leadline hunt kafka/4.3 --minutes 10
+    leadline hunt --save hunt.json --html hunt.html
+    leadline hunt spec.py --plan plan.toml
+
+    Exit code 0: all searches are complete, and every cause has a ticket or is by design; 1: a cause has no name; 2:
+    usage error; 3: searches are incomplete, or the command was interrupted.
+    """
+    references = specs or RELEASES
+    if plan_file is not None:
+        plan, name = read_plan(plan_file), str(plan_file)
+    else:
+        is_kafka = [(column_of(each) is not None and each.startswith("kafka/")) for each in references]
+        if any(is_kafka) and not all(is_kafka):
+            raise LeadlineError("the shipped plan is for Kafka's releases: pass --plan, or hunt other specs separately")
+        plan, name = (read_plan(SHIPPED), "the shipped plan") if all(is_kafka) else (Plan(), "default bounds")
+    files = Files(HUNT_FORMATS, wanted)
+    report = _report(plan, name, references, saved)
+    started, before = time.monotonic(), report.seconds
+
+    def save() -> None:
+        report.seconds = round(before + time.monotonic() - started, 1)
+        if saved is not None:
+            replace_file(saved, json_text(hunt_object(report), indent=1).encode())
+
+    report.interrupted = False
+    with only_the_result_on_stdout(files.only_json), _watched() as watch:
+        try:
+            Hunt(
+                plan=plan,
+                report=report,
+                until=started + 60 * minutes,
+                watch=watch,
+                save=save,
+                seed=seed,
+                workers=workers,
+            ).run()
+        except KeyboardInterrupt:  # the causes found so far must not be lost
+            report.interrupted = True
+    save()
+    attempt = Attempts()
+    files.save(report, attempt)
+    with attempt:
+        files.print(report)
+        if not files.only_json:
+            _show(console(), report)
+    attempt.raise_failures()
+    if report.interrupted:
+        say("leadline: interrupted", err=True)
+        return INCOMPLETE
+    if not report.is_as_expected:
+        return VIOLATED
+    return AS_EXPECTED if report.is_complete else INCOMPLETE
+
+
+def _report(plan: Plan, name: str, references: tuple[str, ...], saved: Path | None) -> HuntReport:
+    """Return the report of a new hunt, or that of a saved hunt to resume."""
+    own, digest = prepared(plan, references), digest_of(plan, references)
+    if saved is None:
+        return HuntReport(plan=name, digest=digest, specs=own)
+    if not saved.exists():
+        check_output(saved)
+        return HuntReport(plan=name, digest=digest, specs=own)
+    report = read_hunt(saved)
+    if report.digest != digest:
+        raise LeadlineError(f"{saved} is a hunt of other specs, or with another plan: pass another file to --save")
+    return report
+
+
+@contextmanager
+def _watched() -> Iterator[Watch]:
+    """Show the progress of all searches in one line."""
+    with progress_line("hunt") as show:
+
+        def watch(label: str) -> Progress:
+            def shown(statistics: Statistics) -> None:
+                if not statistics.activity:
+                    statistics.activity = f"{label}: {statistics.distinct:,} states, depth {statistics.depth}"
+                show(statistics)
+                statistics.activity = ""
+
+            return shown
+
+        yield watch
+
+
+def _show(out: Console, report: HuntReport) -> None:
+    """Print the causes, each with its shortest trace, and how much was searched."""
+    for own in report.specs:
+        out.print(Text(visible(own.reference), style="bold"))
+        if not own.causes:
+            out.print("no cause was found")
+        for cause in own.causes:
+            _show_cause(out, cause)
+    if report.causes:
+        out.print(_table(report))
+    for line in lines(report):
+        out.print(Text(visible(line)))
+    for own in report.specs:
+        for search in own.incomplete:
+            hidden = f"; not searched: {', '.join(search.not_searched)}" if search.not_searched else ""
+            out.print(Text(visible(f"  incomplete: {search.name} ({search.distinct:,} states{hidden})"), style="dim"))
+        if own.left:
+            out.print(Text(visible(f"  not made: {own.left[0]} and {len(own.left) - 1} more"), style="dim"))
+    out.print(Text(f"{counted(round(report.seconds), 'second')}", style="dim"))
+
+
+def _show_cause(out: Console, cause: Cause) -> None:
+    out.print(Text(f"{visible(cause.kind)}: {visible(cause.name)}", style="green" if cause.is_known else "bold red"))
+    for text in (cause.sentence, cause.by_design):
+        if text:
+            out.print(Text(f"  {visible(text)}"))
+    decided = "holds with" if cause.decided else "the trace is impossible (nothing more was decided) with"
+    if cause.mending:
+        out.print(Text(f"  {cause.violates} {decided} {' or '.join(cause.mending)}"))
+    length = f"a shortest trace of {cause.length} states" if cause.is_shortest else f"a trace of {cause.length} states"
+    out.print(Text(f"  {length}: {visible(cause.complaint)}"))
+    for number, step in enumerate(cause.steps, start=2):
+        out.print(Text(f"  {number:>3}  {visible(step)}"))
+    if cause.command:
+        out.print(Text(f"  {cause.command}", style="dim"), soft_wrap=True)
+    out.print()
+
+
+def _table(report: HuntReport) -> Table:
+    """Return the table of causes by spec. Each cell has the length of the shortest trace."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("cause")
+    table.add_column("ends with")
+    for own in report.specs:
+        table.add_column(visible(own.reference), justify="right", no_wrap=True)
+    for found in report.causes.values():
+        cause = next(iter(found.values()))
+        cells = [str(found[own.reference].length) if own.reference in found else "-" for own in report.specs]
+        table.add_row(visible(cause.kind), visible(cause.name), *cells)
+    return table

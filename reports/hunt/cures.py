@@ -1,0 +1,192 @@
+"""The cures of a spec: the changes that a hunt tries in order to mend a violation.
+
+For a release of Kafka, a cure is another value of a rule. The first cures are those of the archive of known bugs. Next
+are the values of later releases, and values that no release with the same kind of controller has. Last are the values
+of earlier releases. For any other spec, the cures are those that the plan of the hunt names; if the plan names none,
+each action can be left out.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from leadline.checker.errors import LeadlineError
+from leadline.checker.spec import Spec
+from leadline.model.kafka import releases as kafka
+from leadline.model.kafka.rules import RULES
+from leadline.model.rules import Rule
+from leadline.model.txn.rules import RULES as TXN_RULES
+from leadline.reports.bugs import Bug, Column, column_of, fix_of, line_of, read_archive, releases_of
+from leadline.reports.hunt.plan import OwnCure, Values
+from leadline.reports.loading import load_spec
+from leadline.reports.rule_tables import rule_table
+
+KNOWN, LATER, NEW, EARLIER = range(4)
+"""The ranks of cures. Among several cures for a violation, the one with the lowest rank is preferred."""
+
+
+@attrs.frozen
+class Cure:
+    """A change to a spec that may mend a violation.
+
+    Attributes:
+        name: the change, in words or in the notation of the command line.
+        rank: where the cure comes from; see `KNOWN`.
+        rules: the values of the rules that it changes.
+        bounds: the bounds that it changes.
+        without: the names of the actions that it leaves out.
+        ticket: the ticket of the cause in the archive or in the plan. Empty if there is none.
+        sentence: a description of the cause. Empty if it is not known.
+        by_design: why the behaviour is by design, with a source. Empty if it is not by design.
+    """
+
+    name: str
+    rank: int
+    rules: dict[str, str] = attrs.field(factory=dict)
+    bounds: Values = attrs.field(factory=dict)
+    without: tuple[str, ...] = ()
+    ticket: str = ""
+    sentence: str = ""
+    by_design: str = ""
+
+
+@attrs.frozen
+class World:
+    """A spec with some cures, in given bounds.
+
+    Attributes:
+        reference: the name under which the spec is loaded.
+        bounds: the bounds that differ from those of the spec.
+        cures: the cures.
+    """
+
+    reference: str
+    bounds: Values
+    cures: tuple[Cure, ...] = ()
+
+    def spec(self, names: Sequence[str]) -> Spec[Any]:
+        """Return the spec of this world, with only the given properties."""
+        return self.whole().with_properties(names)
+
+    def whole(self) -> Spec[Any]:
+        """Return the spec of this world, with its own properties."""
+        reference, rules = self.reference, dict[str, str]()
+        if column_of(reference) is not None:
+            reference, *changed = reference.split("+")
+            rules = dict(change.split("=", 1) for change in changed)
+        for cure in self.cures:
+            rules |= cure.rules
+        spec = base_spec("+".join([reference, *(f"{rule}={value}" for rule, value in rules.items())]))
+        spec = spec.with_bounds(self.bounds)
+        for cure in self.cures:
+            spec = spec.with_bounds(cure.bounds)
+        left_out = {action for cure in self.cures for action in cure.without}
+        if left_out:
+            spec = attrs.evolve(spec, actions=[each for each in spec.actions if each.name not in left_out])
+        return spec
+
+    def having(self, *cures: Cure) -> World:
+        """Return the world with further cures."""
+        return attrs.evolve(self, cures=(*self.cures, *cures))
+
+    def within(self, bounds: Values) -> World:
+        """Return the world with other bounds."""
+        return attrs.evolve(self, bounds=bounds)
+
+
+@functools.cache
+def base_spec(reference: str) -> Spec[Any]:
+    """Return the spec with the given reference. The same spec is returned every time, so that a file is loaded once."""
+    return load_spec(reference)
+
+
+@functools.cache
+def cures_of(reference: str) -> tuple[Cure, ...]:
+    """Return the cures of a release of Kafka, in the order of preference. Empty for any other spec.
+
+    Parameters:
+        reference: the name of the release.
+    """
+    column = column_of(reference)
+    if column is None:
+        return ()
+    found = [*_of_archive(column), *_of_table(column)]
+    unique: dict[tuple[tuple[str, str], ...], Cure] = {}
+    for cure in found:
+        if _checked(World(reference, {}, (cure,))) == _checked(World(reference, {})):
+            unique.setdefault(tuple(sorted(cure.rules.items())), cure)
+    return tuple(sorted(unique.values(), key=lambda cure: cure.rank))
+
+
+def own_cures(spec: Spec[Any], planned: Sequence[OwnCure]) -> tuple[Cure, ...]:
+    """Return the cures of a spec that is not a release of Kafka.
+
+    Parameters:
+        spec: the spec.
+        planned: the cures that the plan of the hunt names.
+
+    Raises:
+        LeadlineError: if a cure leaves out an action that the spec does not have, or changes nothing.
+    """
+    names = [action.name for action in spec.actions]
+    for cure in planned:
+        for action in cure.without:
+            if action not in names:
+                raise LeadlineError(f"cure {cure.name!r} leaves out {action!r}, which is not an action of {spec.name}")
+        if not cure.without and not cure.bounds:
+            raise LeadlineError(f"cure {cure.name!r} changes nothing: give it bounds, or actions in `without`")
+        spec.with_bounds(cure.bounds)
+    if planned:
+        return tuple(
+            Cure(each.name, KNOWN, {}, each.bounds, tuple(each.without), each.ticket, "", each.by_design)
+            for each in planned
+        )
+    return tuple(Cure(f"without {name}", NEW, without=(name,)) for name in names) if len(names) > 1 else ()
+
+
+def _of_archive(column: Column) -> Iterator[Cure]:
+    for bug in read_archive().bugs:
+        if bug.fixed and bug.rules and _has(column, bug):
+            rules = fix_of(bug, column)
+            yield Cure(_named(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design)
+
+
+def _has(column: Column, bug: Bug) -> bool:
+    return all(column.values.get(rule) == value for rule, value in bug.rules.items())
+
+
+def _of_table(column: Column) -> Iterator[Cure]:
+    """Yield a cure for each other value of the rules in which releases differ."""
+    table = rule_table(base_spec(column.name))
+    later = {} if table is None else table.later_values
+    own_line = [each for each in releases_of(column) if line_of(each) == line_of(column)]
+    for rule, values in _values(column).items():
+        for value in values:
+            if value == column.values[rule]:
+                continue
+            rank = LATER if value in later.get(rule, ()) else NEW
+            if rank == NEW and any(each.values[rule] == value for each in own_line):
+                rank = EARLIER
+            yield Cure(_named({rule: value}), rank, {rule: value})
+
+
+def _values(column: Column) -> dict[str, list[str]]:
+    """Return the values of each rule in which releases differ, keyed by rule. All others are the same in all releases,
+    and their other values are abstractions.
+    """
+    rules: Sequence[Rule] = RULES if isinstance(column, kafka.Column) else TXN_RULES
+    differing = {rule for rule in column.values if len({each.values[rule] for each in releases_of(column)}) > 1}
+    return {rule.name: [value.name for value in rule.values] for rule in rules if rule.name in differing}
+
+
+def _checked(world: World) -> list[str]:
+    """Return the names of the properties of a world. A cure that takes one of them away would mend nothing."""
+    return [item.name for item in world.whole().checks]
+
+
+def _named(rules: dict[str, str]) -> str:
+    return ",".join(f"{rule}={value}" for rule, value in rules.items())

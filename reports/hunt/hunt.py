@@ -1,0 +1,326 @@
+"""Hunt for the causes of violations: search, find the cause of a violation, mend it, and search again.
+
+A cause is found as follows. First, each bound is lowered as far as the trace allows, and a search within these bounds
+finds a shortest trace. A cure is a candidate if the changed spec does not allow the steps of this trace. If the changed
+spec satisfies the property within the lowered bounds, the cure mends the violation. If no single cure does, all of them
+are applied together, and then as many as possible are taken back: the violation has several causes within these
+bounds, and those of the cures that are candidates belong to this trace.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import attrs
+
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import SpecError
+from leadline.checker.properties import Property
+from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.settings import MOST_EXAMPLES, CompiledSettings, RandomSettings
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.reports.diagnosis import allows
+from leadline.reports.hunt.cures import EARLIER, Cure, World, base_spec, cures_of, own_cures
+from leadline.reports.hunt.plan import Plan, Planned, Values
+from leadline.reports.hunt.report import Cause, HuntReport, SearchDone, SpecHunt
+
+Answer = Literal["holds", "violated", "not decided"]
+
+Watch = Callable[[str], Progress]
+"""A function that receives the name of each search, and returns a function that shows the search's progress."""
+
+
+class OutOfTime(Exception):
+    """Raised when the budget of a hunt is used up."""
+
+
+def digest_of(plan: Plan, references: Sequence[str]) -> str:
+    """Return a number that identifies a plan and its specs. A saved hunt is resumed only with the same number."""
+    specs = [
+        (spec.name, str(spec.bounds), [str(each) for each in spec.instances]) for spec in map(base_spec, references)
+    ]
+    return f"{zlib.crc32(repr((plan, specs)).encode()):08x}"
+
+
+@attrs.define(kw_only=True)
+class Hunt:
+    """A hunt through the searches of a plan.
+
+    Attributes:
+        plan: the plan.
+        report: the report, which may contain the results of an earlier part of the hunt. It is updated after each
+            search.
+        until: the time, as `time.monotonic` gives it, at which the hunt ends.
+        watch: a function that shows the progress.
+        save: a function that is called after each search.
+        seed: the seed of random searches.
+        workers: the number of threads of a search. None means one for each core.
+    """
+
+    plan: Plan
+    report: HuntReport
+    until: float
+    watch: Watch
+    save: Callable[[], None]
+    seed: int = 0
+    workers: int | None = None
+
+    def run(self) -> None:
+        """Make the searches that are left, until the budget is used up.
+
+        Each spec gets an equal share of the time that is left when its searches begin.
+
+        Raises:
+            KeyboardInterrupt: if the user interrupts the hunt. The report is complete up to then.
+        """
+        open_ones = [own for own in self.report.specs if own.left]
+        for number, own in enumerate(open_ones):
+            now = time.monotonic()
+            share = now + (self.until - now) / (len(open_ones) - number)
+            try:
+                _SpecSearch(self, own, share).run()
+            except OutOfTime:
+                continue
+
+
+@attrs.define
+class _SpecSearch:
+    """The searches of one spec."""
+
+    hunt: Hunt
+    own: SpecHunt
+    until: float
+    _cures: tuple[Cure, ...] = ()
+    _world: tuple[Cure, ...] = ()
+    _label: str = ""
+
+    def run(self) -> None:
+        spec = base_spec(self.own.reference)
+        self._cures = cures_of(self.own.reference) or own_cures(spec, self.hunt.plan.cures)
+        mended = {name for cause in self.own.causes for name in cause.name.split(" and ")}
+        self._world = tuple(cure for cure in self._cures if cure.name in mended)
+        planned = self.hunt.plan.searches(spec)
+        left = set(self.own.left)
+        for number, each in enumerate(planned, start=1):
+            if each.name in left:
+                self._label = f"{self.own.reference}, search {number} of {len(planned)}: {each.name}"
+                self._search(each)
+
+    def _search(self, planned: Planned) -> None:
+        """Make one search of the plan, as often as it finds something that can be mended."""
+        started, blocked, behaviours = time.monotonic(), list[str](), 0
+        while True:
+            names = [name for name in planned.properties if name not in blocked]
+            blocked += [name for name in names if self._hidden(planned, name)]
+            names = [name for name in names if name not in blocked]
+            world = World(planned.reference, planned.bounds, self._world)
+            if not names:
+                result, found = None, None
+            else:
+                result = self._explored(world.spec(names), self.hunt.plan.seconds)
+                found = _violation(result)
+                if found is None and not result.exhausted and self.hunt.plan.random_seconds:
+                    walked = self._walked(world.spec(names))
+                    behaviours = 0 if walked.statistics.walked is None else walked.statistics.walked.behaviours
+                    found = _violation(walked)
+            if found is None:
+                break
+            self._mend(planned, world, *found)
+        self.own.searches.append(
+            SearchDone(
+                name=planned.name,
+                verdict="holds" if result is not None and result.exhausted else "incomplete",
+                distinct=0 if result is None else result.statistics.distinct,
+                depth=0 if result is None else result.statistics.depth,
+                behaviours=behaviours,
+                seconds=round(time.monotonic() - started, 1),
+                cures=[cure.name for cure in self._world],
+                not_searched=blocked,
+            )
+        )
+        self.hunt.save()
+
+    def _hidden(self, planned: Planned, name: str) -> bool:
+        """Return whether a cause without a cure would be found again in a search."""
+        return any(
+            cause.violates == name
+            and not cause.mending
+            and all(_is_at_most(value, planned.bounds.get(bound)) for bound, value in cause.bounds.items())
+            for cause in self.own.causes
+        )
+
+    def _mend(self, planned: Planned, world: World, item: Property, trace: Trace[Any]) -> None:
+        """Find the cause of a violation, add it to the report, and mend it."""
+        lowered = world.within(lowered_bounds(world, item, trace, planned.kept))
+        shorter = self._explored(lowered.spec([item.name]), self.hunt.plan.seconds)
+        found = _violation(shorter)
+        if found is not None:
+            _, trace = found
+        rest = [cure for cure in self._cures if cure not in world.cures]
+        candidates = [cure for cure in rest if not allows(lowered.having(cure).spec([item.name]), trace)]
+        mending, decided = self._mending(lowered, item, rest, candidates)
+        applied = mending if len(mending) > 1 and decided == "together" else mending[:1]
+        first = applied[0] if applied else None
+        spec = lowered.spec([item.name])
+        cause = Cause(
+            name=" and ".join(cure.name for cure in applied) or f"no cure ({item.name})",
+            ticket=" and ".join(dict.fromkeys(cure.ticket for cure in applied if cure.ticket)),
+            sentence="" if first is None else first.sentence,
+            by_design="" if first is None else first.by_design,
+            mending=[cure.name for cure in mending],
+            decided=bool(decided),
+            violates=item.name,
+            complaint=trace.complaint,
+            spec=spec.name,
+            left_out=sorted({action for cure in world.cures for action in cure.without}),
+            bounds=_differing(spec, lowered),
+            length=len(trace),
+            is_shortest=found is not None,
+            steps=[instance.sentence for instance in trace.instances],
+            instances=[repr(instance) for instance in trace.instances],
+        )
+        self.own.causes.append(cause)
+        self._world = (*world.cures, *applied)
+        self.hunt.save()
+
+    def _mending(
+        self, world: World, item: Property, rest: Sequence[Cure], candidates: Sequence[Cure]
+    ) -> tuple[list[Cure], str]:
+        """Return the cures that mend a violation, and how this was decided.
+
+        Returns:
+            The cures, and ``alone`` if each of them mends the violation by itself, ``together`` if they are those of
+            the necessary cures that belong to the trace, or an empty string if the searches decided nothing.
+        """
+        alone = list[Cure]()
+        for cure in candidates:
+            if alone and cure.rank > alone[0].rank:
+                break  # a cure of a better rank mends it
+            if self._answer(world.having(cure), item) == "holds":
+                alone.append(cure)
+        if alone:
+            return alone, "alone"
+        every = _one_for_each_rule([cure for cure in rest if cure.rank < EARLIER or not cure.rules])
+        if len(every) > 1 and any(cure in every for cure in candidates):
+            kept = every if self._answer(world.having(*every), item) == "holds" else []
+            for cure in reversed(kept):
+                fewer = [each for each in kept if each != cure]
+                if fewer and self._answer(world.having(*fewer), item) == "holds":
+                    kept = fewer
+            own = [cure for cure in kept if cure in candidates]
+            if own:
+                return own, "together"
+        return list(candidates[:1]), ""
+
+    def _answer(self, world: World, item: Property) -> Answer:
+        result = self._explored(world.spec([item.name]), self.hunt.plan.seconds)
+        if _violation(result) is not None:
+            return "violated"
+        return "holds" if result.exhausted else "not decided"
+
+    def _explored(self, spec: Spec[Any], seconds: float) -> Result:
+        settings = CompiledSettings(workers=self.hunt.workers)
+        search = functools.partial(ENGINES["compiled"], spec, Limits(max_seconds=self._within(seconds)))
+        return _uninterrupted(search(self.hunt.watch(self._label), settings))
+
+    def _walked(self, spec: Spec[Any]) -> Result:
+        limits = Limits(max_seconds=self._within(self.hunt.plan.random_seconds))
+        settings = RandomSettings(examples=MOST_EXAMPLES, seed=self.hunt.seed, workers=self.hunt.workers)
+        return _uninterrupted(ENGINES["random"](spec, limits, self.hunt.watch(f"{self._label}, at random"), settings))
+
+    def _within(self, seconds: float) -> float:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise OutOfTime
+        return min(seconds, left)
+
+
+def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozenset[str]) -> Values:
+    """Return the bounds of a world, each lowered as far as the steps of a trace allow.
+
+    Parameters:
+        world: the world in which the trace was found.
+        item: the property that the trace violates.
+        trace: the trace.
+        kept: the bounds that belong to the configuration. They are not lowered, unless the plan has no others.
+    """
+    bounds = dict(world.bounds)
+    own = attrs.asdict(world.spec([item.name]).bounds)
+    for name, value in own.items():
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not is_number or value == 0 or (name in kept and name not in _LOWERED):
+            continue
+        for lower in range(value if value > 0 else _MOST_OF_UNLIMITED):
+            fewer = world.within({**bounds, name: lower})
+            if _allows(fewer, item, trace):
+                bounds[name] = lower
+                break
+    return bounds
+
+
+_LOWERED = ("isr_shrinks", "records")
+"""Bounds of the configuration that are lowered, because they are no settings of a cluster."""
+
+_MOST_OF_UNLIMITED = 4
+"""The values below this one are tried for a bound that means that there is no limit."""
+
+
+def _allows(world: World, item: Property, trace: Trace[Any]) -> bool:
+    try:
+        return allows(world.spec([item.name]), trace)
+    except SpecError:  # the bound cannot have this value
+        return False
+
+
+def _differing(spec: Spec[Any], world: World) -> Values:
+    """Return the bounds with which the spec of a world differs from its defaults."""
+    defaults = attrs.asdict(base_spec(spec.name).bounds) if attrs.has(type(spec.bounds)) else {}
+    return {name: value for name, value in attrs.asdict(spec.bounds).items() if defaults.get(name) != value}
+
+
+def _violation(result: Result) -> tuple[Property, Trace[Any]] | None:
+    """Return the first violated property of a result with its counterexample, or None if there is none."""
+    for item in result.properties:
+        if item.verdict is Verdict.VIOLATED and item.traces:
+            return item.property, item.traces[0]
+    return None
+
+
+def _uninterrupted(result: Result) -> Result:
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result
+
+
+def _one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:
+    """Return the cures in the order of preference, without those that change a rule that an earlier one changes."""
+    found, changed = list[Cure](), set[str]()
+    for cure in cures:
+        if not changed & cure.rules.keys():
+            found.append(cure)
+            changed |= cure.rules.keys()
+    return found
+
+
+def _is_at_most(value: object, limit: object) -> bool:
+    if isinstance(value, int) and isinstance(limit, int):
+        return limit == -1 or -1 != value <= limit
+    return limit is None or value == limit
+
+
+def prepared(plan: Plan, references: Sequence[str]) -> list[SpecHunt]:
+    """Return the hunts through specs, without results yet.
+
+    Raises:
+        LeadlineError: if a spec does not exist or the plan does not fit it.
+    """
+    return [
+        SpecHunt(reference=reference, planned=[each.name for each in plan.searches(base_spec(reference))])
+        for reference in dict.fromkeys(references)
+    ]

@@ -1,0 +1,234 @@
+"""The plan of a hunt, which is a TOML file: configurations, failures and sizes, from small to large."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from leadline.checker.bounds import change_bounds
+from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.spec import Spec
+from leadline.checker.support.files import file_text
+from leadline.checker.support.messages import nearest
+from leadline.reports.bugs import column_of
+
+SHIPPED = Path(__file__).resolve().with_name("kafka.toml")
+"""The plan for Kafka's releases."""
+
+Values = dict[str, int | bool | str]
+
+
+@attrs.frozen(kw_only=True)
+class Setting:
+    """A configuration in which a spec is searched.
+
+    Attributes:
+        name: the name of the configuration.
+        bounds: its bounds.
+        rules: the values of its rules, keyed by rule. Only for specs with rules. A spec whose rule already has one of
+            the values is not searched in this configuration, because another configuration is the same.
+        only_with: the value that a rule of the spec must have, keyed by rule, for the configuration to be searched.
+        properties: the names of the properties to check. If empty, those of the plan are checked.
+        most: the maximum number of failures in a search, or None for that of the plan.
+    """
+
+    name: str
+    bounds: Values = attrs.field(factory=dict)
+    rules: dict[str, str] = attrs.field(factory=dict)
+    only_with: dict[str, str] = attrs.field(factory=dict)
+    properties: list[str] = attrs.field(factory=list)
+    most: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Failure:
+    """A failure, or another rare event, that a search allows.
+
+    Attributes:
+        name: the name of the failure.
+        bounds: the numbers that the failure adds to the bounds of a search.
+        most: how often it can happen in one search.
+        not_with: the value of a rule with which the failure cannot happen, keyed by rule.
+        properties: the only properties that are promised despite the failure. If empty, all are promised.
+    """
+
+    name: str
+    bounds: dict[str, int]
+    most: int = 1
+    not_with: dict[str, str] = attrs.field(factory=dict)
+    properties: list[str] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class OwnCure:
+    """A cure that a plan names: a change of bounds, or actions that are left out.
+
+    Attributes:
+        name: the name of the cure.
+        bounds: the bounds that the cure changes.
+        without: the names of the actions that it leaves out.
+        ticket: the ticket of the cause that it cures. Empty if there is none.
+        by_design: why the behaviour that it cures is by design, with a source. Empty if it is not by design.
+    """
+
+    name: str
+    bounds: Values = attrs.field(factory=dict)
+    without: list[str] = attrs.field(factory=list)
+    ticket: str = ""
+    by_design: str = ""
+
+
+@attrs.frozen
+class Planned:
+    """A search that a plan asks for.
+
+    Attributes:
+        name: a phrase that names the search.
+        reference: the spec with the rules of the configuration.
+        bounds: the bounds that differ from those of the spec.
+        kept: the names of the bounds that belong to the configuration.
+        properties: the names of the properties to check.
+    """
+
+    name: str
+    reference: str
+    bounds: Values
+    kept: frozenset[str]
+    properties: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """The plan of a hunt.
+
+    Attributes:
+        settings: the configurations. All searches of the first one come first.
+        sizes: the bounds that give the size of the system, smallest first.
+        failures: the failures that are combined.
+        most: the maximum number of failures in a search.
+        properties: the names of the properties to check. If empty, all invariants are checked.
+        cures: further cures.
+        seconds: the time limit of an exhaustive search.
+        random_seconds: the time limit of the random search that follows an incomplete exhaustive search.
+    """
+
+    settings: list[Setting] = attrs.field(factory=lambda: [Setting(name="default bounds")])
+    sizes: list[Values] = attrs.field(factory=lambda: [{}])
+    failures: list[Failure] = attrs.field(factory=list)
+    most: int = 0
+    properties: list[str] = attrs.field(factory=list)
+    cures: list[OwnCure] = attrs.field(factory=list)
+    seconds: float = 20.0
+    random_seconds: float = 10.0
+
+    def searches(self, spec: Spec[Any]) -> list[Planned]:
+        """Return the searches of a spec, from few failures to many.
+
+        Parameters:
+            spec: the spec with its default bounds. Its name is the reference under which it is loaded.
+
+        Raises:
+            LeadlineError: if the plan names a bound, rule or property that the spec does not have.
+        """
+        column = column_of(spec.name)
+        rules = {} if column is None else dict(column.values)
+        found = []
+        for setting in self.settings:
+            if not _applies(setting, rules):
+                continue
+            own = {**rules, **setting.rules}
+            failures = [each for each in self.failures if not _any_is(each.not_with, own)]
+            most = self.most if setting.most is None else setting.most
+            for number in range(most + 1):
+                for size, failing in itertools.product(self.sizes, _combinations(failures, number)):
+                    if names := self._properties(spec, setting, failing):
+                        found.append(self._planned(spec, setting, size, failing, names))
+        if not found:
+            raise LeadlineError(f"the plan has no search for {spec.name}")
+        return found
+
+    def _planned(
+        self,
+        spec: Spec[Any],
+        setting: Setting,
+        size: Mapping[str, Any],
+        failing: Sequence[Failure],
+        properties: tuple[str, ...],
+    ) -> Planned:
+        bounds: Values = {**setting.bounds, **size}
+        for failure in failing:
+            for name, number in failure.bounds.items():
+                bounds[name] = int(bounds.get(name, 0)) + number
+        try:
+            change_bounds(spec.bounds, bounds)
+        except SpecError as error:
+            raise LeadlineError(f"the plan does not fit {spec.name}: {error}") from error
+        names = [_counted(name, [each.name for each in failing]) for name in dict.fromkeys(f.name for f in failing)]
+        parts = [setting.name, *(f"{name}={value}" for name, value in size.items()), " + ".join(names) or "no failure"]
+        return Planned(
+            ", ".join(parts),
+            "+".join([spec.name, *(f"{rule}={value}" for rule, value in setting.rules.items())]),
+            bounds,
+            frozenset({*setting.bounds, *size}),
+            properties,
+        )
+
+    def _properties(self, spec: Spec[Any], setting: Setting, failing: Sequence[Failure]) -> tuple[str, ...]:
+        """Return the names of the properties that are promised in a configuration despite some failures."""
+        known = [item.name for item in spec.checks if not item.kind.is_witness and not item.kind.is_liveness]
+        wanted = setting.properties or self.properties or known
+        every = {item.name for item in (*spec.checks, *spec.optional)}
+        if not set(wanted) & every:
+            raise LeadlineError(f"the plan names no property of {spec.name}, only {', '.join(wanted) or 'none'}")
+        promised = [set(failure.properties) for failure in failing if failure.properties]
+        return tuple(name for name in wanted if name in every and all(name in names for names in promised))
+
+
+def _applies(setting: Setting, rules: Mapping[str, str]) -> bool:
+    if setting.rules and (not rules or _any_is(setting.rules, rules)):
+        return False
+    return all(rules.get(rule) == value for rule, value in setting.only_with.items())
+
+
+def _any_is(values: Mapping[str, str], rules: Mapping[str, str]) -> bool:
+    return any(rules.get(rule) == value for rule, value in values.items())
+
+
+def _combinations(failures: Sequence[Failure], number: int) -> Iterator[tuple[Failure, ...]]:
+    for chosen in itertools.combinations_with_replacement(failures, number):
+        if all(chosen.count(each) <= each.most for each in chosen):
+            yield chosen
+
+
+def _counted(name: str, names: Sequence[str]) -> str:
+    number = names.count(name)
+    return name if number == 1 else f"{number} x {name}"
+
+
+def read_plan(path: Path) -> Plan:
+    """Read the plan of a hunt from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
+    try:
+        content = tomllib.loads(file_text(path))
+        unknown = [name for name in content if name not in attrs.fields_dict(Plan)]
+        if unknown:
+            raise LeadlineError(f"{path}: unknown key {unknown[0]!r}{nearest(unknown[0], attrs.fields_dict(Plan))}")
+        plan = converter.structure(content, Plan)
+    except OSError as error:
+        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
+    except cattrs.BaseValidationError as error:
+        raise LeadlineError(f"{path} is not the plan of a hunt: {cattrs.transform_error(error)[0]}") from error
+    if not plan.settings or not plan.sizes:
+        raise LeadlineError(f"{path} is not the plan of a hunt: settings and sizes need at least one entry")
+    if not (plan.seconds > 0 and plan.random_seconds >= 0):
+        raise LeadlineError(f"{path}: seconds must be greater than 0, and random_seconds at least 0")
+    return plan

@@ -1,0 +1,212 @@
+"""The report of a hunt: the causes that were found, what was searched, and what was not.
+
+A report contains only text and numbers, so that it is also the file from which a hunt is resumed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import attrs
+import cattrs
+
+from leadline.checker.bounds import bounds_text
+from leadline.checker.errors import LeadlineError
+from leadline.checker.support.files import file_text
+from leadline.checker.support.messages import counted
+from leadline.reports.hunt.plan import Values
+
+FORMAT = 1
+"""The version of the format of saved hunts."""
+
+NONE_FOUND = "none found"
+"""The beginning of the ticket of a cause in the archive for which no ticket was found."""
+
+
+@attrs.frozen(kw_only=True)
+class Cause:
+    """A cause of a violation.
+
+    Attributes:
+        name: the cure that was applied before the hunt continued, such as ``same_record=skipped``, or a phrase if
+            there is none.
+        ticket: the ticket of the cause. Empty if there is none.
+        sentence: a description of the cause. Empty if it is not known.
+        by_design: why the behaviour is by design, with a source. Empty if it is not by design.
+        mending: the cures each of which mends the violation by itself, in the order of preference.
+        decided: whether searches have decided that the cures mend the violation within `bounds`. If not, they only
+            make the steps of the trace impossible.
+        violates: the name of the violated property.
+        complaint: why the last state or step violates it.
+        spec: the spec that was searched, with the cures of the causes that were found before.
+        left_out: the actions that these cures leave out.
+        bounds: the smallest bounds that allow the trace.
+        length: the number of states in the trace.
+        is_shortest: whether no trace is shorter within `bounds`.
+        steps: the steps of the trace, in words.
+        instances: the steps, as the names of action instances.
+    """
+
+    name: str
+    ticket: str
+    sentence: str
+    by_design: str
+    mending: list[str]
+    decided: bool
+    violates: str
+    complaint: str
+    spec: str
+    left_out: list[str]
+    bounds: Values
+    length: int
+    is_shortest: bool
+    steps: list[str]
+    instances: list[str]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the cause has a ticket or is by design."""
+        return bool(self.by_design) or bool(self.ticket and not self.ticket.startswith(NONE_FOUND))
+
+    @property
+    def kind(self) -> str:
+        """What is known about the cause: its ticket, that it is by design, or that it has no name."""
+        if self.by_design:
+            return f"by design{f' ({self.ticket})' if self.ticket else ''}"
+        return self.ticket or "without a name"
+
+    @property
+    def command(self) -> str:
+        """The command that shows the trace, or an empty string if the cures leave out actions."""
+        if self.left_out:
+            return ""
+        return f"leadline explore {self.spec} -i {self.violates} -b {bounds_text(self.bounds)}"
+
+
+@attrs.frozen(kw_only=True)
+class SearchDone:
+    """A search of the plan that was made.
+
+    Attributes:
+        name: the name of the search.
+        verdict: ``holds`` if all states were searched and no property is violated any more; ``incomplete`` otherwise.
+        distinct: the number of distinct states of the last exhaustive search.
+        depth: its depth.
+        behaviours: the number of behaviours of the random search, or 0 if there was none.
+        seconds: the time in seconds, including that for causes.
+        cures: the names of the cures in the last search.
+        not_searched: the properties that were not searched because of a cause without a cure.
+    """
+
+    name: str
+    verdict: str
+    distinct: int
+    depth: int
+    behaviours: int
+    seconds: float
+    cures: list[str]
+    not_searched: list[str] = attrs.field(factory=list)
+
+
+@attrs.define(kw_only=True)
+class SpecHunt:
+    """The hunt through the searches of one spec.
+
+    Attributes:
+        reference: the spec.
+        planned: the names of the searches of the plan.
+        searches: the searches that were made.
+        causes: the causes that were found.
+    """
+
+    reference: str
+    planned: list[str]
+    searches: list[SearchDone] = attrs.field(factory=list)
+    causes: list[Cause] = attrs.field(factory=list)
+
+    @property
+    def left(self) -> list[str]:
+        """The names of the searches that were not made."""
+        done = {search.name for search in self.searches}
+        return [name for name in self.planned if name not in done]
+
+    @property
+    def incomplete(self) -> list[SearchDone]:
+        """The searches that did not visit every state, or not with every property."""
+        return [search for search in self.searches if search.verdict != "holds" or search.not_searched]
+
+
+@attrs.define(kw_only=True)
+class HuntReport:
+    """The results of a hunt.
+
+    Attributes:
+        plan: the name of the plan.
+        digest: a number that identifies the content of the plan and the version of the spec.
+        specs: the hunts through the specs, in the order of the command line.
+        seconds: the time that the hunt has taken.
+        interrupted: whether the user interrupted the hunt.
+        format: the version of the format.
+    """
+
+    plan: str
+    digest: str
+    specs: list[SpecHunt] = attrs.field(factory=list)
+    seconds: float = 0.0
+    interrupted: bool = False
+    format: int = FORMAT
+
+    @property
+    def causes(self) -> dict[str, dict[str, Cause]]:
+        """The causes of all specs, keyed by kind and name: the cause in each spec, keyed by the spec's reference."""
+        found: dict[str, dict[str, Cause]] = {}
+        for spec in self.specs:
+            for cause in spec.causes:
+                found.setdefault(f"{cause.kind}\n{cause.name}", {}).setdefault(spec.reference, cause)
+        return found
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every search of the plan was completed."""
+        return not any(spec.left or spec.incomplete for spec in self.specs)
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether every cause is known."""
+        return all(cause.is_known for spec in self.specs for cause in spec.causes)
+
+
+def hunt_object(report: HuntReport) -> dict[str, object]:
+    """Return a report as an object for `json.dumps`. The object also contains the searches that were not made."""
+    content: dict[str, object] = attrs.asdict(report)
+    return {**content, "left": {spec.reference: spec.left for spec in report.specs}}
+
+
+def read_hunt(path: Path) -> HuntReport:
+    """Read a saved hunt. Raise LeadlineError if the file cannot be read or is not a saved hunt."""
+    converter = cattrs.Converter()
+    converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
+    try:
+        content = json.loads(file_text(path))
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise LeadlineError(f"{path} was not written by this version of `leadline hunt`")
+        return converter.structure(content, HuntReport)
+    except OSError as error:
+        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
+        raise LeadlineError(f"{path} is not a saved hunt") from error
+
+
+def lines(report: HuntReport) -> list[str]:
+    """Return sentences that say how much of a hunt's plan was searched."""
+    said = []
+    for spec in report.specs:
+        full = len(spec.searches) - len(spec.incomplete)
+        text = f"{spec.reference}: {counted(full, 'search', 'searches')} complete"
+        if spec.incomplete:
+            text += f", {len(spec.incomplete)} incomplete"
+        if spec.left:
+            text += f", {len(spec.left)} not made"
+        said.append(text)
+    return said
