@@ -146,6 +146,9 @@ KAFKA_LIVENESS = (
 )
 """Checked only if they are named, because they need every state and step of a search."""
 
+KAFKA_OPTIONAL = (promises.durable_after_few_unclean_stops,)
+"""Properties of Kafka that are checked only if they are named."""
+
 KRAFT_PROPERTIES = (assignment.reassignment_as_asked,)
 """The properties of releases in whose model replicas can be reassigned."""
 
@@ -183,7 +186,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
         initial_states=functools.partial(kafka_state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=(*KAFKA_PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
-        optional=KAFKA_LIVENESS,
+        optional=(*KAFKA_OPTIONAL, *KAFKA_LIVENESS),
         cut=ends_at_a_bound,
         bounds=column.bounds,
         distance=logs.distance_to_divergence,

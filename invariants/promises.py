@@ -15,7 +15,7 @@ from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.invariants.known import ALL_RELEASES, RPC
 from leadline.invariants.view import Complaint
-from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.bounds import OLD_MIN_ISR, Bounds
 from leadline.model.kafka.consume import readable
 from leadline.model.kafka.controller import controller_elects_uncleanly, operator_elects_uncleanly
 from leadline.model.kafka.state import Partition, Promise
@@ -50,7 +50,24 @@ def _led_after(state: Partition, promises: Iterable[Promise]) -> bool:
 def _promises_durability(state: Partition) -> bool:
     if state.bounds.acks != "all" or state.bounds.unclean_leader_election or state.spent.unclean_elections:
         return False
-    return _lost_logs(state) < min(state.bounds.min_insync_replicas, _fewest_replicas(state))
+    return _lost_logs(state) < min(_least(state), _fewest_replicas(state))
+
+
+def _promises_after_few_unclean_stops(state: Partition) -> bool:
+    unclean = state.spent.crashes + _lost_logs(state)
+    return _promises_durability(state) and unclean < min(_least(state), _fewest_replicas(state))
+
+
+def led_after_few_unclean_stops(state: Partition) -> bool:
+    """Return whether a record was acknowledged, a broker now leads in a later epoch, and fewer than
+    `min.insync.replicas` brokers have stopped uncleanly.
+    """
+    return _promises_after_few_unclean_stops(state) and led_after_acked(state)
+
+
+def _least(state: Partition) -> int:
+    """Return the smallest `min.insync.replicas` with which a record may have been acknowledged."""
+    return OLD_MIN_ISR if state.bounds.min_isr_raises else state.bounds.min_insync_replicas
 
 
 def _lost_logs(state: Partition) -> int:
@@ -149,6 +166,24 @@ def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
 )
 def durable_as_promised(state: Partition) -> Iterator[Complaint]:
     if _promises_durability(state):
+        yield from _lost(state, state.acked, "was acknowledged by")
+
+
+@invariant(
+    "a record acknowledged with acks=all survives as long as fewer than min.insync.replicas brokers have stopped "
+    "uncleanly or lost a log directory, and no election is unclean",
+    source="KIP-966: an eligible leader replica that stops uncleanly may have lost records, so the controller treats "
+    "it as if it had. What is lost despite fewer unclean stops is not by design",
+    fails_in=(*RPC, *ALL_RELEASES),
+    premise=led_after_few_unclean_stops,
+)
+def durable_after_few_unclean_stops(state: Partition) -> Iterator[Complaint]:
+    """Checks what `durable_as_promised` checks, but counts every crash as the loss of the end of a log.
+
+    After that number of unclean stops, the controller cannot know which brokers have lost records. If it then elects
+    the last known leader, and that broker has lost them, this is by design.
+    """
+    if _promises_after_few_unclean_stops(state):
         yield from _lost(state, state.acked, "was acknowledged by")
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from leadline.checker.action import Action
 from leadline.model.kafka.controller import (
+    apply_setting,
     controller_elects,
     controller_elects_uncleanly,
     controller_notices_failure,
     operator_elects_uncleanly,
+    raise_min_insync_replicas,
     session_expires,
     session_resumes,
     update_min_insync_replicas,
 )
 from leadline.model.kafka.crash import (
+    assign_directory,
     begin_shutdown,
     crash,
     crash_after_append,
@@ -66,6 +69,9 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     begin_shutdown,
     stop,
     update_min_insync_replicas,
+    raise_min_insync_replicas,
+    apply_setting,
+    assign_directory,
     reassign,
     cancel_reassignment,
     delay_fetch,
@@ -93,6 +99,9 @@ def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
         hear_isr: protocol.in_flight,
         hear_old_answer: protocol.in_flight and protocol.drops_newer_proposals,
         update_min_insync_replicas: protocol.has_elr,
+        raise_min_insync_replicas: protocol.has_elr,
+        apply_setting: protocol.has_elr,
+        assign_directory: protocol.clears_elr_on_assignment,
         apply_record: protocol.reassigns,
         reassign: protocol.reassigns,
         cancel_reassignment: protocol.reassigns,

@@ -13,6 +13,11 @@ NO_LIMIT = -1
 """The value of a bound for a perturbation that can happen any number of times."""
 
 
+OLD_MIN_ISR = 1
+"""The value of `min.insync.replicas` before an operator increases it to the value of the bound `min_insync_replicas`.
+"""
+
+
 def perturbation(default: int, text: str) -> int:
     """Declare the bound of a perturbation that may be unlimited.
 
@@ -68,6 +73,12 @@ class Bounds:
     lost_directories: int = bound(
         0, "log directories that fail or are taken out of a broker's configuration", at_least=0, at_most=9
     )
+    min_isr_raises: int = bound(
+        0, "increases of min.insync.replicas from 1, of which brokers learn late", at_least=0, at_most=1
+    )
+    first_partition: int = bound(
+        0, "replicas of the topic's first partition; 0: as many as this partition has", at_least=0, at_most=9
+    )
     replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
     acks: str = bound("1", "when producers are told that a record is written", choices=("0", "1", "all"))
     min_insync_replicas: int = bound(1, "size of the ISR that acks=all needs", at_least=1, at_most=9)
@@ -103,3 +114,4 @@ class Spent:
     reassignments: int = 0
     cancellations: int = 0
     lost_directories: int = 0
+    min_isr_raises: int = 0

@@ -51,6 +51,8 @@ class Replica:
             response to an `AlterPartition` request but has not yet applied the record of the same change; or `BEHIND`
             if the controller has changed the replicas but the leader has not yet applied the record of this change.
         offline: whether the log directory of a running broker has failed. The broker has no replica until it restarts.
+        old_min_isr: whether the broker uses `OLD_MIN_ISR` as `min.insync.replicas`, because an operator has not
+            increased the setting yet or the broker has not applied the increase yet.
     """
 
     log: Log = Log()
@@ -71,6 +73,7 @@ class Replica:
     assigned: frozenset[int] | None = None
     metadata: str = CURRENT
     offline: bool = False
+    old_min_isr: bool = False
 
     @property
     def starts_own_epoch_at(self) -> int:
@@ -106,6 +109,9 @@ class Registration:
         status: `ACTIVE`, `FENCED` or `SHUTTING_DOWN`. With ZooKeeper, `FENCED` means that the broker's session has
             expired. The status has a meaning only while the broker is running, and is `ACTIVE` otherwise. The quorum
             shows whether the controller has noticed the failure of a broker.
+        moved: whether the broker's replica is in another log directory than the controller knows. Always false if this
+            makes no difference.
     """
 
     status: str = ACTIVE
+    moved: bool = False

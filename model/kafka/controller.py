@@ -15,6 +15,7 @@ import attrs
 
 from leadline.checker.action import action
 from leadline.model.kafka.assignment import Assignment, completed
+from leadline.model.kafka.bounds import OLD_MIN_ISR, Bounds
 from leadline.model.kafka.broker import ACTIVE, BEHIND, FENCED
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import Quorum, Request, brokers
@@ -234,10 +235,56 @@ def _may_elect_uncleanly(state: Partition, broker: int) -> bool:
 
 @action("min.insync.replicas is updated")
 def update_min_insync_replicas(state: Partition) -> Iterator[Partition]:
-    """`min.insync.replicas` is updated. The ELR is cleared, because it was computed with the old value (KIP-966)."""
-    if state.quorum.elr and state.may("min_isr_updates"):
-        cleared = attrs.evolve(state.quorum, elr=frozenset())
-        yield attrs.evolve(state.having("min_isr_updates"), quorum=cleared)
+    """`min.insync.replicas` is updated. The ELR is cleared, because it was computed with the old value (KIP-966).
+
+    The last known leader is cleared too (`ReplicationControlManager.replay` of `ClearElrRecord`).
+    """
+    if state.quorum.elr and state.may("min_isr_updates") and state.protocol.clears_elr_on_update:
+        yield _with_elr_cleared(state.having("min_isr_updates"))
+
+
+def _with_elr_cleared(state: Partition) -> Partition:
+    cleared = attrs.evolve(state.quorum, elr=frozenset(), last_known_leader=None)
+    return attrs.evolve(state, quorum=cleared)
+
+
+def only_if_raised(bounds: Bounds) -> range:
+    """Return a range with one value if the bounds allow an increase of `min.insync.replicas`. Otherwise, return an
+    empty range.
+    """
+    return range(1 if bounds.min_isr_raises else 0)
+
+
+@action("an operator increases min.insync.replicas from 1", request=only_if_raised)
+def raise_min_insync_replicas(state: Partition, request: int) -> Iterator[Partition]:
+    """An operator increases `min.insync.replicas`. The controller uses the new value at once.
+
+    A broker applies the setting after the changes of partitions in the same metadata
+    (`BrokerMetadataPublisher.onMetadataUpdate`), and a leader can learn of an ISR before that, from the answer to its
+    request. The rule `min_isr_setting` defines whether brokers learn late.
+    """
+    if not state.may("min_isr_raises"):
+        return
+    raised = state.having("min_isr_raises")
+    if state.protocol.clears_elr_on_update:
+        raised = _with_elr_cleared(raised)
+    if not state.protocol.learns_settings_late:
+        for broker in brokers(state.bounds):
+            raised = raised.with_replica(broker, attrs.evolve(raised.replicas[broker], old_min_isr=False))
+    yield raised
+
+
+def brokers_with_late_settings(bounds: Bounds) -> range:
+    """Return the brokers that can learn of a setting late. By default, there are none."""
+    return brokers(bounds) if bounds.min_isr_raises else range(0)
+
+
+@action("broker {broker} applies the increase of min.insync.replicas", broker=brokers_with_late_settings)
+def apply_setting(state: Partition, broker: int) -> Iterator[Partition]:
+    """A broker applies the new value of `min.insync.replicas`."""
+    replica = state.replicas[broker]
+    if replica.old_min_isr and replica.up and state.spent.min_isr_raises:
+        yield state.with_replica(broker, attrs.evolve(replica, old_min_isr=False))
 
 
 def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
@@ -256,8 +303,19 @@ def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
     """Return the ELR that results from a new ISR. This ELR can contain brokers that are not replicas
     (`maybePopulateTargetElr`).
     """
-    replicas = len(state.assignment.replicas) if state.bounds.moves else state.bounds.brokers
-    return state.protocol.eligible(state.quorum, isr, min(state.bounds.min_insync_replicas, replicas))
+    return state.protocol.eligible(state.quorum, isr, _min_isr(state))
+
+
+def _min_isr(state: Partition) -> int:
+    """Return `min.insync.replicas` as the controller uses it for the partition (`getTopicEffectiveMinIsr`)."""
+    bounds = state.bounds
+    if bounds.min_isr_raises > 0 and state.spent.min_isr_raises == 0:
+        configured = OLD_MIN_ISR
+    else:
+        configured = bounds.min_insync_replicas
+    if bounds.first_partition and state.protocol.counts_first_partition:
+        return min(configured, bounds.first_partition)
+    return min(configured, len(state.assignment.replicas) if bounds.moves else bounds.brokers)
 
 
 def new_epoch(

@@ -91,7 +91,8 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
     """
     replica = state.replicas[broker]
     if state.may("lost_directories") and replica.up and replica.leader is not None and not replica.offline:
-        yield state.having("lost_directories").with_replica(broker, Replica(offline=True))
+        failed = Replica(offline=True, old_min_isr=replica.old_min_isr)
+        yield _moved(state.having("lost_directories").with_replica(broker, failed), broker)
 
 
 @action(
@@ -112,7 +113,28 @@ def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
         return
     without = state.having("lost_directories")
     clean = replica.stopped_cleanly and state.protocol.loses_directory_cleanly
-    yield without.with_replica(broker, Replica(up=False, stopped_cleanly=clean))
+    yield _moved(without.with_replica(broker, Replica(up=False, stopped_cleanly=clean)), broker)
+
+
+def _moved(state: Partition, broker: int) -> Partition:
+    """Return the state after a broker has lost its log directory, so that it creates its log in another one."""
+    return state.with_moved(broker, True) if state.protocol.clears_elr_on_assignment else state
+
+
+@action(
+    "broker {broker} tells the controller in which log directory its replica is",
+    broker=brokers_that_may_lose_directories,
+)
+def assign_directory(state: Partition, broker: int) -> Iterator[Partition]:
+    """A broker has created its log in another directory, and tells the controller (AssignReplicasToDirs, KIP-858).
+
+    From 3.7 to 4.2, the controller builds this change as if there were no ELR, and therefore clears it
+    (`ReplicationControlManager.handleAssignReplicasToDirs`, `PartitionChangeBuilder.maybeUpdateRecordElr`).
+    """
+    replica = state.replicas[broker]
+    if state.registrations[broker].moved and replica.up and not replica.offline:
+        cleared = attrs.evolve(state.quorum, elr=frozenset())
+        yield attrs.evolve(state.with_moved(broker, False), quorum=cleared)
 
 
 @action("broker {broker} begins to shut down", broker=brokers, effect="perturbing")
@@ -157,7 +179,8 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
             return
         else:
             state = state.having("missed_bounces")
-    back = state.with_replica(broker, attrs.evolve(replica, up=True, stopped_cleanly=False))
+    old_min_isr = state.bounds.min_isr_raises > state.spent.min_isr_raises
+    back = state.with_replica(broker, attrs.evolve(replica, up=True, stopped_cleanly=False, old_min_isr=old_min_isr))
     if state.protocol.has_elr and not replica.stopped_cleanly:
         back = _unclean(back, broker)
     if state.protocol.names_incarnations:

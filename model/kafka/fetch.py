@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import CURRENT, FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
+from leadline.model.kafka.broker import CURRENT, FENCED, FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
 from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
@@ -177,6 +177,9 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
     again. If the follower has restarted and the leader has handled a new fetch request in between, the leader sends the
     new broker epoch to the controller, although its decision was based on the previous one (KAFKA-15221).
+
+    Since 3.7 with KRaft, the leader rejects the request of a follower that has registered again since and is not fenced
+    (`Replica.updateFetchStateOrThrow`).
     """
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)
@@ -187,6 +190,9 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
         return
     handled = state.with_late(follower, None)
     source, protocol = state.replicas[leader], state.protocol
+    if late.restarted and protocol.refuses_earlier_life and state.registrations[follower].status != FENCED:
+        yield handled
+        return
     if request.offset > source.log.end_offset or protocol.diverges(source, request, protocol.end_of_epoch) is not None:
         yield handled
         return

@@ -124,6 +124,7 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
         epoch=epoch,
         leader=request.leader,
         late_response=replica.late_response,
+        old_min_isr=replica.old_min_isr,
     )
     if protocol.forgets_last_epoch and replica.log.end_offset > 0:
         following = attrs.evolve(following, last_epoch=UNTIL_EMPTY)

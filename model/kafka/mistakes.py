@@ -547,6 +547,11 @@ NOT_MUTATED = (
     "directories",
     "isr_answer",
     "isr_pending",
+    "directory_elr",
+    "elr_update",
+    "min_isr_setting",
+    "elr_min_isr",
+    "late_fetch",
 )
 """The rules that are not mutated. Except for the first one, they have an effect only with bounds that are 0 by default;
 `tests/model/test_kafka_kraft.py` has a behaviour for each of their values. The order of elections leaves out

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import attrs
 
 from leadline.model.kafka.assignment import Assignment
-from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.bounds import OLD_MIN_ISR, Bounds
 from leadline.model.kafka.broker import ACTIVE, Registration, Replica
 from leadline.model.kafka.epochs import EpochEnd
 from leadline.model.kafka.messages import EpochResponse, FetchRequest
@@ -125,6 +125,14 @@ class Protocol:
             that it already knows.
         has_directories: whether a log directory can be lost without the broker's other directories.
         loses_directory_cleanly: whether a broker counts as stopped cleanly even if a log directory is missing.
+        clears_elr_on_assignment: whether the controller clears the ELR when a broker tells it the directory of a
+            replica.
+        clears_elr_on_update: whether the controller clears the ELR when `min.insync.replicas` changes.
+        learns_settings_late: whether a leader can still use the old `min.insync.replicas` after the controller has
+            begun to use the new one.
+        counts_first_partition: whether the controller compares `min.insync.replicas` with the number of replicas of the
+            topic's first partition, instead of the partition's own.
+        refuses_earlier_life: whether a leader rejects a fetch request that a broker sent before it restarted.
     """
 
     name: str
@@ -179,6 +187,11 @@ class Protocol:
     forgets_newer_proposals: bool
     has_directories: bool
     loses_directory_cleanly: bool
+    clears_elr_on_assignment: bool
+    clears_elr_on_update: bool
+    learns_settings_late: bool
+    counts_first_partition: bool
+    refuses_earlier_life: bool
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
@@ -348,14 +361,12 @@ def with_enough_in_the_isr(leader: Replica, bounds: Bounds) -> bool:
 
 def as_configured(leader: Replica, bounds: Bounds) -> int:
     """Before 3.7, `min.insync.replicas` is used even if it is larger than the number of replicas."""
-    return bounds.min_insync_replicas
+    return OLD_MIN_ISR if leader.old_min_isr else bounds.min_insync_replicas
 
 
 def at_most_the_replicas(leader: Replica, bounds: Bounds) -> int:
     """KAFKA-15583: use `min.insync.replicas` or the number of replicas that the leader knows of, if that is smaller."""
-    if leader.assigned is None:
-        return min(bounds.min_insync_replicas, bounds.brokers)
-    return min(bounds.min_insync_replicas, len(leader.assigned))
+    return min(as_configured(leader, bounds), bounds.brokers if leader.assigned is None else len(leader.assigned))
 
 
 def exact(high_watermark: int) -> tuple[int, ...]:

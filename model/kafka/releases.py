@@ -124,6 +124,11 @@ HW_TRUNCATION = Column(
         "elr_members": "replicas",
         "same_record": "skipped",
         "directories": "one",
+        "directory_elr": "kept",
+        "elr_update": "kept",
+        "min_isr_setting": "at-once",
+        "elr_min_isr": "own",
+        "late_fetch": "counted",
         "unclean_election": "configured",
         "list_offsets": "at-any-time",
         "follower_reads": "no",
@@ -372,6 +377,10 @@ _3_7 = _after(
     last_fetched_epoch="kept",
     elr_members="all",
     directories="configured",
+    directory_elr="cleared",
+    min_isr_setting="later",
+    elr_min_isr="first-partition",
+    late_fetch="refused",
 )
 _3_8 = _after(
     _3_7,
@@ -394,6 +403,7 @@ _4_0 = _defaults(
         "Kafka 4.0: a broker that registers again loses its leaderships",
         between("4.0.0", "4.0.2"),
         bounce="noticed",
+        elr_update="cleared",
     ),
     missed_bounces=0,
 )
@@ -410,6 +420,7 @@ _4_3 = _after(
     "Kafka 4.3 and 4.4: a reassignment completes without replicas that it does not add",
     between("4.3.0", "4.4.0"),
     reassignment="added-or-all",
+    directory_elr="kept",
 )
 
 RELEASES = (

@@ -436,6 +436,12 @@ RULES = (
                 {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "alive"},
             ),
             Value(
+                "on-only-eligible",
+                "the same, but the last known leader is not elected",
+                "no release: the partition would have no leader until an operator elects one uncleanly",
+                {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "no"},
+            ),
+            Value(
                 "on-unchecked",
                 "the same, but the last known leader is elected even while it is fenced",
                 "KIP-966; PartitionChangeBuilder.canElectLastKnownLeader in 4.0",
@@ -601,6 +607,71 @@ RULES = (
                 "no",
                 "no release",
                 {"has_directories": True, "loses_directory_cleanly": False},
+            ),
+        ),
+    ),
+    Rule(
+        "directory_elr",
+        "what happens to the ELR when a broker tells the controller in which log directory its replica is",
+        (
+            Value(
+                "cleared",
+                "it is cleared, as if there were no eligible leader replicas",
+                "3.7 to 4.2: ReplicationControlManager.handleAssignReplicasToDirs; pull request 20716",
+                {"clears_elr_on_assignment": True},
+            ),
+            Value("kept", "nothing", "4.3 and later", {"clears_elr_on_assignment": False}),
+        ),
+    ),
+    Rule(
+        "elr_update",
+        "what happens to the ELR when min.insync.replicas changes",
+        (
+            Value("kept", "nothing", "before 4.0", {"clears_elr_on_update": False}),
+            Value(
+                "cleared",
+                "it is cleared, and so is the last known leader",
+                "KIP-966; ClearElrRecord",
+                {"clears_elr_on_update": True},
+            ),
+        ),
+    ),
+    Rule(
+        "min_isr_setting",
+        "when a leader uses a new min.insync.replicas",
+        (
+            Value("at-once", "at the same time as the controller", "no release", {"learns_settings_late": False}),
+            Value(
+                "later",
+                "when it has applied the setting, which can be later than a smaller ISR",
+                "KRaft: BrokerMetadataPublisher.onMetadataUpdate applies settings after the changes of partitions",
+                {"learns_settings_late": True},
+            ),
+        ),
+    ),
+    Rule(
+        "elr_min_isr",
+        "with which number of replicas the controller compares min.insync.replicas",
+        (
+            Value("own", "with that of the partition", "no release", {"counts_first_partition": False}),
+            Value(
+                "first-partition",
+                "with that of the topic's first partition",
+                "KRaft since 3.7: ReplicationControlManager.getTopicEffectiveMinIsr",
+                {"counts_first_partition": True},
+            ),
+        ),
+    ),
+    Rule(
+        "late_fetch",
+        "whether a leader counts a fetch request that a follower sent before it restarted",
+        (
+            Value("counted", "yes", "before 3.7, and with ZooKeeper", {"refuses_earlier_life": False}),
+            Value(
+                "refused",
+                "no, if it knows of the follower's new broker epoch and the follower is not fenced",
+                "KRaft since 3.7: Replica.updateFetchStateOrThrow, KAFKA-15221",
+                {"refuses_earlier_life": True},
             ),
         ),
     ),

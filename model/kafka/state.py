@@ -183,8 +183,17 @@ class Partition(Leadership[Replica]):
 
     def with_registration(self, broker: int, status: str) -> Partition:
         """Return the state with the registration of a broker set to the given status."""
+        return self._registered(broker, attrs.evolve(self.registrations[broker], status=status))
+
+    def with_moved(self, broker: int, moved: bool) -> Partition:
+        """Return the state after a broker's replica has moved to another log directory, or after the controller has
+        been told of the directory.
+        """
+        return self._registered(broker, attrs.evolve(self.registrations[broker], moved=moved))
+
+    def _registered(self, broker: int, registration: Registration) -> Partition:
         known = self.registrations
-        return attrs.evolve(self, registrations=(*known[:broker], Registration(status), *known[broker + 1 :]))
+        return attrs.evolve(self, registrations=(*known[:broker], registration, *known[broker + 1 :]))
 
     def with_late(self, broker: int, late: LateFetch | None) -> Partition:
         """Return the state with the late fetch request of a broker set to `late`. None means that there is no late
@@ -206,9 +215,12 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
         isr=assigned,
         remote_leos=remote_leos,
         assigned=assigned if bounds.moves else None,
+        old_min_isr=bounds.min_isr_raises > 0,
     )
-    following = Replica(epoch=0, leader=PREFERRED, in_flight=FetchRequest(PREFERRED, epoch=0, offset=0))
-    others = [following if broker in assigned else Replica() for broker in range(1, bounds.brokers)]
+    request = FetchRequest(PREFERRED, epoch=0, offset=0)
+    following = Replica(epoch=0, leader=PREFERRED, in_flight=request, old_min_isr=leading.old_min_isr)
+    outside = Replica(old_min_isr=leading.old_min_isr)
+    others = [following if broker in assigned else outside for broker in range(1, bounds.brokers)]
     yield Partition(
         next_value=0,
         exposed=(),

@@ -1,15 +1,16 @@
 """The cures of a spec: the changes that a hunt tries in order to mend a violation.
 
-For a release of Kafka, a cure is another value of a rule. The first cures are those of the archive of known bugs. Next
-are the values of later releases, and values that no release with the same kind of controller has. Last are the values
-of earlier releases. For any other spec, the cures are those that the plan of the hunt names; if the plan names none,
-each action can be left out.
+For a release of Kafka, a cure is another value of a rule. The first cures are those of the archive of known bugs and of
+`causes.toml`. Next are the values of later releases, and values that no release has. Last are the values of earlier
+releases, and of releases with another kind of controller. For any other spec, the cures are those that the plan of the
+hunt names; if the plan names none, each action can be left out.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -20,10 +21,13 @@ from leadline.model.kafka import releases as kafka
 from leadline.model.kafka.rules import RULES
 from leadline.model.rules import Rule
 from leadline.model.txn.rules import RULES as TXN_RULES
-from leadline.reports.bugs import Bug, Column, column_of, fix_of, line_of, read_archive, releases_of
+from leadline.reports.bugs import Bug, Column, column_of, fix_of, read_archive, releases_of
 from leadline.reports.hunt.plan import OwnCure, Values
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
+
+CAUSES = Path(__file__).resolve().with_name("causes.toml")
+"""Causes without a ticket, and behaviours that are by design, in the form of the archive."""
 
 KNOWN, LATER, NEW, EARLIER = range(4)
 """The ranks of cures. Among several cures for a violation, the one with the lowest rank is preferred."""
@@ -149,9 +153,9 @@ def own_cures(spec: Spec[Any], planned: Sequence[OwnCure]) -> tuple[Cure, ...]:
 
 
 def _of_archive(column: Column) -> Iterator[Cure]:
-    for bug in read_archive().bugs:
+    for bug in (*read_archive().bugs, *read_archive(CAUSES).bugs):
         if bug.fixed and bug.rules and _has(column, bug):
-            rules = fix_of(bug, column)
+            rules = {rule: value for rule, value in fix_of(bug, column).items() if column.values[rule] != value}
             yield Cure(_named(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design)
 
 
@@ -163,13 +167,13 @@ def _of_table(column: Column) -> Iterator[Cure]:
     """Yield a cure for each other value of the rules in which releases differ."""
     table = rule_table(base_spec(column.name))
     later = {} if table is None else table.later_values
-    own_line = [each for each in releases_of(column) if line_of(each) == line_of(column)]
+    released = releases_of(column)
     for rule, values in _values(column).items():
         for value in values:
             if value == column.values[rule]:
                 continue
             rank = LATER if value in later.get(rule, ()) else NEW
-            if rank == NEW and any(each.values[rule] == value for each in own_line):
+            if rank == NEW and any(each.values[rule] == value for each in released):
                 rank = EARLIER
             yield Cure(_named({rule: value}), rank, {rule: value})
 

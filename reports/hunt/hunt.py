@@ -151,7 +151,7 @@ class _SpecSearch:
         return any(
             cause.violates == name
             and not cause.mending
-            and all(_is_at_most(value, planned.bounds.get(bound)) for bound, value in cause.bounds.items())
+            and _is_within(cause.bounds, attrs.asdict(base_spec(planned.reference).with_bounds(planned.bounds).bounds))
             for cause in self.own.causes
         )
 
@@ -179,7 +179,8 @@ class _SpecSearch:
             complaint=trace.complaint,
             spec=spec.name,
             left_out=sorted({action for cure in world.cures for action in cure.without}),
-            bounds=_differing(spec, lowered),
+            bounds=attrs.asdict(spec.bounds),
+            changed=_changed(spec),
             length=len(trace),
             is_shortest=found is not None,
             steps=[instance.sentence for instance in trace.instances],
@@ -198,12 +199,7 @@ class _SpecSearch:
             The cures, and ``alone`` if each of them mends the violation by itself, ``together`` if they are those of
             the necessary cures that belong to the trace, or an empty string if the searches decided nothing.
         """
-        alone = list[Cure]()
-        for cure in candidates:
-            if alone and cure.rank > alone[0].rank:
-                break  # a cure of a better rank mends it
-            if self._answer(world.having(cure), item) == "holds":
-                alone.append(cure)
+        alone = self._alone(world, item, [cure for cure in candidates if cure.rank < EARLIER])
         if alone:
             return alone, "alone"
         every = _one_for_each_rule([cure for cure in rest if cure.rank < EARLIER or not cure.rules])
@@ -216,7 +212,18 @@ class _SpecSearch:
             own = [cure for cure in kept if cure in candidates]
             if own:
                 return own, "together"
-        return list(candidates[:1]), ""
+        alone = self._alone(world, item, [cure for cure in candidates if cure.rank == EARLIER])
+        return (alone, "alone") if alone else (list(candidates[:1]), "")
+
+    def _alone(self, world: World, item: Property, candidates: Sequence[Cure]) -> list[Cure]:
+        """Return the cures of the best rank each of which mends a violation by itself."""
+        found = list[Cure]()
+        for cure in candidates:
+            if found and cure.rank > found[0].rank:
+                break
+            if self._answer(world.having(cure), item) == "holds":
+                found.append(cure)
+        return found
 
     def _answer(self, world: World, item: Property) -> Answer:
         result = self._explored(world.spec([item.name]), self.hunt.plan.seconds)
@@ -248,13 +255,12 @@ def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozen
         world: the world in which the trace was found.
         item: the property that the trace violates.
         trace: the trace.
-        kept: the bounds that belong to the configuration. They are not lowered, unless the plan has no others.
+        kept: the bounds that belong to the configuration. Only those in `_LOWERED` are lowered.
     """
     bounds = dict(world.bounds)
     own = attrs.asdict(world.spec([item.name]).bounds)
     for name, value in own.items():
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        if not is_number or value == 0 or (name in kept and name not in _LOWERED):
+        if not _is_number(value) or value == 0 or (name in kept and name not in _LOWERED):
             continue
         for lower in range(value if value > 0 else _MOST_OF_UNLIMITED):
             fewer = world.within({**bounds, name: lower})
@@ -278,10 +284,10 @@ def _allows(world: World, item: Property, trace: Trace[Any]) -> bool:
         return False
 
 
-def _differing(spec: Spec[Any], world: World) -> Values:
-    """Return the bounds with which the spec of a world differs from its defaults."""
-    defaults = attrs.asdict(base_spec(spec.name).bounds) if attrs.has(type(spec.bounds)) else {}
-    return {name: value for name, value in attrs.asdict(spec.bounds).items() if defaults.get(name) != value}
+def _changed(spec: Spec[Any]) -> list[str]:
+    """Return the names of the bounds with which a spec differs from its defaults."""
+    defaults = attrs.asdict(base_spec(spec.name).bounds)
+    return [name for name, value in attrs.asdict(spec.bounds).items() if defaults[name] != value]
 
 
 def _violation(result: Result) -> tuple[Property, Trace[Any]] | None:
@@ -308,10 +314,16 @@ def _one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:
     return found
 
 
-def _is_at_most(value: object, limit: object) -> bool:
-    if isinstance(value, int) and isinstance(limit, int):
-        return limit == -1 or -1 != value <= limit
-    return limit is None or value == limit
+def _is_within(bounds: Values, limits: Values) -> bool:
+    """Return whether each number in some bounds is at most that in others, and everything else is the same."""
+    return all(
+        value == limits[name] or (_is_number(value) and (limits[name] == -1 or -1 != value <= limits[name]))
+        for name, value in bounds.items()
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def prepared(plan: Plan, references: Sequence[str]) -> list[SpecHunt]:

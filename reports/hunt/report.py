@@ -42,6 +42,7 @@ class Cause:
         spec: the spec that was searched, with the cures of the causes that were found before.
         left_out: the actions that these cures leave out.
         bounds: the smallest bounds that allow the trace.
+        changed: the names of the bounds that differ from the defaults of the spec.
         length: the number of states in the trace.
         is_shortest: whether no trace is shorter within `bounds`.
         steps: the steps of the trace, in words.
@@ -59,6 +60,7 @@ class Cause:
     spec: str
     left_out: list[str]
     bounds: Values
+    changed: list[str]
     length: int
     is_shortest: bool
     steps: list[str]
@@ -81,7 +83,8 @@ class Cause:
         """The command that shows the trace, or an empty string if the cures leave out actions."""
         if self.left_out:
             return ""
-        return f"leadline explore {self.spec} -i {self.violates} -b {bounds_text(self.bounds)}"
+        changed = bounds_text({name: self.bounds[name] for name in self.changed})
+        return f"leadline explore {self.spec} -i {self.violates}{f' -b {changed}' if changed else ''}"
 
 
 @attrs.frozen(kw_only=True)
