@@ -545,16 +545,16 @@ NOT_MUTATED = (
     "elr_members",
     "same_record",
     "directories",
-    "isr_answer",
-    "isr_pending",
     "directory_elr",
     "elr_update",
     "min_isr_setting",
     "elr_min_isr",
     "late_fetch",
+    "isr_answer",
+    "isr_pending",
 )
 """The rules that are not mutated. Except for the first one, they have an effect only with bounds that are 0 by default;
-`tests/model/test_kafka_kraft.py` has a behaviour for each of their values. The order of elections leaves out
+`tests/model/test_kafka_kraft.py` and `tests/reports/test_hunt.py` have a behaviour for each of their values. The order of elections leaves out
 behaviours. The last two only keep a partition from making progress, which no invariant notices."""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {

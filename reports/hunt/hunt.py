@@ -13,7 +13,7 @@ import functools
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import attrs
 
@@ -114,12 +114,11 @@ class _SpecSearch:
 
     def _search(self, planned: Planned) -> None:
         """Make one search of the plan, as often as it finds something that can be mended."""
-        started, blocked, behaviours = time.monotonic(), list[str](), 0
+        started, behaviours = time.monotonic(), 0
         while True:
-            names = [name for name in planned.properties if name not in blocked]
-            blocked += [name for name in names if self._hidden(planned, name)]
-            names = [name for name in names if name not in blocked]
             world = World(planned.reference, planned.bounds, self._world)
+            blocked = [name for name in planned.properties if self._is_hidden(world, name)]
+            names = [name for name in planned.properties if name not in blocked]
             if not names:
                 result, found = None, None
             else:
@@ -146,14 +145,12 @@ class _SpecSearch:
         )
         self.hunt.save()
 
-    def _hidden(self, planned: Planned, name: str) -> bool:
-        """Return whether a cause without a cure would be found again in a search."""
-        return any(
-            cause.violates == name
-            and not cause.mending
-            and _is_within(cause.bounds, attrs.asdict(base_spec(planned.reference).with_bounds(planned.bounds).bounds))
-            for cause in self.own.causes
-        )
+    def _is_hidden(self, world: World, name: str) -> bool:
+        """Return whether the search of a world would only find a cause without a cure again."""
+        cured = {bound for cure in self._cures for bound in cure.bounds}
+        limits = {bound: value for bound, value in attrs.asdict(world.whole().bounds).items() if bound not in cured}
+        unmended = [cause for cause in self.own.causes if cause.violates == name and not cause.mending]
+        return any(_is_within(cause.bounds, limits) for cause in unmended)
 
     def _mend(self, planned: Planned, world: World, item: Property, trace: Trace[Any]) -> None:
         """Find the cause of a violation, add it to the report, and mend it."""
@@ -315,14 +312,17 @@ def _one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:
 
 
 def _is_within(bounds: Values, limits: Values) -> bool:
-    """Return whether each number in some bounds is at most that in others, and everything else is the same."""
-    return all(
-        value == limits[name] or (_is_number(value) and (limits[name] == -1 or -1 != value <= limits[name]))
-        for name, value in bounds.items()
-    )
+    """Return whether each number in some bounds is at most that in `limits`, and everything else is the same."""
+    return all(_is_at_most(bounds[name], limit) for name, limit in limits.items())
 
 
-def _is_number(value: object) -> bool:
+def _is_at_most(value: object, limit: object) -> bool:
+    if _is_number(value) and _is_number(limit):
+        return limit == -1 or -1 != value <= limit
+    return value == limit
+
+
+def _is_number(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -120,6 +120,7 @@ LONG = {
     "explore": ["explore", "slow.py"],
     "fuzz": ["fuzz", "slow.py"],
     "graph": ["graph", "slow.py"],
+    "hunt": ["hunt", "slow.py"],
     "matrix": ["matrix", "matrix.toml"],
     "mutate": ["mutate", "slow.py"],
     "replay": ["replay", "ends.itf.json", "--spec", "loads.py"],

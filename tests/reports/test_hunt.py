@@ -1,0 +1,316 @@
+"""Hunts: causes are found one after another, and none hides the next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leadline.checker.errors import LeadlineError
+from leadline.checker.trace import Trace
+from leadline.reports.bugs import Bug, read_archive
+from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, World, base_spec, cures_of
+from leadline.reports.hunt.hunt import lowered_bounds
+from leadline.reports.hunt.plan import SHIPPED, Plan, read_plan
+from leadline.reports.hunt.report import read_hunt
+from tests.suite.command import call
+
+BOILER = """\
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
+
+from leadline.checker import Spec, action, bound, invariant
+
+
+@frozen
+class Bounds:
+    heats: int = bound(0, "how often it is heated", at_least=0, at_most=9)
+    leaks: int = bound(0, "how often it leaks", at_least=0, at_most=9)
+    thermostat: bool = bound(False, "whether heating stops in time")
+
+
+@frozen
+class Boiler:
+    bounds: Bounds
+    heat: int = 0
+    leaked: int = 0
+    doors: int = 0
+
+
+@action("it is heated")
+def heating(state: Boiler) -> Iterator[Boiler]:
+    stops = state.bounds.thermostat and state.heat == 1
+    if state.heat < state.bounds.heats and not stops:
+        yield evolve(state, heat=state.heat + 1)
+
+
+@action("it leaks")
+def leaking(state: Boiler) -> Iterator[Boiler]:
+    if state.leaked < state.bounds.leaks:
+        yield evolve(state, leaked=state.leaked + 1)
+
+
+@action("its door opens")
+def opening(state: Boiler) -> Iterator[Boiler]:
+    if state.doors < 1:
+        yield evolve(state, doors=state.doors + 1)
+
+
+@invariant("it is neither too hot nor too dry")
+def safe(state: Boiler) -> bool:
+    return state.heat < 2 and state.leaked < 2
+
+
+spec = Spec(
+    name="boiler",
+    initial_states=lambda bounds: [Boiler(bounds)],
+    actions=[heating, leaking, opening],
+    properties=[safe],
+    bounds=Bounds(),
+)
+"""
+
+PLAN = """\
+most = 4
+
+[[failures]]
+name = "heat"
+bounds = { heats = 1 }
+most = 2
+
+[[failures]]
+name = "leak"
+bounds = { leaks = 1 }
+most = 2
+"""
+
+CURES = """
+[[cures]]
+name = "thermostat"
+bounds = { thermostat = true }
+ticket = "HEAT-1"
+
+[[cures]]
+name = "seal"
+without = ["leaking"]
+"""
+
+
+def hunted(folder: Path, *arguments: str, plan: str = PLAN + CURES) -> tuple[int, dict[str, Any], str]:
+    (folder / "boiler.py").write_text(BOILER)
+    (folder / "plan.toml").write_text(plan)
+    run = call("hunt", "boiler.py", "--plan", "plan.toml", "--json", "hunt.json", *arguments, folder=folder)
+    assert not run.err or run.code == 3, run.err
+    return run.code, json.loads((folder / "hunt.json").read_text()), run.out
+
+
+def test_one_cause_does_not_hide_the_next(tmp_path: Path) -> None:
+    code, found, out = hunted(tmp_path)
+    (own,) = found["specs"]
+    assert [(cause["name"], cause["ticket"], cause["length"]) for cause in own["causes"]] == [
+        ("thermostat", "HEAT-1", 3),
+        ("seal", "", 3),
+    ]
+    assert [cause["decided"] for cause in own["causes"]] == [True, True]
+    assert own["causes"][0]["bounds"] == {"heats": 2, "leaks": 0, "thermostat": False}
+    assert own["causes"][0]["steps"] == ["it is heated", "it is heated"]
+    assert [search["verdict"] for search in own["searches"]] == ["holds"] * len(own["planned"])
+    assert own["searches"][-1]["cures"] == ["thermostat", "seal"]
+    assert code == 1, "a cause has no name"
+    assert "safe holds with thermostat" in out
+    assert "leadline explore boiler.py:spec -i safe -b heats=2" in out
+
+
+def test_every_cause_with_a_name_is_as_expected(tmp_path: Path) -> None:
+    code, found, _ = hunted(tmp_path, plan=PLAN + CURES.replace("without", 'by_design = "boilers leak"\nwithout'))
+    assert code == 0
+    assert found["specs"][0]["causes"][1]["by_design"] == "boilers leak"
+
+
+def test_two_causes_within_the_same_bounds(tmp_path: Path) -> None:
+    """The first search allows both, so that no cure is enough by itself."""
+    plan = '[[settings]]\nname = "both"\nbounds = { heats = 2, leaks = 2 }\n' + CURES
+    _, found, _ = hunted(tmp_path, plan=plan)
+    causes = {cause["name"]: cause for cause in found["specs"][0]["causes"]}
+    assert set(causes) == {"thermostat", "seal"}
+    assert all(cause["decided"] for cause in causes.values())
+
+
+def test_a_cause_without_a_cure_is_not_found_again(tmp_path: Path) -> None:
+    plan = PLAN + CURES.split('[[cures]]\nname = "seal"')[0]
+    code, found, _ = hunted(tmp_path, plan=plan)
+    (own,) = found["specs"]
+    assert [cause["name"] for cause in own["causes"]] == ["thermostat", "no cure (safe)"]
+    blocked = [search["name"] for search in own["searches"] if search["not_searched"]]
+    assert blocked
+    assert all("2 x leak" in name for name in blocked)
+    assert code == 1
+
+
+def test_a_spec_without_named_cures_has_its_actions_left_out(tmp_path: Path) -> None:
+    _, found, _ = hunted(tmp_path, plan=PLAN)
+    causes = found["specs"][0]["causes"]
+    assert [cause["name"] for cause in causes] == ["without heating", "without leaking"]
+    assert causes[1]["left_out"] == ["heating"]
+
+
+def test_a_saved_hunt_is_resumed(tmp_path: Path) -> None:
+    code, first, _ = hunted(tmp_path, "--save", "saved.json", "--minutes", "0.00001")
+    assert code == 3
+    assert first["left"]["boiler.py"] == first["specs"][0]["planned"]
+    code, second, _ = hunted(tmp_path, "--save", "saved.json")
+    assert (code, second["left"]["boiler.py"]) == (1, [])
+    saved = read_hunt(tmp_path / "saved.json")
+    assert [cause.name for cause in saved.specs[0].causes] == ["thermostat", "seal"]
+    _, third, _ = hunted(tmp_path, "--save", "saved.json")
+    assert third["specs"] == second["specs"], "nothing was searched again"
+
+
+def test_a_saved_hunt_of_another_plan_is_refused(tmp_path: Path) -> None:
+    hunted(tmp_path, "--save", "saved.json")
+    (tmp_path / "other.toml").write_text(PLAN)
+    run = call("hunt", "boiler.py", "--plan", "other.toml", "--save", "saved.json", folder=tmp_path)
+    assert run.code == 2
+    assert run.err == (
+        "leadline: saved.json is a hunt of other specs, or with another plan: pass another file to --save\n"
+    )
+
+
+def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
+    hunted(tmp_path, "--html", "hunt.html")
+    page = (tmp_path / "hunt.html").read_text()
+    assert "HEAT-1: thermostat, in boiler.py" in page
+    assert "without a name: seal, in boiler.py" in page
+    assert "what was searched of boiler.py" in page
+
+
+@pytest.mark.parametrize(
+    ("plan", "error"),
+    [
+        ("mots = 1", "plan.toml: unknown key 'mots': did you mean 'most'?"),
+        ("settings = []", "plan.toml is not the plan of a hunt: settings and sizes need at least one entry"),
+        ("seconds = 0", "plan.toml: seconds must be greater than 0, and random_seconds at least 0"),
+        ('properties = ["save"]', "the plan names no property of boiler.py:spec, only save"),
+        (
+            "sizes = [{ width = 2 }]",
+            "the plan does not fit boiler.py:spec: unknown bound 'width': choose from 'heats', 'leaks', 'thermostat'",
+        ),
+        (
+            '[[cures]]\nname = "x"\nwithout = ["heat"]',
+            "cure 'x' leaves out 'heat', which is not an action of boiler.py:spec",
+        ),
+        ('[[cures]]\nname = "x"', "cure 'x' changes nothing: give it bounds, or actions in `without`"),
+    ],
+)
+def test_a_wrong_plan_is_an_error(tmp_path: Path, plan: str, error: str) -> None:
+    (tmp_path / "boiler.py").write_text(BOILER)
+    (tmp_path / "plan.toml").write_text(plan)
+    run = call("hunt", "boiler.py", "--plan", "plan.toml", folder=tmp_path)
+    assert (run.code, run.err) == (2, f"leadline: {error}\n")
+
+
+# --- Kafka's releases -----------------------------------------------------------------------------------------------
+
+
+def test_bounds_are_lowered_as_far_as_the_trace_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boiler.py").write_text(BOILER)
+    spec = base_spec("boiler.py").with_bounds({"heats": 5, "leaks": 3})
+    heat = next(instance for instance in spec.instances if instance.action.name == "heating")
+    states = [spec.initials()[0]]
+    for _ in range(2):
+        states += spec.take(heat, states[-1])
+    world = World("boiler.py", {"heats": 5, "leaks": 3})
+    trace = Trace(spec, states, [heat, heat], spec.checks[0])
+    assert lowered_bounds(world, spec.checks[0], trace, frozenset()) == {"heats": 2, "leaks": 0}
+
+
+def test_the_cures_of_a_release() -> None:
+    cures = {cure.name: cure for cure in cures_of("kafka/4.3")}
+    assert cures["same_record=skipped"].rank == KNOWN
+    assert cures["same_record=skipped"].ticket == "none found: forgotten proposal"
+    assert cures["elr=on-only-eligible"].by_design
+    assert cures["elr=off"].rank == EARLIER
+    assert cures["elr=on-unchecked"].rank == NEW
+    assert not any(cure.rules.keys() & {"response_hw", "hw_checkpoint", "elections"} for cure in cures.values())
+    assert {cure.ticket for cure in cures_of("kafka/4.0") if cure.ticket.startswith("KAFKA")} == {"KAFKA-15495"}
+
+
+def test_the_shipped_plan_fits_every_release_with_kraft() -> None:
+    plan = read_plan(SHIPPED)
+    for name in ("kafka/3.3", "kafka/3.9", "kafka/4.1", "kafka/4.3", "kafka/3.9-zk", "kafka/2.8"):
+        searches = plan.searches(base_spec(name))
+        assert len({search.name for search in searches}) == len(searches)
+    of_kafka, other = Plan(settings=plan.settings), base_spec("atomic/kip-320")
+    with pytest.raises(LeadlineError, match="the plan does not fit atomic/kip-320: unknown bound"):
+        of_kafka.searches(other)
+
+
+def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
+    (tmp_path / "boiler.py").write_text(BOILER)
+    run = call("hunt", "kafka/4.3", "boiler.py", folder=tmp_path)
+    assert (run.code, run.err) == (
+        2,
+        "leadline: the shipped plan is for Kafka's releases: pass --plan, or hunt other specs separately\n",
+    )
+
+
+LOSSES = """\
+properties = ["durable_after_few_unclean_stops"]
+most = 2
+sizes = [{ brokers = 3 }]
+
+[[settings]]
+name = "safe"
+
+[settings.bounds]
+acks = "all"
+min_insync_replicas = 2
+records = 1
+max_epoch = 0
+crashes = 0
+missed_bounces = 0
+isr_shrinks = 1
+
+[[failures]]
+name = "late record"
+bounds = { late_records = 1 }
+
+[[failures]]
+name = "crash"
+bounds = { crashes = 1, max_epoch = 1 }
+"""
+
+
+@pytest.mark.slow
+def test_a_loss_of_kafka_is_reduced_to_its_rule(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(LOSSES)
+    run = call("hunt", "kafka/4.3", "--plan", "plan.toml", "--json", "-", folder=tmp_path)
+    assert run.code == 1
+    (own,) = run.json["specs"]
+    (cause,) = own["causes"]
+    assert (cause["name"], cause["mending"]) == ("same_record=skipped", ["same_record=skipped"])
+    assert (cause["decided"], cause["is_shortest"], cause["length"]) == (True, True, 14)
+    assert [search["verdict"] for search in own["searches"]] == ["holds"] * 4
+
+
+def test_a_known_bug_of_kafka_is_recognised(tmp_path: Path) -> None:
+    plan = LOSSES.replace("brokers = 3", "brokers = 2").replace("late record", "lossy crash")
+    plan = plan.replace("late_records = 1", "lossy_crashes = 1, max_epoch = 2").replace("most = 2", "most = 1")
+    (tmp_path / "plan.toml").write_text(plan)
+    run = call("hunt", "kafka/4.0", "--plan", "plan.toml", "--json", "-", folder=tmp_path)
+    (own,) = run.json["specs"]
+    assert [(cause["ticket"], cause["name"]) for cause in own["causes"]] == [("KAFKA-15495", "elr=on")]
+    assert run.code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", read_archive(CAUSES).bugs, ids=lambda bug: bug.ticket)
+def test_a_cause_is_gone_with_its_cure_and_back_without_it(bug: Bug) -> None:
+    """These searches are also the mutants of the rules: each makes one rule that no release has the release's again."""
+    runs = [run.searched() for run in read_archive(CAUSES).runs(bug)]
+    assert [run.run.spec.name for run in runs if not run.as_expected] == []
+    assert {run.run.part for run in runs} >= {"affected", "fixed", "put back"}
