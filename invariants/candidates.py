@@ -93,15 +93,15 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
 
 @invariant("all members of the ISR and the ELR are replicas of the partition", source="KIP-497, KIP-966; KAFKA-9672")
 def isr_within_replicas(state: Partition) -> bool:
-    """Checks that the leader and all members of the ISR and the ELR are replicas.
+    """Checks that the leader, the last known leader, and all members of the ISR and the ELR are replicas.
 
     This property is kept because a violation identifies the fault. If a broker in the ISR does not exist, other
     properties and actions raise an error when they read the broker's log. If the bound `reassignments` is above 0,
     releases violate this property, because a broker that is no longer a replica can stay in the ELR.
     """
     replicas = state.assignment.replicas
-    leads = () if state.quorum.leader is None else (state.quorum.leader,)
-    return all(broker in replicas for broker in (*state.quorum.isr, *state.quorum.elr, *leads))
+    leaders = [leader for leader in (state.quorum.leader, state.quorum.last_known_leader) if isinstance(leader, int)]
+    return all(broker in replicas for broker in (*state.quorum.isr, *state.quorum.elr, *leaders))
 
 
 @invariant("no broker is in both the ISR and the ELR", source="KIP-966", premise=elr_has_members)

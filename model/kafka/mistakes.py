@@ -554,8 +554,8 @@ NOT_MUTATED = (
     "isr_pending",
 )
 """The rules that are not mutated. Except for the first one, they have an effect only with bounds that are 0 by default;
-`tests/model/test_kafka_kraft.py` and `tests/reports/test_hunt.py` have a behaviour for each of their values. The order of elections leaves out
-behaviours. The last two only keep a partition from making progress, which no invariant notices."""
+`tests/model/test_kafka_kraft.py` and `tests/reports/test_hunt.py` have a behaviour for each of their values. The order
+of elections leaves out behaviours. The last two only keep a partition from making progress, which no invariant notices."""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},
