@@ -293,7 +293,8 @@ def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
     If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
     """
     quorum = attrs.evolve(state.quorum, isr=isr, elr=_elr(state, isr))
-    if not isr and state.quorum.isr and state.protocol.elects_last_known != "no":
+    remembers = state.protocol.elects_last_known != "no" and not state.protocol.forgets_last_known
+    if not isr and state.quorum.isr and remembers:
         (last,) = state.quorum.isr
         quorum = attrs.evolve(quorum, last_known_leader=last)
     return attrs.evolve(state, quorum=quorum)

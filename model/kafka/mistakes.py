@@ -545,6 +545,7 @@ NOT_MUTATED = (
     "elr_members",
     "same_record",
     "directories",
+    "last_known_leader",
     "directory_elr",
     "elr_update",
     "min_isr_setting",
@@ -555,7 +556,8 @@ NOT_MUTATED = (
 )
 """The rules that are not mutated. Except for the first one, they have an effect only with bounds that are 0 by default;
 `tests/model/test_kafka_kraft.py` and `tests/reports/test_hunt.py` have a behaviour for each of their values. The order
-of elections leaves out behaviours. The last two only keep a partition from making progress, which no invariant notices."""
+of elections leaves out behaviours. The last two only keep a partition from making progress, which no invariant notices.
+"""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},

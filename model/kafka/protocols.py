@@ -125,6 +125,7 @@ class Protocol:
             that it already knows.
         has_directories: whether a log directory can be lost without the broker's other directories.
         loses_directory_cleanly: whether a broker counts as stopped cleanly even if a log directory is missing.
+        forgets_last_known: whether the controller does not remember the last known leader.
         clears_elr_on_assignment: whether the controller clears the ELR when a broker tells it the directory of a
             replica.
         clears_elr_on_update: whether the controller clears the ELR when `min.insync.replicas` changes.
@@ -187,6 +188,7 @@ class Protocol:
     forgets_newer_proposals: bool
     has_directories: bool
     loses_directory_cleanly: bool
+    forgets_last_known: bool
     clears_elr_on_assignment: bool
     clears_elr_on_update: bool
     learns_settings_late: bool

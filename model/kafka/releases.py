@@ -124,6 +124,7 @@ HW_TRUNCATION = Column(
         "elr_members": "replicas",
         "same_record": "skipped",
         "directories": "one",
+        "last_known_leader": "kept",
         "directory_elr": "kept",
         "elr_update": "kept",
         "min_isr_setting": "at-once",

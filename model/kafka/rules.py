@@ -436,12 +436,6 @@ RULES = (
                 {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "alive"},
             ),
             Value(
-                "on-only-eligible",
-                "the same, but the last known leader is not elected",
-                "no release: the partition would have no leader until an operator elects one uncleanly",
-                {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "no"},
-            ),
-            Value(
                 "on-unchecked",
                 "the same, but the last known leader is elected even while it is fenced",
                 "KIP-966; PartitionChangeBuilder.canElectLastKnownLeader in 4.0",
@@ -607,6 +601,19 @@ RULES = (
                 "no",
                 "no release",
                 {"has_directories": True, "loses_directory_cleanly": False},
+            ),
+        ),
+    ),
+    Rule(
+        "last_known_leader",
+        "whether the controller remembers the last known leader, which it elects if nobody else can be elected",
+        (
+            Value("kept", "yes, if there are eligible leader replicas", "KIP-966", {"forgets_last_known": False}),
+            Value(
+                "forgotten",
+                "no",
+                "no release: the partition would have no leader until an operator elects one uncleanly",
+                {"forgets_last_known": True},
             ),
         ),
     ),

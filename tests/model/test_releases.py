@@ -43,7 +43,7 @@ def test_every_value_is_that_of_a_column_or_says_why_not() -> None:
         ("response_hw", "new"),
         ("response_hw", "old"),
         ("elr", "on-unchecked"),
-        ("elr", "on-only-eligible"),
+        ("last_known_leader", "forgotten"),
         *BEYOND,
     }
 

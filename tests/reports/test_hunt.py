@@ -232,7 +232,7 @@ def test_the_cures_of_a_release() -> None:
     cures = {cure.name: cure for cure in cures_of("kafka/4.3")}
     assert cures["same_record=skipped"].rank == KNOWN
     assert cures["same_record=skipped"].ticket == "none found: forgotten proposal"
-    assert cures["elr=on-only-eligible"].by_design
+    assert cures["last_known_leader=forgotten"].by_design
     assert cures["elr=off"].rank == EARLIER
     assert cures["elr=on-unchecked"].rank == NEW
     assert not any(cure.rules.keys() & {"response_hw", "hw_checkpoint", "elections"} for cure in cures.values())
