@@ -76,8 +76,13 @@ def _lost_logs(state: Partition) -> int:
 
 
 def _fewest_replicas(state: Partition) -> int:
-    """Return the number of replicas after any reassignment has completed. No record needs more copies than this."""
-    return len(state.assignment.final) if state.bounds.moves else state.bounds.brokers
+    """Return the smallest number of replicas that the partition may have had. No record needs more copies than this.
+
+    After a reassignment, a record may have been acknowledged while the partition had one replica.
+    """
+    if not state.bounds.moves:
+        return state.bounds.brokers
+    return 1 if state.spent.reassignments else len(state.assignment.final)
 
 
 @invariant(
