@@ -185,7 +185,8 @@ class Plan:
         wanted = setting.properties or self.properties or known
         every = {item.name for item in (*spec.checks, *spec.optional)}
         if not set(wanted) & every:
-            raise LeadlineError(f"the plan names no property of {spec.name}, only {', '.join(wanted) or 'none'}")
+            names = f"the plan names no property of {spec.name}, only {', '.join(wanted)}"
+            raise LeadlineError(names if wanted else f"{spec.name} has no invariant that a hunt could check")
         promised = [set(failure.properties) for failure in failing if failure.properties]
         return tuple(name for name in wanted if name in every and all(name in names for names in promised))
 

@@ -42,6 +42,14 @@ spec = Spec(name="slow", initial_states=lambda bounds: [Clock()], actions=[tick]
 """
 
 
+WATCHED = SLOW.replace("Spec, action", "Spec, action, invariant").replace(
+    "actions=[tick])", "actions=[tick], properties=[early])"
+)
+EARLY = '@invariant("it is early")\ndef early(state: Clock) -> bool:\n    return state.hour < 9\n\n'
+WATCHED = WATCHED.replace("spec =", f"{EARLY}spec =")
+"""The same with a property, which a hunt needs."""
+
+
 @pytest.fixture(autouse=True)
 def hangups_are_heard() -> Iterator[None]:
     """Also where tests run with SIGHUP ignored, as with nohup: the commands would inherit that."""
@@ -52,7 +60,7 @@ def hangups_are_heard() -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write(tmp_path, slow=SLOW)
+    return write(tmp_path, slow=SLOW, watched=WATCHED)
 
 
 def started(*arguments: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
@@ -120,7 +128,7 @@ LONG = {
     "explore": ["explore", "slow.py"],
     "fuzz": ["fuzz", "slow.py"],
     "graph": ["graph", "slow.py"],
-    "hunt": ["hunt", "slow.py"],
+    "hunt": ["hunt", "watched.py"],
     "matrix": ["matrix", "matrix.toml"],
     "mutate": ["mutate", "slow.py"],
     "replay": ["replay", "ends.itf.json", "--spec", "loads.py"],
