@@ -314,3 +314,8 @@ def test_a_cause_is_gone_with_its_cure_and_back_without_it(bug: Bug) -> None:
     runs = [run.searched() for run in read_archive(CAUSES).runs(bug)]
     assert [run.run.spec.name for run in runs if not run.as_expected] == []
     assert {run.run.part for run in runs} >= {"affected", "fixed", "put back"}
+
+
+def test_the_strongest_cure_is_the_last_one() -> None:
+    """Without the last known leader, four other causes lose nothing either, and would be hidden by this cure."""
+    assert [bug.ticket for bug in read_archive(CAUSES).bugs][-1] == "KIP-966"
