@@ -110,6 +110,7 @@ _LEARNS = {
     KRAFT: OnTheWire(passes=(_METADATA,), loses=True),
 }
 _REASSIGNED = "the driver does not change the replicas of a partition"
+_CONFIGURED = OnTheWire(unmade="the driver does not change the configuration of topics")
 _ONE_DIRECTORY = "the driver's brokers have one log directory each"
 _LATE = "a request that outlives its connection is handled inside the leader, at a moment that no frame shows"
 
@@ -145,13 +146,16 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
         unmade="a broker becomes leader while its fetcher handles a response, which no frame shows"
     ),
     "hear_old_answer": OnTheWire(unmade="the driver gives a leader its answers before it begins another epoch"),
-    "update_min_insync_replicas": OnTheWire(unmade="the driver does not change the configuration of topics"),
+    "update_min_insync_replicas": _CONFIGURED,
+    "raise_min_insync_replicas": _CONFIGURED,
+    "apply_setting": _CONFIGURED,
     "apply_record": OnTheWire(unmade="the driver gives a leader its answers and its metadata together"),
     "delete_replica": OnTheWire(unmade=_REASSIGNED),
     "reassign": OnTheWire(unmade=_REASSIGNED),
     "cancel_reassignment": OnTheWire(unmade=_REASSIGNED),
     "directory_fails": OnTheWire(unmade=_ONE_DIRECTORY),
     "directory_removed": OnTheWire(unmade=_ONE_DIRECTORY),
+    "assign_directory": OnTheWire(unmade=_ONE_DIRECTORY),
     "delay_fetch": OnTheWire(unmade=_LATE),
     "handle_late_fetch": OnTheWire(unmade=_LATE),
     "crash": OnTheWire(does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
