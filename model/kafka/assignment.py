@@ -15,6 +15,8 @@ import attrs
 class Assignment:
     """The replicas of a partition.
 
+    As text, a replica that is being added has a ``+``, and one that is being removed has a ``-``.
+
     Attributes:
         replicas: the replicas in order, including those that are being added or removed. The first one is the preferred
             leader.
@@ -28,6 +30,9 @@ class Assignment:
     adding: frozenset[int] = frozenset()
     removing: frozenset[int] = frozenset()
     wanted: frozenset[int] | None = None
+
+    def __str__(self) -> str:
+        return " ".join(f"{'+' * (each in self.adding)}{'-' * (each in self.removing)}{each}" for each in self.replicas)
 
     @property
     def in_progress(self) -> bool:

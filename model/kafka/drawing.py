@@ -20,6 +20,7 @@ from leadline.model.history import (
     rule,
     truncates,
 )
+from leadline.model.kafka.bounds import OLD_MIN_ISR
 from leadline.model.kafka.broker import UNKNOWN_OFFSET
 from leadline.model.kafka.messages import (
     Diverging,
@@ -68,12 +69,17 @@ def _controller(state: Partition) -> Row:
         last = quorum.last_known_leader
         badges += [] if last is None else [f"last leader: {last}"]
         columns["log"] = f"ELR: {drawn_isr(quorum.elr)}" + ("" if last is None else f", last leader: {last}")
+    if state.bounds.moves:
+        badges.append(f"replicas: {state.assignment}")
+        columns["role"] = f"{columns['role']} of {state.assignment}"
     return Row(badges=badges, columns=columns)
 
 
 def _broker(state: Partition, broker: int) -> Row:
     replica, status = state.replicas[broker], state.registrations[broker].status
-    role = role_column(broker, replica)
+    role, notes = role_column(broker, replica), [] if status == "active" else [status]
+    notes += ["directory failed"] if replica.offline else []
+    notes += [f"min.insync.replicas={OLD_MIN_ISR}"] if replica.old_min_isr else []
     proposal = replica.proposal
     asks = [] if proposal is None else [f"asks for ISR {drawn_isr(proposal.isr)}"]
     asked = {"asks for ISR": "" if proposal is None else str(proposal)} if state.protocol.in_flight else {}
@@ -82,7 +88,7 @@ def _broker(state: Partition, broker: int) -> Row:
         standing=_standing(state, broker),
         up=replica.up,
         columns={
-            "role": ("down" if not replica.up else role if status == "active" else f"{role} ({status})"),
+            "role": "down" if not replica.up else f"{role} ({', '.join(notes)})" if notes else role,
             "epoch": epoch_column(replica.epoch),
             "ISR": drawn_isr(replica.isr),
             **log_columns(replica.log, replica.high_watermark),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
 import pytest
 
 from leadline.checker import Spec
@@ -23,6 +24,7 @@ from leadline.model.kafka.assignment import (
 )
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import ANSWERED, BEHIND, CURRENT, UNKNOWN_OFFSET, Replica
+from leadline.model.kafka.drawing import rows
 from leadline.model.kafka.reassign import targets
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import Quorum
@@ -165,6 +167,16 @@ def test_a_reassignment_adds_and_removes() -> None:
     assert moved == Assignment((2, 1, 0), frozenset({2}), frozenset({0}), frozenset({1, 2}))
     assert moved.final == {1, 2}
     assert reverted(moved) == Assignment((1, 0))
+
+
+def test_an_assignment_is_drawn_with_what_is_added_and_removed() -> None:
+    moved = changed_to(Assignment((0, 1)), (0, 2), replaces=False)
+    assert str(moved) == "0 +2 -1"
+    assert str(changed_to(moved, (0, 1), replaces=False)) == "0 1 +-2"
+    (state,) = release("kafka/4.3", **TWO_OF_THREE).initials()
+    assert rows(attrs.evolve(state, assignment=moved))["controller"].columns["role"] == "leader: 0 of 0 +2 -1"
+    (ordinary,) = release("kafka/4.3").initials()
+    assert rows(ordinary)["controller"].columns["role"] == "leader: 0"
 
 
 def test_an_override_keeps_the_sets_that_it_leaves_empty() -> None:
@@ -389,3 +401,59 @@ def test_elections_in_the_order_of_the_replicas() -> None:
     ordered = release("kafka/4.3+election_order=replicas", brokers=3)
     state = after(ordered, "crash(broker=0)", "controller_notices_failure(broker=0)")
     assert state.quorum.leader == 1, "one next state: the first replica that is alive"
+
+
+# --- min.insync.replicas, the ELR and late fetches -------------------------------------------------------------------
+
+SHRUNK = (
+    "raise_min_insync_replicas(request=0)",
+    "produce(leader=0)",
+    "shrink_isr(leader=0, member=1)",
+    "handle_alter_partition(leader=0)",
+)
+
+
+def test_a_leader_that_has_not_applied_a_setting_acknowledges_alone() -> None:
+    spec = release("kafka/4.3", min_isr_raises=1, max_epoch=1)
+    shrunk = after(spec, *SHRUNK)
+    assert shrunk.quorum.elr == {1}, "the controller uses the new value"
+    assert after(spec, "hear_isr(leader=0)", start=shrunk).acked
+    strict = after(spec, "apply_setting(broker=0)", "hear_isr(leader=0)", start=shrunk)
+    assert not strict.acked
+    at_once = release("kafka/4.3+min_isr_setting=at-once", min_isr_raises=1, max_epoch=1)
+    assert not after(at_once, *SHRUNK, "hear_isr(leader=0)").acked
+
+
+@pytest.mark.parametrize(("name", "elr"), [("kafka/4.3", set()), ("kafka/4.3+elr_min_isr=own", {1})])
+def test_the_controller_counts_the_replicas_of_the_first_partition(name: str, elr: set[int]) -> None:
+    spec = release(name, shutdowns=1, first_partition=1)
+    assert after(spec, "begin_shutdown(broker=1)").quorum.elr == elr
+
+
+@pytest.mark.parametrize(("name", "elr"), [("kafka/4.1", set()), ("kafka/4.1+directory_elr=kept", {1})])
+def test_the_controller_clears_the_elr_when_it_is_told_of_a_directory(name: str, elr: set[int]) -> None:
+    spec = release(name, lost_directories=1, shutdowns=1)
+    back = after(spec, *DIRECTORY_GONE)
+    is_told = any(instance.action.name == "assign_directory" for instance in spec.instances)
+    assert is_told == (name == "kafka/4.1"), "otherwise it makes no difference"
+    told = after(spec, "assign_directory(broker=1)", start=back) if is_told else back
+    assert told.quorum.elr == elr
+
+
+def test_an_update_clears_the_elr_and_the_last_known_leader() -> None:
+    spec = release("kafka/4.3", min_isr_updates=1, crashes=1, shutdowns=1)
+    down = after(spec, "begin_shutdown(broker=1)", "crash(broker=0)/0", "controller_notices_failure(broker=0)")
+    assert (down.quorum.elr, down.quorum.last_known_leader) == ({0, 1}, 0)
+    cleared = after(spec, "update_min_insync_replicas()", start=down)
+    assert (cleared.quorum.elr, cleared.quorum.last_known_leader) == (set(), None)
+    forgetful = release("kafka/4.3+last_known_leader=forgotten", crashes=1, shutdowns=1)
+    down = after(forgetful, "begin_shutdown(broker=1)", "crash(broker=0)/0", "controller_notices_failure(broker=0)")
+    assert down.quorum.last_known_leader is None
+
+
+@pytest.mark.parametrize(("name", "counted"), [("kafka/4.3", False), ("kafka/4.3+late_fetch=counted", True)])
+def test_a_fetch_of_an_earlier_life_is_refused(name: str, counted: bool) -> None:
+    spec = release(name, brokers=3, late_fetches=1, crashes=1)
+    steps = (*REPLICATED[:3], "delay_fetch(follower=1)", "crash(broker=1)/0", "controller_notices_failure(broker=1)")
+    late = after(spec, *steps, "restart(broker=1)", "handle_late_fetch(leader=0, follower=1)")
+    assert (late.replicas[0].remote_leos[1] == 1) == counted
