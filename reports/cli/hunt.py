@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import attrs
 import click
 from rich.console import Console
 from rich.table import Table
@@ -161,10 +162,8 @@ def _watched() -> Iterator[Watch]:
 
         def watch(label: str) -> Progress:
             def shown(statistics: Statistics) -> None:
-                if not statistics.activity:
-                    statistics.activity = f"{label}: {statistics.distinct:,} states, depth {statistics.depth}"
-                show(statistics)
-                statistics.activity = ""
+                doing = statistics.activity or f"{statistics.distinct:,} states, depth {statistics.depth}"
+                show(attrs.evolve(statistics, distinct=0, activity=f"{label}: {doing}"))
 
             return shown
 
