@@ -155,7 +155,7 @@ class _SpecSearch:
     def _mend(self, planned: Planned, world: World, item: Property, trace: Trace[Any]) -> None:
         """Find the cause of a violation, add it to the report, and mend it."""
         lowered = world.within(lowered_bounds(world, item, trace, planned.kept))
-        shorter = self._explored(lowered.spec([item.name]), self.hunt.plan.seconds)
+        shorter = self._explored(lowered.spec([item.name]), self.hunt.plan.deciding_seconds)
         found = _violation(shorter)
         if found is not None:
             _, trace = found
@@ -223,7 +223,7 @@ class _SpecSearch:
         return found
 
     def _answer(self, world: World, item: Property) -> Answer:
-        result = self._explored(world.spec([item.name]), self.hunt.plan.seconds)
+        result = self._explored(world.spec([item.name]), self.hunt.plan.deciding_seconds)
         if _violation(result) is not None:
             return "violated"
         return "holds" if result.exhausted else "not decided"

@@ -108,13 +108,14 @@ class Plan:
     """The plan of a hunt.
 
     Attributes:
-        settings: the configurations. All searches of the first one come first.
+        settings: the configurations. The first one is the most important: searches of the others come later.
         sizes: the bounds that give the size of the system, smallest first.
         failures: the failures that are combined.
         most: the maximum number of failures in a search.
         properties: the names of the properties to check. If empty, all invariants are checked.
         cures: further cures.
         seconds: the time limit of an exhaustive search.
+        deciding_seconds: the time limit of each search that decides the cause of a violation.
         random_seconds: the time limit of the random search that follows an incomplete exhaustive search.
     """
 
@@ -125,10 +126,11 @@ class Plan:
     properties: list[str] = attrs.field(factory=list)
     cures: list[OwnCure] = attrs.field(factory=list)
     seconds: float = 20.0
+    deciding_seconds: float = 60.0
     random_seconds: float = 10.0
 
     def searches(self, spec: Spec[Any]) -> list[Planned]:
-        """Return the searches of a spec, from few failures to many.
+        """Return the searches of a spec, from small to large: one more failure counts as much as the next size.
 
         Parameters:
             spec: the spec with its default bounds. Its name is the reference under which it is loaded.
@@ -138,20 +140,23 @@ class Plan:
         """
         column = column_of(spec.name)
         rules = {} if column is None else dict(column.values)
-        found = []
-        for setting in self.settings:
+        found = list[tuple[int, Planned]]()
+        for place, setting in enumerate(self.settings):
             if not _applies(setting, rules):
                 continue
             own = {**rules, **setting.rules}
             failures = [each for each in self.failures if not _any_is(each.not_with, own)]
             most = self.most if setting.most is None else setting.most
             for number in range(most + 1):
-                for size, failing in itertools.product(self.sizes, _combinations(failures, number)):
+                for (larger, size), failing in itertools.product(
+                    enumerate(self.sizes), _combinations(failures, number)
+                ):
                     if names := self._properties(spec, setting, failing):
-                        found.append(self._planned(spec, setting, size, failing, names))
+                        effort = number + larger + (_LATER if place else 0)
+                        found.append((effort, self._planned(spec, setting, size, failing, names)))
         if not found:
             raise LeadlineError(f"the plan has no search for {spec.name}")
-        return found
+        return [planned for _, planned in sorted(found, key=lambda pair: pair[0])]
 
     def _planned(
         self,
@@ -189,6 +194,10 @@ class Plan:
             raise LeadlineError(names if wanted else f"{spec.name} has no invariant that a hunt could check")
         promised = [set(failure.properties) for failure in failing if failure.properties]
         return tuple(name for name in wanted if name in every and all(name in names for names in promised))
+
+
+_LATER = 2
+"""The searches of all but the first configuration come as late as if they had this number of further failures."""
 
 
 def _applies(setting: Setting, rules: Mapping[str, str]) -> bool:
@@ -230,6 +239,8 @@ def read_plan(path: Path) -> Plan:
         raise LeadlineError(f"{path} is not the plan of a hunt: {cattrs.transform_error(error)[0]}") from error
     if not plan.settings or not plan.sizes:
         raise LeadlineError(f"{path} is not the plan of a hunt: settings and sizes need at least one entry")
-    if not (plan.seconds > 0 and plan.random_seconds >= 0):
-        raise LeadlineError(f"{path}: seconds must be greater than 0, and random_seconds at least 0")
+    if not (plan.seconds > 0 and plan.deciding_seconds > 0 and plan.random_seconds >= 0):
+        raise LeadlineError(
+            f"{path}: seconds and deciding_seconds must be greater than 0, and random_seconds at least 0"
+        )
     return plan

@@ -192,7 +192,10 @@ def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
     [
         ("mots = 1", "plan.toml: unknown key 'mots': did you mean 'most'?"),
         ("settings = []", "plan.toml is not the plan of a hunt: settings and sizes need at least one entry"),
-        ("seconds = 0", "plan.toml: seconds must be greater than 0, and random_seconds at least 0"),
+        (
+            "seconds = 0",
+            "plan.toml: seconds and deciding_seconds must be greater than 0, and random_seconds at least 0",
+        ),
         ('properties = ["save"]', "the plan names no property of boiler.py:spec, only save"),
         (
             "sizes = [{ width = 2 }]",
@@ -247,6 +250,17 @@ def test_the_shipped_plan_fits_every_release_with_kraft() -> None:
     of_kafka, other = Plan(settings=plan.settings), base_spec("atomic/kip-320")
     with pytest.raises(LeadlineError, match="the plan does not fit atomic/kip-320: unknown bound"):
         of_kafka.searches(other)
+
+
+def test_searches_are_from_small_to_large() -> None:
+    searches = [search.name for search in read_plan(SHIPPED).searches(base_spec("kafka/4.3"))]
+    first = [name.removeprefix("acks=all, min.insync.replicas=2, ") for name in searches]
+    in_order = [
+        *("brokers=2, no failure", "brokers=3, no failure", "brokers=2, crash", "brokers=3, crash"),
+        *("brokers=2, 2 x crash", "brokers=3, crash + late record"),
+        "brokers=2, 2 x controlled shutdown + lost directory",
+    ]
+    assert sorted(in_order, key=first.index) == in_order
 
 
 def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
