@@ -129,6 +129,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "calls_by_oracle": 0,
         "memory_of_calls_bytes": 0,
         "widest_part": None,
+        "costliest_function": None,
         "walked": None,
         "coverage": None,
         "seconds": None,
