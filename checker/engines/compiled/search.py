@@ -336,9 +336,7 @@ class CompiledSearch(Generic[S]):
         """Evaluate the predicates on all states that have not been checked yet."""
         at, store = self.at, self.expander.store
         # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
-        later = [
-            item.kind.is_liveness or item.kind in (Kind.CUT, Kind.FINAL) for item in self.expander.tables.state_checks
-        ]
+        later = [item.kind.is_liveness or item.kind is Kind.CUT for item in self.expander.tables.state_checks]
         missing = [
             0 if is_later else self.limits.traces - len(seen) for is_later, seen in zip(later, at.seen, strict=True)
         ]
