@@ -51,6 +51,7 @@ figures: $(VENV)/installed-test
 	$(BIN)/python -m tests.bench.bench >> $(VENV)/figures.md
 	$(BIN)/python -m tests.bench.bench_walks --seeds $(SEEDS) >> $(VENV)/figures.md
 	$(BIN)/python -m tests.bench.bench_conform >> $(VENV)/figures.md
+	$(BIN)/python -m tests.bench.bench_record >> $(VENV)/figures.md
 	mv $(VENV)/figures.md reports/pages/figures.md
 
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.

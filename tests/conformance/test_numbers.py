@@ -53,6 +53,9 @@ UNREAD = {
     "the metadata log has its own replication": "metadata*.HighWatermark metadata*.first metadata*.leader_epoch"
     " metadata*.ErrorCode metadata*.LeaderId metadata*.PartitionIndex",
     "it names a ZooKeeper node by its path": "create*.*",
+    "the leader that an error names shows in the follower's next request": "Fetch response.LeaderId"
+    " Fetch response.LeaderEpoch",
+    "which brokers may be elected without being in the ISR shows in the elections": "*.EligibleLeaderReplicas",
     "the decision of the controller shows that a session has ended, or begun": "session_closed.node metadata*.Fenced",
     "the log of this broker was cut to nothing, so that its checkpoint is 0 in any case": "checkpoint_set.*",
 }
@@ -70,6 +73,8 @@ SOMETIMES = {
     "the request never reached the broker, or the broker knew more than it says": "LeaderAndIsr request.Isr"
     " LeaderAndIsr request.Leader LeaderAndIsr request.LeaderEpoch",
     "a former leader may know its epoch without records (KAFKA-10706)": "Fetch request.LastFetchedEpoch",
+    "a broker that is not registered yet may fetch from anywhere": "Fetch request.FetchOffset",
+    "a produce request with an offset was appended, whatever the error": "Produce response.ErrorCode",
     "an answer with an error has none, or a leader has counted a request that waits": "Fetch response.HighWatermark",
 }
 """Why changes of numbers that are read are not always noticed: the fields of each reason."""
