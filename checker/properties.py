@@ -90,8 +90,10 @@ LIVENESS = (
 """The kinds of liveness properties."""
 
 
-OF_STATES = (Kind.INVARIANT, Kind.WITNESS, *LIVENESS, Kind.PREMISE, Kind.CUT, Kind.FINAL, Kind.CONSTRAINT)
-"""The kinds of properties whose predicates take one state."""
+OF_STATES = (Kind.INVARIANT, Kind.WITNESS, *LIVENESS, Kind.PREMISE, Kind.CUT, Kind.CONSTRAINT)
+"""The kinds of properties whose predicates take one state, except `Kind.FINAL`, which searches call only for states
+without a next state.
+"""
 
 Predicate = Callable[..., bool | Iterator[str]]
 """A function that returns whether a property is true, or yields a sentence for each reason why it is false."""

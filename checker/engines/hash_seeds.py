@@ -258,7 +258,7 @@ class Prefix(Generic[S]):
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
         self._spec, self._most, self._seconds = spec, states, seconds
-        self._state_checks = spec.checks_of(*OF_STATES)
+        self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
     def rows(self) -> Iterator[Row]:

@@ -46,7 +46,7 @@ class Purity(Generic[S]):
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
         self.spec, self._tuning, self._with_distance = spec, tuning, with_distance
-        self._state_checks = spec.checks_of(*OF_STATES)
+        self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
         self._kept: list[tuple[S, dict[str, object]]] = []

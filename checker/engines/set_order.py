@@ -137,7 +137,7 @@ class _Check(Generic[S]):
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
         self._spec, self._reordering = spec, reordering
-        self._state_checks = spec.checks_of(*OF_STATES)
+        self._state_checks = spec.checks_of(*OF_STATES, Kind.FINAL)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._turn = 0
 
