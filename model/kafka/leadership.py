@@ -31,16 +31,42 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     if request is None or request.leader != broker:
         return
     just_started = state.replicas[broker].leader is None and state.is_current(epoch)
+    isr = state.quorum.isr if just_started else request.isr
     assigned, metadata = None, CURRENT
     if state.bounds.moves:
         known = state.assignment.replicas if just_started else request.replicas
         assigned = frozenset(known or ())
         metadata = BEHIND if state.is_current(epoch) and known != state.assignment.replicas else CURRENT
+    heard = _heard(state, broker, epoch)
+    leading = leader_of(state, broker, epoch, isr, assigned, metadata)
+    yield with_leader(heard, broker, leading)
+    response = _still_truncates_by(state, broker)
+    if heard.may("late_responses") and response is not None:
+        leading = attrs.evolve(leading, late_response=response)
+        yield with_leader(heard.having("late_responses"), broker, leading)
+
+
+def leader_of(
+    state: Partition,
+    broker: int,
+    epoch: int,
+    isr: frozenset[int],
+    assigned: frozenset[int] | None = None,
+    metadata: str = CURRENT,
+) -> Replica:
+    """Return the replica of a broker that becomes the leader. Its high watermark has not advanced yet.
+
+    Parameters:
+        state: the state before the broker accepts the request.
+        broker: the broker.
+        epoch, isr: the leader epoch and the ISR that the broker learns.
+        assigned, metadata: see `Replica`.
+    """
     leading = attrs.evolve(
         state.replicas[broker],
         epoch=epoch,
         leader=broker,
-        isr=state.quorum.isr if just_started else request.isr,
+        isr=isr,
         remote_leos=(UNKNOWN_OFFSET,) * state.bounds.brokers,
         in_flight=None,
         proposal=None,
@@ -50,13 +76,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
         metadata=metadata,
         old_answer=_waits_for_old_answer(state, broker),
     )
-    leading = attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
-    heard = _heard(state, broker, epoch)
-    yield with_leader(heard, broker, leading)
-    response = _still_truncates_by(state, broker)
-    if heard.may("late_responses") and response is not None:
-        leading = attrs.evolve(leading, late_response=response)
-        yield with_leader(heard.having("late_responses"), broker, leading)
+    return attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
 
 
 def _waits_for_old_answer(state: Partition, broker: int) -> bool:
@@ -114,27 +134,16 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
         was_added_again = state.is_current(epoch) and broker in state.assignment.replicas
         if not was_added_again:
             return
-    if replica.leader == request.leader and state.protocol.follows_on(replica.epoch, epoch, request.elected):
-        yield state.with_replica(broker, _in_epoch(replica, epoch))
+    follows_on = replica.leader == request.leader and state.protocol.follows_on(replica.epoch, epoch, request.elected)
+    asking = follower_of(state, broker, epoch, request.leader, request.elected)
+    if follows_on:
+        yield state.with_replica(broker, asking)
         return
     protocol, response = state.protocol, replica.in_flight
-    following = Replica(
-        replica.log,
-        replica.high_watermark,
-        epoch=epoch,
-        leader=request.leader,
-        late_response=replica.late_response,
-        old_min_isr=replica.old_min_isr,
-    )
-    if protocol.forgets_last_epoch and replica.log.end_offset > 0:
-        following = attrs.evolve(following, last_epoch=UNTIL_EMPTY)
-    following = truncated(following, protocol.truncates_first_to(following))
     heard = _heard(state, broker, epoch)
-    if state.registrations[broker].status == SHUTTING_DOWN:
-        yield heard.with_replica(broker, following)
-        return
-    asking = attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))
     yield heard.with_replica(broker, asking)
+    if state.registrations[broker].status == SHUTTING_DOWN:
+        return
     if not heard.may("late_responses"):
         return
     if replica.leader != request.leader:
@@ -144,6 +153,34 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
             yield heard.having("late_responses").with_replica(broker, late)
     elif isinstance(response, FetchResponse | Diverging | OffsetOutOfRange) and _fetches_on(protocol, replica, asking):
         yield heard.having("late_responses").with_replica(broker, attrs.evolve(asking, in_flight=response))
+
+
+def follower_of(state: Partition, broker: int, epoch: int, leader: int, elected: bool) -> Replica:
+    """Return the replica of a broker that follows a leader in a new epoch, with its next request in flight.
+
+    Parameters:
+        state: the state before the broker accepts the request.
+        broker: the broker.
+        epoch, leader: the leader epoch and the leader that the broker learns.
+        elected: whether the epoch began with an election.
+    """
+    replica, protocol = state.replicas[broker], state.protocol
+    if replica.leader == leader and protocol.follows_on(replica.epoch, epoch, elected):
+        return _in_epoch(replica, epoch)
+    following = Replica(
+        replica.log,
+        replica.high_watermark,
+        epoch=epoch,
+        leader=leader,
+        late_response=replica.late_response,
+        old_min_isr=replica.old_min_isr,
+    )
+    if protocol.forgets_last_epoch and replica.log.end_offset > 0:
+        following = attrs.evolve(following, last_epoch=UNTIL_EMPTY)
+    following = truncated(following, protocol.truncates_first_to(following))
+    if state.registrations[broker].status == SHUTTING_DOWN:
+        return following
+    return attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))
 
 
 def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:

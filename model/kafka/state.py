@@ -171,7 +171,7 @@ class Partition(Leadership[Replica]):
         limit: int = getattr(self.bounds, perturbation)
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
-    def having(self, perturbation: str) -> Partition:
+    def having(self, perturbation: str) -> Self:
         """Count the given perturbation once more, and return the new state.
 
         A perturbation without a limit is not counted.
