@@ -124,6 +124,8 @@ class Property:
             parameters is checked for each combination of their values; see `instances`.
         declared: for an instance of a property with parameters, this property. Otherwise None.
         arguments: for an instance, the value of each parameter, keyed by its name.
+        at_rest: for an invariant, whether it applies only to states at rest; see `Spec.is_at_rest`. Only
+            `Spec.complaint` takes this into account.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Property:
     domains: Mapping[str, Domain] = attrs.field(factory=dict)
     declared: Property | None = None
     arguments: Mapping[str, object] = attrs.field(factory=dict)
+    at_rest: bool = False
 
     def __call__(self, *states: object) -> bool:
         return self.complaint(*states) is None
@@ -250,6 +253,7 @@ def invariant(
     source: str = "",
     fails_in: tuple[str, ...] = (),
     premise: Premise | None = None,
+    at_rest: bool = False,
     **domains: Domain,
 ) -> Callable[[Predicate], Property]:
     """Return a decorator that turns a predicate of a state into an invariant.
@@ -265,6 +269,8 @@ def invariant(
         fails_in: the names of specs that are known to violate the property.
         premise: a predicate of a state, or a witness. The property applies only where the premise is true; see
             `Property`.
+        at_rest: whether the property applies only to states in which no healing action can change anything; see
+            `Spec.is_at_rest`. Such a property has no other premise.
         domains: for each parameter after the state, its possible values; see `action`.
 
     Raises:
@@ -282,7 +288,14 @@ def invariant(
         >>> each_small((3, 10), 0), each_small((3, 10), 1)
         (True, False)
     """
-    return _property(Kind.INVARIANT, sentence, source, fails_in, premise, domains)
+    if type(at_rest) is not bool:
+        raise SpecError(f"at_rest must be True or False, not {at_rest!r}")
+    if not at_rest:
+        return _property(Kind.INVARIANT, sentence, source, fails_in, premise, domains)
+    if premise is not None:
+        raise SpecError("a property at rest cannot have a premise: test it in the predicate")
+    decorate = _property(Kind.INVARIANT, sentence, source, fails_in, None, domains)
+    return lambda function: attrs.evolve(decorate(function), at_rest=True)
 
 
 def step_invariant(
@@ -436,6 +449,16 @@ DEADLOCK = Property(
 """The property that ``Spec(check_deadlock=True)`` and ``Spec(final=...)`` add. Engines do not call its function, but
 check for next states.
 """
+
+AT_REST = Property(
+    name="at rest",
+    kind=Kind.PREMISE,
+    sentence="no healing action can change the state",
+    function=lambda state: True,
+    source="",
+    at_rest=True,
+)
+"""The premise of all properties at rest. `Spec.complaint` evaluates it."""
 
 
 def _bare(function: Callable[..., object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from numbers import Real
@@ -18,7 +19,7 @@ from leadline.checker.content import in_order
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import LeadlineError, SpecError, raised
 from leadline.checker.parameters import takes_bounds
-from leadline.checker.properties import DEADLOCK, Kind, Premise, Property, premise_property
+from leadline.checker.properties import AT_REST, DEADLOCK, Kind, Premise, Property, premise_property
 from leadline.checker.state import check_shape, check_state, check_state_class
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import nearest
@@ -124,6 +125,12 @@ class Spec(Generic[S]):
                 if names.count(name) > 1:
                     raise SpecError(f"spec {self.name}: two {kind} are named {name!r}")
         self._check_fairness()
+        for item in (*self.properties, *self.optional):
+            if item.at_rest and not any(action.effect == "healing" for action in self.actions):
+                raise SpecError(
+                    f"spec {self.name}: {item.name} is about states at rest, but no action is declared with "
+                    'effect="healing"'
+                )
         if not isinstance(self.drawing, Drawing | None):
             raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
@@ -183,12 +190,13 @@ class Spec(Generic[S]):
     @property
     def premises(self) -> tuple[Property, ...]:
         """The distinct premises, as properties of kind `Kind.PREMISE`."""
-        return tuple(self._premises.values())
+        at_rest = [AT_REST] if any(item.at_rest for item in self.properties) else []
+        return (*self._premises.values(), *at_rest)
 
     def premise_of(self, item: Property) -> Property | None:
         """Return the premise of `item` as a property of kind `Kind.PREMISE`, or None if `item` has no premise."""
         if item.premise is None:
-            return None
+            return AT_REST if item.at_rest else None
         return self._premises.get(item.premise) or premise_property(item.premise)  # one of `optional` has no entry
 
     @property
@@ -230,6 +238,32 @@ class Spec(Generic[S]):
             SpecError: if `final` raised an exception or did not return a bool.
         """
         return self.ending is not None and self.complaint(self.ending, state) is None
+
+    @functools.cached_property
+    def healing(self) -> tuple[ActionInstance[S], ...]:
+        """The instances of the healing actions; see `Action.effect`."""
+        return tuple(instance for instance in self.instances if instance.action.effect == "healing")
+
+    def is_at_rest(self, state: S, differ: Callable[[S, S], bool] = operator.ne) -> bool:
+        """Return whether a state is at rest: no step of a healing action changes it, and it is not open.
+
+        Nothing that repairs is left to happen, so whatever is wrong stays wrong until another action is taken. In an
+        open state, the search may miss steps; see `is_open`.
+
+        Parameters:
+            state: the state.
+            differ: a function that returns whether two states differ. Engines pass one that reads less.
+
+        Raises:
+            SpecError: if an action, `within` or `cut` raised an exception, or returned something invalid.
+        """
+
+        def changes(instance: ActionInstance[S]) -> bool:
+            return any(differ(after, state) for after in instance.successors(state))
+
+        if any(_guarded(f"action {each}", functools.partial(changes, each)) for each in self.healing):
+            return False
+        return not self.is_open(state)
 
     @functools.cached_property
     def constraint(self) -> Property | None:
@@ -420,17 +454,24 @@ class Spec(Generic[S]):
             for successor in self.take(instance, state):
                 yield instance, successor
 
-    def complaint(self, item: Property, *states: S) -> str | None:
+    def complaint(self, item: Property, *states: S, differ: Callable[[S, S], bool] = operator.ne) -> str | None:
         """Return the first reason why a property is false, or None if the property is true; see `Property.complaint`.
+
+        A property at rest is true in a state that is not at rest.
 
         Parameters:
             item: the property.
             states: a state; for a property of steps, the states before and after a step.
+            differ: see `is_at_rest`.
 
         Raises:
             SpecError: if the predicate raised an exception or returned a value of the wrong type.
         """
-        return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
+        if item == AT_REST:
+            return None if self.is_at_rest(states[0], differ) else ""
+        found = _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
+        applies = found is None or not item.at_rest or self.is_at_rest(states[0], differ)
+        return found if applies else None
 
     def complaints(self, item: Property, *states: S) -> list[str]:
         """Return the reasons why a property is false; see `Property.complaints`.
@@ -445,6 +486,8 @@ class Spec(Generic[S]):
         Raises:
             SpecError: if the predicate raised an exception or returned a value of the wrong type.
         """
+        if item.at_rest and self.complaint(item, *states) is None:
+            return []
         return _guarded(
             f"{item.kind.value} {item.name}",
             lambda: list(itertools.islice(item.complaints(*states), MOST_COMPLAINTS)),

@@ -110,3 +110,19 @@ Evolve = Callable[[tuple[object, ...], dict[str, object]], object]
 
 def _evolve(*args: object, _evolved: Evolve = _evolved, **changes: object) -> object:
     return _evolved(args, changes)
+
+
+def differ(after: object, before: object) -> bool:
+    """Return whether two values differ, as ``after != before`` does.
+
+    If `attrs.evolve` has made `after` from the lazy instance `before`, only the fields that it changed are compared, so
+    that no other field is read.
+    """
+    if after is before:
+        return False
+    if after.__class__ is tuple is before.__class__:  # so are the views of tuples
+        return len(after) != len(before) or any(map(differ, after, before))
+    made, own = lazy_instances.get(id(after)), lazy_instances.get(id(before))
+    if made is None or own is None or made[:3] != own[:3] or own[3]:
+        return after != before
+    return any(differ(value, getattr(before, name)) for name, value in (made[3] or {}).items())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Generic, TypeVar
 
@@ -26,13 +26,13 @@ from leadline.checker.observing.control_flow import Place, Whole, with_arguments
 from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.filters import are_off
 from leadline.checker.observing.layout import Layout
-from leadline.checker.observing.lazy import make_lazy
+from leadline.checker.observing.lazy import differ, make_lazy
 from leadline.checker.observing.nodes import Collection, ShapeChanged
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Mismatch, Precision, Recorder
 from leadline.checker.observing.tuple_views import LookedAt
-from leadline.checker.properties import OF_STATES, Kind, Property
+from leadline.checker.properties import AT_REST, OF_STATES, Kind, Property
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -180,12 +180,21 @@ class Caller(Generic[S]):
         for instance in self.spec.instances:
             arguments.setdefault(instance.action, [*instance.action.drawn.values()]).append(instance.values)
         of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
-        others: list[object] = [item.function for item in (*self.state_checks, *self.step_checks)]
-        if self.with_distance:
-            others.append(self.spec.distance)
-        return [of_actions[instance.action] for instance in self.spec.instances] + [
-            Reach(function, given, False) for function in others
+        checks = [
+            Reach(function, [*given, *asked], False)
+            for function, *asked in map(self._called_by, (*self.state_checks, *self.step_checks))
         ]
+        distance = [Reach(self.spec.distance, given, False)] if self.with_distance else []
+        return [*(of_actions[instance.action] for instance in self.spec.instances), *checks, *distance]
+
+    def _called_by(self, item: Property) -> Iterator[object]:
+        """Yield the functions that `Spec.complaint` calls for a property, and their arguments besides states."""
+        if item != AT_REST:
+            yield item.function
+        if item.at_rest:
+            for instance in self.spec.healing:
+                yield from (instance.action.function, *instance.action.drawn.values(), *instance.values)
+            yield from (each for each in (self.spec.within, self.spec.cut) if each is not None)
 
     def _reach_more(self) -> None:
         """Update the reachable code and the precisions after new classes or functions have been found in states."""
@@ -371,7 +380,7 @@ class Caller(Generic[S]):
             states: the state, or the states before and after a step.
         """
         item = self.check_of(tree)
-        return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
+        return (self.spec.complaint(item, *states, differ=differ) is None) == item.kind.is_witness
 
     def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
         """Call a predicate or `Spec.distance` on a state, or on the states before and after a step, and return the
