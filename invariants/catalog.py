@@ -14,6 +14,7 @@ from leadline.checker.spec import Spec
 from leadline.invariants import (
     assignment,
     candidates,
+    controllers,
     durability,
     followers,
     leadership,
@@ -31,6 +32,11 @@ from leadline.model.atomic.actions import ACTIONS, truncate
 from leadline.model.atomic.mistakes import MISTAKES as ATOMIC_MISTAKES
 from leadline.model.atomic.protocols import KIP_320, PROTOCOLS, Protocol, never
 from leadline.model.atomic.state import Bounds, Partition, initial_states
+from leadline.model.control import actions as control_actions
+from leadline.model.control import drawing as control_drawing
+from leadline.model.control import releases as control_releases
+from leadline.model.control import state as control_state
+from leadline.model.control.protocols import Protocol as ControlProtocol
 from leadline.model.kafka import drawing as kafka_drawing
 from leadline.model.kafka import state as kafka_state
 from leadline.model.kafka.actions import actions_of
@@ -109,6 +115,28 @@ KAFKA_PROPERTIES = (
     witnesses.log_truncated,
     witnesses.broker_rejoins_isr,
 )
+
+CONTROL_PROPERTIES = (
+    controllers.agreed_at_rest,
+    controllers.led_at_rest,
+    controllers.controlled_at_rest,
+    controllers.one_controller_per_epoch,
+    controllers.newer_controller_obeyed,
+    controllers.former_controllers_fenced,
+    controllers.znode_epoch_is_newest,
+    controllers.dead_not_in_isr,
+    promises.committed_never_lost,
+    promises.acked_never_lost,
+    watermarks.hw_within_log,
+    logs.log_matching,
+    logs.epochs_monotonic_in_log,
+    leadership.one_leader_per_epoch,
+    controllers.controller_fails_over,
+    controllers.two_controllers_act,
+)
+
+CONTROL_LIVENESS = (controllers.leader_can_write,)
+"""Checked only if they are named, because liveness needs the graph of all states."""
 
 TXN_PROPERTIES = (
     transactions.no_aborted_read,
@@ -226,6 +254,33 @@ def txn_of_column(column: txn_releases.Column) -> Spec[txn_state.Transactions]:
     return txn(column.protocol(), column)
 
 
+def control(protocol: ControlProtocol, column: control_releases.Column) -> Spec[control_state.Cluster]:
+    """Return the spec of a release whose controller can die, with the given rules, which may differ from those in the
+    table of rules.
+
+    Parameters:
+        protocol: the rules.
+        column: the column of the release in the table of rules. It provides the default bounds.
+    """
+    return Spec(
+        name=f"control/{protocol.name}",
+        summary=protocol.summary,
+        note=column.note,
+        initial_states=functools.partial(control_state.initial_states, protocol=protocol),
+        actions=control_actions.actions_of(protocol),
+        properties=CONTROL_PROPERTIES,
+        optional=CONTROL_LIVENESS,
+        bounds=column.bounds,
+        distance=logs.distance_to_divergence,
+        drawing=control_drawing.DRAWING,
+    )
+
+
+def control_of_column(column: control_releases.Column) -> Spec[control_state.Cluster]:
+    """Return the spec of the release that a column of the table of the controller's rules describes."""
+    return control(column.protocol(), column)
+
+
 def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
     """Return the spec of a release or design in which one rule is wrong."""
     spec = kafka(mistake.made_in(column.protocol()), column)
@@ -336,6 +391,7 @@ SPECS: tuple[Spec[Any], ...] = (
     *map(atomic, PROTOCOLS),
     *map(of_column, COLUMNS),
     *map(txn_of_column, txn_releases.COLUMNS),
+    *map(control_of_column, control_releases.COLUMNS),
 )
 
 CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in SPECS}
@@ -357,6 +413,9 @@ def find(reference: str) -> Spec[Any] | None:
     transactional = txn_releases.column_of(reference)
     if transactional is not None:
         return CATALOG.get(transactional.name) or txn_of_column(transactional)
+    controlled = control_releases.column_of(reference)
+    if controlled is not None:
+        return CATALOG.get(controlled.name) or control_of_column(controlled)
     column = column_of(reference)
     if column is not None and column.name not in CATALOG:
         return of_column(column)

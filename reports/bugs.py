@@ -6,7 +6,8 @@ must not violate it. If the old rule is restored in the release with the fix, th
 again.
 
 Most bugs are about the replication of a partition, in the releases of the `kafka` family. Others are about
-transactions, in the releases of brokers and clients of the `txn` family.
+transactions, in the releases of brokers and clients of the `txn` family, or about controllers that die, in the releases
+of the `control` family.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import nearest
+from leadline.model.control import bounds as control_bounds
+from leadline.model.control import releases as control
 from leadline.model.kafka import releases as kafka
 from leadline.model.kafka.bounds import NO_LIMIT, Bounds, Spent
 from leadline.model.txn import bounds as txn_bounds
@@ -41,15 +44,20 @@ SETTINGS = ("acks", "min_insync_replicas", "unclean_leader_election")
 
 REPLICATION = "kafka"
 TRANSACTIONS = "txn"
+CONTROL = "control"
 """The families of releases: the part of a spec's name before the slash."""
 
-PERTURBATIONS = tuple(field.name for field in (*attrs.fields(Spent), *attrs.fields(txn_bounds.Spent)))
+PERTURBATIONS = tuple(
+    field.name
+    for spent in (attrs.fields(Spent), attrs.fields(txn_bounds.Spent), attrs.fields(control_bounds.Spent))
+    for field in spent
+)
 SIZES = ("brokers", "records", "max_epoch", "partitions", "transactions", "producers", "lag", *PERTURBATIONS)
 
-Column = kafka.Column | txn.Column
-"""A column of the table of rules of either family."""
+Column = kafka.Column | txn.Column | control.Column
+"""A column of the table of rules of any family."""
 
-AnyBounds = Bounds | txn_bounds.Bounds
+AnyBounds = Bounds | txn_bounds.Bounds | control_bounds.Bounds
 
 Values = dict[str, int | bool | str]
 Expected = Literal["violated", "holds"]
@@ -57,7 +65,7 @@ Expected = Literal["violated", "holds"]
 
 @attrs.frozen(kw_only=True)
 class Bug:
-    """A known bug of Kafka's replication or transactions.
+    """A known bug of Kafka's replication, transactions or controllers.
 
     Attributes:
         ticket: the ticket of the bug, or the KIP if the bug has no ticket.
@@ -104,7 +112,7 @@ class UnmodelledBug:
         also: further tickets about the same bug.
         sentence: a sentence that describes the bug.
         reason: why no search shows the bug.
-        family: the family whose releases have the bug: `REPLICATION` or `TRANSACTIONS`.
+        family: the family whose releases have the bug: `REPLICATION`, `TRANSACTIONS` or `CONTROL`.
     """
 
     ticket: str
@@ -173,7 +181,7 @@ class Archive:
         """Return the part of the archive that is about one family of releases.
 
         Parameters:
-            family: `REPLICATION` or `TRANSACTIONS`.
+            family: `REPLICATION`, `TRANSACTIONS` or `CONTROL`.
         """
         return Archive(
             bugs=[bug for bug in self.bugs if family_of(bug) == family],
@@ -335,7 +343,7 @@ def _names(bounds: AnyBounds, names: Sequence[str]) -> list[str]:
 
 
 def family_of(bug: Bug | UnmodelledBug) -> str:
-    """Return the family of the affected releases: `REPLICATION` or `TRANSACTIONS`."""
+    """Return the family of the affected releases: `REPLICATION`, `TRANSACTIONS` or `CONTROL`."""
     return bug.family if isinstance(bug, UnmodelledBug) else bug.affected[0].partition("/")[0]
 
 
@@ -349,7 +357,7 @@ def column_of(name: str) -> Column | None:
     Raises:
         SpecError: if the name changes a rule that does not exist, or changes it to a value that does not exist.
     """
-    return kafka.column_of(name) or txn.column_of(name)
+    return kafka.column_of(name) or txn.column_of(name) or control.column_of(name)
 
 
 def _column(name: str) -> Column:
@@ -360,13 +368,17 @@ def _column(name: str) -> Column:
 
 
 def line_of(column: Column) -> str:
-    """Return the line of releases to which a column belongs: its kind of controller, or `TRANSACTIONS`."""
-    return column.controller if isinstance(column, kafka.Column) else TRANSACTIONS
+    """Return the line of releases to which a column belongs: its kind of controller, `TRANSACTIONS` or `CONTROL`."""
+    if isinstance(column, kafka.Column):
+        return column.controller
+    return TRANSACTIONS if isinstance(column, txn.Column) else CONTROL
 
 
 def releases_of(column: Column) -> Sequence[Column]:
     """Return the releases of a column's family, oldest first."""
-    return kafka.RELEASES if isinstance(column, kafka.Column) else txn.RELEASES
+    if isinstance(column, kafka.Column):
+        return kafka.RELEASES
+    return txn.RELEASES if isinstance(column, txn.Column) else control.RELEASES
 
 
 def fix_of(bug: Bug, column: Column) -> dict[str, str]:
@@ -403,7 +415,7 @@ def read_archive(path: Path = SHIPPED) -> Archive:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
 
 
-_RELEASE = re.compile(rf"({REPLICATION}|{TRANSACTIONS})/\d")
+_RELEASE = re.compile(rf"({REPLICATION}|{TRANSACTIONS}|{CONTROL})/\d")
 """Matches the names of releases, with or without changed rules, but not those of designs."""
 
 

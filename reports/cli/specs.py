@@ -9,6 +9,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from leadline.invariants.catalog import CATALOG
+from leadline.model.control import releases as control_releases
+from leadline.model.control.rules import REPLACED
+from leadline.model.control.rules import RULES as CONTROL_RULES
 from leadline.model.kafka.releases import Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.rules import Rule
@@ -39,9 +42,14 @@ def specs(name: str | None) -> None:
     transactional = txn_releases.column_of(name)
     if transactional is not None:
         out.print(_rules_view(transactional, TXN_RULES))
+    controlled = control_releases.column_of(name)
+    if controlled is not None:
+        out.print(_rules_view(controlled, (*CONTROL_RULES, *(rule for rule in RULES if rule.name not in REPLACED))))
 
 
-def _rules_view(column: Column | txn_releases.Column, rules: Sequence[Rule]) -> RenderableType:
+def _rules_view(
+    column: Column | txn_releases.Column | control_releases.Column, rules: Sequence[Rule]
+) -> RenderableType:
     """Return a table of a release's rules with their possible values. The table marks the values that the release uses,
     and those that were changed.
     """

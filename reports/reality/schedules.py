@@ -20,7 +20,7 @@ from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.state import Partition
 from leadline.model.txn import releases as txn_releases
-from leadline.reports.bugs import TRANSACTIONS, Archive, Bug, BugSearch, family_of
+from leadline.reports.bugs import CONTROL, TRANSACTIONS, Archive, Bug, BugSearch, family_of
 from leadline.reports.loading import load_spec
 
 _OLDER_CLIENT, _VERSION = "-client-", "transaction_version"
@@ -75,8 +75,13 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
         name: the requested release, or None for the last release that is affected as published, without changed rules.
 
     Raises:
-        LeadlineError: if the bug does not affect the requested release.
+        LeadlineError: if the bug does not affect the requested release, or if it is about controllers.
     """
+    if family_of(bug) == CONTROL:
+        raise LeadlineError(
+            "failures of the controller cannot be replayed on brokers yet, because leadline does not hold back requests "
+            "of a controller"
+        )
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
         return _last_release((as_published or bug.affected)[-1].partition("+")[0])

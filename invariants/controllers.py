@@ -1,0 +1,159 @@
+"""Properties of controllers: what brokers and ZooKeeper accept of them, and what is left when nothing heals any more.
+
+The properties at rest apply to states in which no healing action can change anything: all requests have been handled,
+the controller has acted on all that it can read, and brokers that start again have done so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.checker.properties import invariant, recoverable, step_invariant, witness
+from leadline.model.control.state import Cluster
+
+
+@invariant(
+    "no two controllers have the same controller epoch",
+    source="KAFKA-1096: a former controller took the epoch of its successor for its own",
+)
+def one_controller_per_epoch(state: Cluster) -> Iterator[str]:
+    epochs: dict[int, int] = {}
+    for number, controller in enumerate(state.controllers):
+        if controller.epoch and epochs.setdefault(controller.epoch, number) != number:
+            yield f"controllers {epochs[controller.epoch]} and {number} both have controller epoch {controller.epoch}"
+
+
+@step_invariant(
+    "a broker that has obeyed a controller obeys no older one",
+    source="KAFKA-532: brokers refuse requests with an older controller epoch",
+)
+def newer_controller_obeyed(before: Cluster, after: Cluster) -> Iterator[str]:
+    for broker, (was, now) in enumerate(zip(before.heard, after.heard, strict=True)):
+        if now.controller_epoch < was.controller_epoch and after.replicas[broker].up:
+            yield (
+                f"broker {broker} obeys the controller of epoch {now.controller_epoch}, after that of epoch "
+                f"{was.controller_epoch}"
+            )
+
+
+@step_invariant(
+    "only the newest controller begins leader epochs",
+    source="KAFKA-6082: a former controller wrote to ZooKeeper",
+)
+def former_controllers_fenced(before: Cluster, after: Cluster) -> Iterator[str]:
+    registry = after.registry
+    if after.quorum.epoch > before.quorum.epoch and registry.written_by < registry.controller_epoch:
+        yield (
+            f"the controller of epoch {registry.written_by} writes leader epoch {after.quorum.epoch}, although there "
+            f"is one of epoch {registry.controller_epoch}"
+        )
+
+
+@invariant(
+    "no broker is in a later leader epoch than ZooKeeper",
+    source="LeaderAndIsr requests follow the write of the partition state",
+)
+def znode_epoch_is_newest(state: Cluster) -> Iterator[str]:
+    for broker, replica in enumerate(state.replicas):
+        if replica.epoch > state.quorum.epoch:
+            yield f"broker {broker} is in leader epoch {replica.epoch}, ZooKeeper in {state.quorum.epoch}"
+
+
+def controller_has_acted(state: Cluster) -> bool:
+    """Return whether the controller knows the live brokers and has acted on them."""
+    own = _controller(state)
+    return own is not None and state.controllers[own].known == state.registry.sessions
+
+
+def _controller(state: Cluster) -> int | None:
+    """Return the active controller, or None if there is none or it has something left to act on."""
+    number = state.registry.controller
+    if number is None or not state.is_controller(number) or state.controllers[number].read is not None:
+        return None
+    return number if state.controllers[number].epoch else None
+
+
+@invariant(
+    "once the controller has acted, no broker that is down is in the ISR, unless it is the last member",
+    source="KAFKA-3143, KAFKA-3096: a new controller left it there until the leader removed it",
+    premise=controller_has_acted,
+)
+def dead_not_in_isr(state: Cluster) -> Iterator[str]:
+    """Checks the ISR in ZooKeeper.
+
+    With a leader, the harm does not last, because the leader removes the broker. Without one, the partition waits for
+    the wrong broker.
+    """
+    if not controller_has_acted(state) or len(state.quorum.isr) == 1:
+        return
+    for broker in sorted(state.quorum.isr):
+        if not state.replicas[broker].up:
+            yield f"broker {broker} is down and in the ISR, and the controller has done all it will do"
+
+
+@invariant(
+    "at rest, each running replica has the leader and the leader epoch that ZooKeeper has",
+    source="KAFKA-6082; KAFKA-1120; KIP-380",
+    at_rest=True,
+)
+def agreed_at_rest(state: Cluster) -> Iterator[str]:
+    quorum = state.quorum
+    for broker, replica in enumerate(state.replicas):
+        if (
+            replica.up
+            and quorum.leader is not None
+            and (replica.leader, replica.epoch) != (quorum.leader, quorum.epoch)
+        ):
+            knows = "no leader" if replica.leader is None else f"leader {replica.leader} in epoch {replica.epoch}"
+            yield f"broker {broker} knows {knows}, ZooKeeper leader {quorum.leader} in epoch {quorum.epoch}"
+
+
+@invariant(
+    "at rest, the partition has a leader that knows that it leads, if a member of the ISR is running",
+    source="KAFKA-1120: a restarted leader is told nothing",
+    at_rest=True,
+)
+def led_at_rest(state: Cluster) -> Iterator[str]:
+    quorum = state.quorum
+    if not any(state.replicas[broker].up for broker in sorted(quorum.isr)):
+        return
+    if quorum.leader is None:
+        yield "ZooKeeper has no leader"
+    elif state.replicas[quorum.leader].leader != quorum.leader:
+        yield f"broker {quorum.leader} is the leader in ZooKeeper, and does not know it"
+
+
+@invariant(
+    "at rest, there is an active controller that brokers obey",
+    source="KAFKA-6082: two steps of an election",
+    at_rest=True,
+)
+def controlled_at_rest(state: Cluster) -> Iterator[str]:
+    number = state.registry.controller
+    if number is None or not state.is_controller(number):
+        yield "no broker acts as the controller"
+        return
+    epoch = state.controllers[number].epoch
+    for broker, heard in enumerate(state.heard):
+        if heard.controller_epoch > epoch:
+            yield f"broker {broker} refuses the controller of epoch {epoch}: it has obeyed {heard.controller_epoch}"
+
+
+@recoverable(
+    "the leader in ZooKeeper can become able to change the ISR",
+    source="KAFKA-2729, KAFKA-3042: its version of the partition state is outdated for ever",
+    by_healing=True,
+)
+def leader_can_write(state: Cluster) -> bool:
+    leader = state.quorum.leader
+    return leader is not None and state.is_true_leader(leader)
+
+
+@witness("a controller fails over")
+def controller_fails_over(state: Cluster) -> bool:
+    return state.registry.controller_epoch > 1
+
+
+@witness("a former controller writes the partition state or sends requests after its successor has started")
+def two_controllers_act(state: Cluster) -> bool:
+    return sum(controller.epoch > 0 for controller in state.controllers) > 1

@@ -1,0 +1,68 @@
+"""Brokers handle the requests of controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leadline.checker.action import action
+from leadline.model.control.bounds import controllers, if_answers_are_lost
+from leadline.model.control.state import Cluster, Heard, LeaderAndIsr
+from leadline.model.kafka.high_watermark import with_leader
+from leadline.model.kafka.leadership import follower_of, leader_of
+from leadline.model.quorum import brokers
+
+
+@action(
+    "broker {broker} handles the next request from controller {controller}",
+    controller=controllers,
+    broker=brokers,
+    effect="healing",
+)
+def deliver(state: Cluster, controller: int, broker: int) -> Iterator[Cluster]:
+    """A broker handles the oldest request of a controller (`ReplicaManager.becomeLeaderOrFollower`).
+
+    It refuses a request of a controller that is older than one that it has obeyed, and, since 2.2, a request for an
+    earlier broker epoch (KIP-380). It ignores a request whose leader epoch is not higher than its own. A request to a
+    broker that is down waits until the broker is up again, or until the controller closes the connection.
+    """
+    queue = state.queue(controller, broker)
+    if queue and state.replicas[broker].up:
+        yield _obeyed(state.with_queue(controller, broker, queue[1:]), broker, queue[0])
+
+
+@action(
+    "broker {broker} handles the next request from controller {controller}, and the answer is lost",
+    controller=if_answers_are_lost,
+    broker=brokers,
+    effect="perturbing",
+)
+def deliver_unanswered(state: Cluster, controller: int, broker: int) -> Iterator[Cluster]:
+    """A broker handles a request, and its connection breaks before it has answered.
+
+    The controller sends the request again until it gets an answer or removes the broker (`RequestSendThread`).
+    """
+    queue = state.queue(controller, broker)
+    if queue and state.replicas[broker].up and state.may("lost_answers"):
+        yield _obeyed(state.having("lost_answers"), broker, queue[0])
+
+
+def accepts(state: Cluster, broker: int, request: LeaderAndIsr) -> bool:
+    """Return whether a broker accepts a request: neither its controller epoch nor its broker epoch is outdated."""
+    heard = state.heard[broker]
+    if state.protocol.fences_requests and request.controller_epoch < heard.controller_epoch:
+        return False
+    return not request.generation or request.generation >= heard.generation
+
+
+def _obeyed(state: Cluster, broker: int, request: LeaderAndIsr) -> Cluster:
+    """Return the state after a broker has handled a request: has refused, ignored or obeyed it."""
+    if not accepts(state, broker, request):
+        return state
+    known = state.heard[broker]
+    heard = state.with_heard(broker, Heard(request.controller_epoch, known.generation))
+    if request.epoch <= state.replicas[broker].epoch:
+        return heard
+    if request.leader == broker:
+        return with_leader(heard, broker, leader_of(heard, broker, request.epoch, request.isr))  # type: ignore[return-value]
+    following = follower_of(heard, broker, request.epoch, request.leader, elected=False)
+    return heard.with_replica(broker, following)

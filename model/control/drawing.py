@@ -1,0 +1,141 @@
+"""Describe states and traces of the `control` family as rows, messages and events, for diagrams and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from leadline.checker.action import Step
+from leadline.checker.drawing import Drawing, Event, Message, Row
+from leadline.model.control.explanation import events
+from leadline.model.control.state import Cluster, Controller, Sessions
+from leadline.model.kafka import drawing as kafka
+from leadline.model.quorum import drawn_isr
+from leadline.model.rows import CONTROLLER, broker_row, controller_badges, controller_columns
+
+ZOOKEEPER = "ZooKeeper"
+
+
+def controller_row(number: int) -> str:
+    """Return the name of the row of a process that can be the controller."""
+    return f"controller {number}"
+
+
+def rows(state: Cluster) -> dict[str, Row]:
+    """Return the rows for ZooKeeper, the controllers, the producers, each broker, and the consumers, keyed by name.
+
+    The row of a controller shows what it believes, what it has read and not acted on yet, and its requests that brokers
+    have not handled yet.
+    """
+    own = {controller_row(number): _controller(state, number) for number in range(len(state.controllers))}
+    others = {name: row for name, row in kafka.rows(state).items() if name != CONTROLLER}
+    for broker, heard in enumerate(state.heard):
+        name = broker_row(broker)
+        generation = f", broker epoch {heard.generation}" if state.protocol.names_generations else ""
+        columns = {
+            **others[name].columns,
+            "obeys": f"c{heard.controller_epoch}{generation}" if heard.controller_epoch else "-",
+        }
+        others[name] = attrs.evolve(others[name], columns=columns)
+    return {ZOOKEEPER: _zookeeper(state), **own, **others}
+
+
+def _zookeeper(state: Cluster) -> Row:
+    registry = state.registry
+    holder = "no controller" if registry.controller is None else f"controller: {registry.controller}"
+    live = _live(state, registry.sessions)
+    return Row(
+        badges=[*controller_badges(state.quorum), f"written by c{registry.written_by}", holder, live],
+        columns={
+            **controller_columns(state.quorum),
+            "log": f"{holder}, c{registry.controller_epoch}; {live}; written by c{registry.written_by}",
+        },
+    )
+
+
+def _live(state: Cluster, sessions: Sessions) -> str:
+    epochs = state.protocol.compares_epochs or state.protocol.names_generations
+    live = [f"{broker}#{epoch}" if epochs else str(broker) for broker, epoch in enumerate(sessions) if epoch]
+    return f"live: {' '.join(live) or '-'}"
+
+
+def _controller(state: Cluster, number: int) -> Row:
+    own = state.controllers[number]
+    if not own.active:
+        return Row(up=False, columns={"role": "-"})
+    holds = state.registry.controller == number
+    role = "controller" if holds else "former controller"
+    epoch = f"c{own.epoch}" if own.epoch else "no controller epoch yet"
+    texts = _believes(state, own)
+    waiting = [
+        f"to {broker}: {'; '.join(map(str, state.queue(number, broker)))}"
+        for broker in range(state.bounds.brokers)
+        if state.queue(number, broker)
+    ]
+    partition = {} if own.partition is None else controller_columns(own.partition)
+    return Row(
+        badges=[role, epoch, *texts, *waiting],
+        columns={**partition, "role": f"{role} {epoch}", "log": "; ".join([*texts, *waiting])},
+    )
+
+
+def _believes(state: Cluster, own: Controller) -> list[str]:
+    texts = [_live(state, own.known)] if own.epoch else []
+    return texts if own.read is None else [*texts, f"has read {_live(state, own.read)}"]
+
+
+def messages(state: Cluster) -> Iterator[Message]:
+    """Yield the messages in flight: the oldest request of each controller to each broker, and those between brokers."""
+    for number in range(len(state.controllers)):
+        for broker in range(state.bounds.brokers):
+            yield from _next(state, number, broker)
+    yield from kafka.messages(state)
+
+
+def _next(state: Cluster, controller: int, broker: int) -> Iterator[Message]:
+    for request in state.queue(controller, broker)[:1]:
+        yield Message(controller_row(controller), broker_row(broker), "LeaderAndIsr", str(request))
+
+
+def arrivals(step: Step[Cluster]) -> Iterator[Message]:
+    """Yield the messages that arrive in a step, including what is written to ZooKeeper and read there."""
+    before, after = step.before, step.after
+    match step.action, step.arguments:
+        case "deliver" | "deliver_unanswered", {"controller": number, "broker": broker}:
+            yield from _next(before, number, broker)
+        case "read_brokers", {"controller": number}:
+            read = after.controllers[number].read
+            yield Message(ZOOKEEPER, controller_row(number), _live(after, read or ()))
+        case "become_controller" | "start", {"controller": number}:
+            yield Message(controller_row(number), ZOOKEEPER, f"c{after.registry.controller_epoch}")
+        case "hear_of_isr", {"controller": number}:
+            yield Message(ZOOKEEPER, controller_row(number), f"ISR {drawn_isr(after.quorum.isr)}")
+        case "restart" | "register", {"broker": broker}:
+            yield Message(broker_row(broker), ZOOKEEPER, "registers")
+    if step.action == "act_on_brokers" and after.quorum != before.quorum:
+        (number,) = step.arguments.values()
+        yield Message(
+            controller_row(number), ZOOKEEPER, f"epoch {after.quorum.epoch}, ISR {drawn_isr(after.quorum.isr)}"
+        )
+    between: Step[Any] = step
+    for message in kafka.arrivals(between):
+        yield attrs.evolve(message, target=ZOOKEEPER) if message.target == CONTROLLER else message
+
+
+def _events(steps: Sequence[Step[Cluster]]) -> Iterator[Event]:
+    replicated: Sequence[Step[Any]] = steps
+    yield from events(steps)
+    yield from kafka.DRAWING.events(replicated)
+
+
+DRAWING = Drawing(
+    rows=rows,
+    messages=messages,
+    arrivals=arrivals,
+    events=_events,
+    legend="c2: the controller of controller epoch 2; live: the brokers that have a session, as ZooKeeper or a "
+    "controller knows it; 0#2: broker 0 with broker epoch 2; to 0: requests that broker 0 has not handled yet; "
+    "obeys: the newest controller that the broker has obeyed; " + kafka.DRAWING.legend,
+)

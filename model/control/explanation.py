@@ -1,0 +1,104 @@
+"""Explain a trace: who acts on what it read before, what is refused, and what nobody tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from leadline.checker.action import Step
+from leadline.checker.drawing import Event
+from leadline.model.control.delivery import accepts
+from leadline.model.control.state import Cluster, Sessions
+
+
+def events(steps: Sequence[Step[Cluster]]) -> Iterator[Event]:
+    """Yield the events that decide the outcome of a trace."""
+    read_in: dict[int, int] = {}
+    for number, step in enumerate(steps, start=1):
+        if step.action == "read_brokers":
+            read_in[step.arguments["controller"]] = number + 1
+        for text, label in _of(step, read_in):
+            yield Event(number, text, label)
+
+
+def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str]]:
+    before, after = step.before, step.after
+    match step.action, step.arguments:
+        case "controller_session_expires", {"controller": number}:
+            yield f"the session of controller {number} expires, and it goes on: it has not heard of it", "zombie"
+        case "become_controller" | "start", {"controller": number} if after.controllers[number].epoch:
+            epoch = after.controllers[number].epoch
+            yield f"controller {number} starts with controller epoch {epoch}{_misses(before)}", "failover"
+        case "act_on_brokers", {"controller": number}:
+            yield from _acting(before, after, number, read_in.get(number))
+        case "deliver" | "deliver_unanswered", {"controller": number, "broker": broker}:
+            yield from _handled(before, after, number, broker)
+        case "restart", {"broker": broker} if not _is_seen(before, broker):
+            yield f"broker {broker} is back before any controller has seen that it was down", ""
+
+
+def _misses(before: Cluster) -> str:
+    """Return a phrase about brokers that restarted before a new controller reads the cluster."""
+    known = [own.known for own in before.controllers if own.epoch]
+    bounced = [
+        broker
+        for broker, epoch in enumerate(before.registry.sessions)
+        if epoch and any(0 < each[broker] < epoch for each in known)
+    ]
+    if not bounced:
+        return ""
+    return f"; it takes {_named(bounced)} as it is now, and cannot see that it has restarted"
+
+
+def _is_seen(before: Cluster, broker: int) -> bool:
+    return any(own.epoch and not (own.read or own.known)[broker] for own in before.controllers)
+
+
+def _acting(before: Cluster, after: Cluster, number: int, read_in: int | None) -> Iterator[tuple[str, str]]:
+    read, sessions = before.controllers[number].read, before.registry.sessions
+    is_former = before.registry.controller != number
+    if read is not None and read != sessions and read_in is not None:
+        who = f"{'former ' if is_former else ''}controller {number}"
+        yield f"{who} still acts on what it read in step {read_in}: {_outdated(read, sessions)}", "stale read"
+    elif is_former:
+        yield f"controller {number} acts, although it is not the controller any more", "zombie"
+    if before.quorum == after.quorum:
+        return
+    epoch, quorum = before.controllers[number].epoch, after.quorum
+    leads = "no leader" if quorum.leader is None else f"leader {quorum.leader}"
+    newest = before.registry.controller_epoch
+    accepted = f", and ZooKeeper accepts it, although there is a controller of epoch {newest}" if epoch < newest else ""
+    yield f"the controller of epoch {epoch} writes {leads} in leader epoch {quorum.epoch}{accepted}", ""
+
+
+def _outdated(read: Sessions, now: Sessions) -> str:
+    texts = []
+    for broker, (was, is_now) in enumerate(zip(read, now, strict=True)):
+        if was != is_now:
+            state = "was down" if not was else "was live" if not is_now else "had an earlier broker epoch"
+            texts.append(f"broker {broker} {state} then")
+    return ", ".join(texts)
+
+
+def _handled(before: Cluster, after: Cluster, number: int, broker: int) -> Iterator[tuple[str, str]]:
+    request, heard, replica = before.queue(number, broker)[0], before.heard[broker], before.replicas[broker]
+    if accepts(before, broker, request):
+        if after.replicas[broker].leader == broker != replica.leader and replica.leader is None and request.epoch >= 0:
+            if replica.log.end_offset < max(each.log.end_offset for each in before.replicas):
+                yield f"broker {broker} leads in epoch {request.epoch} again, with a log that has lost its end", ""
+        elif request.epoch <= replica.epoch:
+            yield f"broker {broker} ignores leader epoch {request.epoch}: it is in epoch {replica.epoch} already", ""
+    elif request.controller_epoch < heard.controller_epoch:
+        yield (
+            f"broker {broker} refuses the request of controller epoch {request.controller_epoch}, because it has "
+            f"obeyed epoch {heard.controller_epoch}",
+            "refused",
+        )
+    else:
+        yield (
+            f"broker {broker} refuses a request for its broker epoch {request.generation}, because it has restarted",
+            "refused",
+        )
+
+
+def _named(brokers: list[int]) -> str:
+    return " and ".join(f"broker {broker}" for broker in brokers)

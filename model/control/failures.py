@@ -1,0 +1,118 @@
+"""Controllers and brokers that die, and sessions that end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.action import action
+from leadline.model.control.bounds import controllers, only_if_lossy, restarting
+from leadline.model.control.state import Cluster, Controller, Heard
+from leadline.model.control.writes import drop_requests
+from leadline.model.kafka import crash as kafka
+from leadline.model.kafka import fetch
+from leadline.model.kafka.crash import followers_first
+from leadline.model.quorum import brokers
+
+
+@action("the session of controller {controller} expires", controller=controllers, effect="perturbing")
+def controller_session_expires(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """ZooKeeper removes `/controller`, but the controller goes on until it hears of it.
+
+    A controller on a broker with a replica loses the broker's session, too.
+    """
+    if state.registry.controller == controller and state.may("failovers"):
+        expired = _deposed(state.having("failovers"), controller)
+        if state.bounds.colocated:
+            expired = attrs.evolve(expired, registry=expired.registry.gone(controller))
+        yield expired
+
+
+def separate(bounds: object) -> range:
+    """Return the controllers that can die without a broker that has a replica."""
+    return range(0) if bounds.colocated else controllers(bounds)  # type: ignore[attr-defined, arg-type]
+
+
+@action("controller {controller} dies", controller=separate, effect="perturbing")
+def controller_dies(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """The broker that is the controller dies. The requests that it has not sent yet are lost."""
+    if state.registry.controller == controller and state.may("failovers"):
+        yield _dead(state.having("failovers"), controller)
+
+
+def _dead(state: Cluster, controller: int) -> Cluster:
+    """Return the state after the process of a controller has died, and its session has ended."""
+    gone = drop_requests(state, controller, brokers(state.bounds)).with_controller(controller, Controller())
+    return _deposed(gone, controller)
+
+
+def _deposed(state: Cluster, controller: int) -> Cluster:
+    if state.registry.controller != controller:
+        return state
+    return attrs.evolve(state, registry=attrs.evolve(state.registry, controller=None))
+
+
+@action("broker {broker} crashes", broker=followers_first, effect="perturbing")
+def broker_dies(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """A broker crashes, and its session ends. Its log and its high watermark are on disk."""
+    for down in kafka.crash(state, broker):
+        yield _stopped(down, broker)  # type: ignore[arg-type]
+
+
+@action(
+    "broker {broker} crashes and loses its log from offset {offset} onward",
+    broker=followers_first,
+    offset=only_if_lossy,
+    effect="perturbing",
+)
+def broker_loses_tail(state: Cluster, broker: int, offset: int) -> Iterator[Cluster]:
+    """A broker crashes, its session ends, and the end of its log is lost, which was only in the page cache."""
+    for down in kafka.crash_losing_tail(state, broker, offset):
+        yield _stopped(down, broker)  # type: ignore[arg-type]
+
+
+def _stopped(state: Cluster, broker: int) -> Cluster:
+    """Return the state after a broker has stopped: it has no session and no memory."""
+    gone = attrs.evolve(state, registry=state.registry.gone(broker)).with_heard(broker, Heard())
+    if state.bounds.colocated and broker < state.bounds.controllers:
+        gone = _dead(gone, broker)
+    return gone
+
+
+@action("broker {follower} handles the fetch response", follower=brokers, effect="healing")
+def handle_fetch_response(state: Cluster, follower: int) -> Iterator[Cluster]:
+    """A follower handles a response as in the `kafka` family. If it exits because of it, its session ends."""
+    for after in fetch.handle_fetch_response(state, follower):
+        yield after if after.replicas[follower].up else _stopped(after, follower)  # type: ignore[arg-type, misc]
+
+
+@action("the session of broker {broker} expires", broker=brokers, effect="perturbing")
+def broker_session_expires(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """ZooKeeper removes `/brokers/ids/N`, but the broker is running."""
+    if state.registry.registered[broker] and state.may("session_expiries"):
+        expired = state.having("session_expiries")
+        expired = attrs.evolve(expired, registry=expired.registry.gone(broker))
+        yield _deposed(expired, broker) if state.bounds.colocated else expired
+
+
+@action("broker {broker} starts again", broker=restarting, effect="healing")
+def restart(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """A broker starts and registers. It knows no leader until a controller sends a request."""
+    replica = state.replicas[broker]
+    if not replica.up:
+        up = state.with_replica(broker, attrs.evolve(replica, up=True))
+        yield _registered(up, broker)
+
+
+@action("broker {broker} registers again after its session has expired", broker=brokers, effect="healing")
+def register(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """A running broker whose session has expired creates `/brokers/ids/N` again, with a new broker epoch."""
+    if state.replicas[broker].up and not state.registry.registered[broker]:
+        yield _registered(state, broker)
+
+
+def _registered(state: Cluster, broker: int) -> Cluster:
+    registry = state.registry.born(broker)
+    heard = attrs.evolve(state.heard[broker], generation=registry.births[broker])
+    return attrs.evolve(state, registry=registry).with_heard(broker, heard)

@@ -1,0 +1,34 @@
+"""The rules of a release: those of the data plane, and those of the controller."""
+
+from __future__ import annotations
+
+import attrs
+
+from leadline.model.kafka.protocols import Protocol as DataPlane
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Protocol(DataPlane):
+    """The rules of replication (see `leadline.model.kafka.protocols.Protocol`), and the rules of the controller.
+
+    Attributes:
+        elects_at_once_with_epoch: whether a new controller registers and raises the controller epoch in one
+            transaction. If not, it raises the epoch in a later step.
+        fences_writes: whether ZooKeeper refuses writes of a controller with an outdated controller epoch.
+        adopts: whether a controller that was replaced takes the new controller's epoch for its own.
+        fences_requests: whether brokers refuse requests with a controller epoch lower than the highest one that they
+            have received.
+        compares_epochs: whether the controller compares the broker epochs (creation zxids) of brokers, and not only
+            their ids.
+        names_generations: whether requests contain the broker epoch of the broker to which they are sent, so that a
+            broker refuses those that were sent before its restart.
+        removes_dead_at_start: whether a new controller removes brokers that are down from the ISR.
+    """
+
+    elects_at_once_with_epoch: bool
+    fences_writes: bool
+    adopts: bool
+    fences_requests: bool
+    compares_epochs: bool
+    names_generations: bool
+    removes_dead_at_start: bool

@@ -1,0 +1,150 @@
+"""The table of rules for the `control` family: the rules of the controller that changed between releases.
+
+The rules of replication are those of the `kafka` family, except those that the controller of this family replaces. See
+`REPLACED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from leadline.checker.errors import SpecError
+from leadline.checker.support.messages import nearest
+from leadline.model.control.protocols import Protocol
+from leadline.model.kafka import rules as kafka
+from leadline.model.rules import Rule, Value
+
+RULES = (
+    Rule(
+        "controller_election",
+        "when a new controller raises the controller epoch",
+        (
+            Value(
+                "later",
+                "after it has created /controller, in a write of its own",
+                "0.8.0 to 2.0.1: ZookeeperLeaderElector.elect, KafkaController.incrementControllerEpoch",
+                {"elects_at_once_with_epoch": False},
+            ),
+            Value(
+                "at-once",
+                "in the transaction that creates /controller",
+                "KAFKA-6082; 2.1.0: KafkaZkClient.registerControllerAndIncrementControllerEpoch",
+                {"elects_at_once_with_epoch": True},
+            ),
+        ),
+    ),
+    Rule(
+        "controller_writes",
+        "which writes of a former controller ZooKeeper refuses",
+        (
+            Value(
+                "unless-written-since",
+                "writes of a partition state that a newer controller has written",
+                "0.8.0 to 2.0.1: PartitionStateMachine, controllerEpoch > controller.epoch",
+                {"fences_writes": False},
+            ),
+            Value(
+                "fenced",
+                "all, by the version of /controller_epoch",
+                "KAFKA-6082; 2.1.0",
+                {"fences_writes": True},
+            ),
+        ),
+    ),
+    Rule(
+        "controller_epoch",
+        "what a former controller does with the epoch of the new one",
+        (
+            Value("adopts", "it takes it for its own", "KAFKA-1096; fixed in 0.8.2.0", {"adopts": True}),
+            Value("keeps", "nothing: it keeps its own", "KAFKA-1096", {"adopts": False}),
+        ),
+    ),
+    Rule(
+        "controller_requests",
+        "whether brokers refuse requests of a controller that is older than one that they have obeyed",
+        (
+            Value("obeyed", "no: they obey every controller", "KAFKA-532; fixed in 0.8.0", {"fences_requests": False}),
+            Value("fenced", "yes, by the controller epoch", "KAFKA-532", {"fences_requests": True}),
+        ),
+    ),
+    Rule(
+        "broker_change",
+        "how the controller sees that a broker has restarted",
+        (
+            Value(
+                "ids",
+                "only if it reads the brokers while that broker is down",
+                "KAFKA-1120; up to 2.1.1",
+                {"compares_epochs": False},
+            ),
+            Value(
+                "epochs",
+                "by its broker epoch, the creation zxid of its node",
+                "KIP-380, KAFKA-1120; 2.2.0",
+                {"compares_epochs": True},
+            ),
+        ),
+    ),
+    Rule(
+        "broker_epoch",
+        "whether a broker obeys requests that were sent before it restarted",
+        (
+            Value("none", "yes", "KAFKA-7235; up to 2.1.1", {"names_generations": False}),
+            Value("named", "no: requests contain its broker epoch", "KIP-380; 2.2.0", {"names_generations": True}),
+        ),
+    ),
+    Rule(
+        "dead_at_start",
+        "what a new controller does with followers that are down",
+        (
+            Value(
+                "stay", "nothing: the leader removes them from the ISR", "up to 2.3", {"removes_dead_at_start": False}
+            ),
+            Value(
+                "leave",
+                "it removes them from the ISR",
+                "KAFKA-3143; 2.4.0: ReplicaStateMachine.startup",
+                {"removes_dead_at_start": True},
+            ),
+        ),
+    ),
+)
+"""The rules, in the order in which they are shown."""
+
+REPLACED = ("bounce", "late_requests", "elections", "shrink_epoch")
+"""The rules of the `kafka` family that have no effect in this family, because it has the processes that they stand
+for.
+"""
+
+_BY_NAME = {rule.name: rule for rule in (*RULES, *kafka.RULES) if rule.name not in REPLACED}
+
+
+def rule_of(name: str) -> Rule:
+    """Return the rule with the given name: a rule of the controller, or a rule of replication.
+
+    Raises:
+        SpecError: if there is no rule with this name. The message suggests the most similar name.
+    """
+    if name not in _BY_NAME:
+        raise SpecError(
+            f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs control/2.4` lists all rules)"
+        )
+    return _BY_NAME[name]
+
+
+def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
+    """Return the protocol with the given values of the rules.
+
+    Parameters:
+        name, summary: the name and summary of the protocol.
+        values: the name of each rule's value, keyed by the name of the rule: all rules of both families.
+    """
+    own = {rule.name for rule in RULES}
+    replication = kafka.protocol_of(name, summary, {rule: value for rule, value in values.items() if rule not in own})
+    fields: dict[str, Any] = attrs.asdict(replication, recurse=False)
+    for rule in RULES:
+        fields |= rule.value(values[rule.name]).sets
+    return Protocol(**fields)

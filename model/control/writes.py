@@ -1,0 +1,98 @@
+"""What a controller writes to ZooKeeper and sends to brokers when brokers come or go.
+
+A write reads the partition state in ZooKeeper first and compares its version, so that it can only be refused if the
+state was written by a newer controller or, since 2.1, if there is a newer controller (KAFKA-6082).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from leadline.model.control.state import Cluster, LeaderAndIsr
+from leadline.model.quorum import Quorum
+
+
+def send(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
+    """Send the partition state, as a controller knows it, to those of the given brokers that it considers live.
+
+    If there is no leader, the model sends nothing: brokers that receive such a request only note the epoch.
+    """
+    own = state.controllers[controller]
+    partition = own.partition
+    if partition is None or partition.leader is None:
+        return state
+    for broker in brokers:
+        if own.considers_live(broker):
+            generation = own.known[broker] if state.protocol.names_generations else 0
+            request = LeaderAndIsr(own.epoch, partition.leader, partition.epoch, partition.isr, generation)
+            state = state.with_queue(controller, broker, (*state.queue(controller, broker), request))
+    return state
+
+
+def drop_requests(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
+    """Return the state after a controller has closed its connections to the given brokers."""
+    for broker in brokers:
+        state = state.with_queue(controller, broker, ())
+    return state
+
+
+def is_lost(state: Cluster, controller: int) -> bool:
+    """Return whether the partition has no leader that the controller considers live."""
+    own = state.controllers[controller]
+    leader = None if own.partition is None else own.partition.leader
+    return leader is None or not own.considers_live(leader)
+
+
+def elect(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """A controller elects a leader that it considers live: a member of the ISR, or any broker with unclean election.
+
+    The ISR of the new epoch has the live members only (`OfflinePartitionLeaderSelector`,
+    `PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection`).
+    """
+    own = state.controllers[controller]
+    live = [broker for broker in state.assignment.replicas if own.considers_live(broker)]
+    candidates = [broker for broker in live if broker in state.quorum.isr]
+    isr = frozenset(candidates)
+    clean = bool(candidates)
+    if not clean and state.bounds.unclean_leader_election and state.protocol.elects_uncleanly:
+        candidates = live
+    if not candidates or not may_write(state, controller):
+        yield state
+        return
+    for leader in candidates[:1] if state.protocol.elects_in_order else candidates:
+        written = Quorum(leader, state.quorum.epoch + 1, isr if clean else frozenset({leader}))
+        yield send(write(state, controller, written), controller, state.assignment.replicas)
+
+
+def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
+    """Return the state after a controller has removed a broker from the ISR, which begins a leader epoch.
+
+    The last member stays. If the broker leads, the partition has no leader (`removeReplicaFromIsr`,
+    `doRemoveReplicasFromIsr`).
+    """
+    if not may_write(state, controller):
+        return state
+    quorum = state.quorum
+    if broker not in quorum.isr:
+        return state.with_controller(controller, attrs.evolve(state.controllers[controller], partition=quorum))
+    leader = None if broker == quorum.leader else quorum.leader
+    written = write(state, controller, Quorum(leader, quorum.epoch + 1, quorum.isr - {broker} or quorum.isr))
+    return send(written, controller, [each for each in state.assignment.replicas if each != broker])
+
+
+def may_write(state: Cluster, controller: int) -> bool:
+    """Return whether ZooKeeper accepts a partition state from a controller."""
+    epoch = state.controllers[controller].epoch
+    if state.protocol.fences_writes:
+        return epoch == state.registry.controller_epoch
+    return epoch >= state.registry.written_by
+
+
+def write(state: Cluster, controller: int, partition: Quorum) -> Cluster:
+    """Return the state after a controller has written the partition state."""
+    own = state.controllers[controller]
+    registry = attrs.evolve(state.registry, written_by=own.epoch)
+    written = attrs.evolve(state, quorum=partition, registry=registry)
+    return written.with_controller(controller, attrs.evolve(own, partition=partition))
