@@ -120,6 +120,8 @@ CONTROL_PROPERTIES = (
     controllers.agreed_at_rest,
     controllers.led_at_rest,
     controllers.controlled_at_rest,
+    controllers.reassigned_at_rest,
+    controllers.isr_within_replicas_at_rest,
     controllers.one_controller_per_epoch,
     controllers.newer_controller_obeyed,
     controllers.former_controllers_fenced,

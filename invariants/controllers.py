@@ -92,20 +92,40 @@ def dead_not_in_isr(state: Cluster) -> Iterator[str]:
 
 
 @invariant(
-    "at rest, each running replica has the leader and the leader epoch that ZooKeeper has",
-    source="KAFKA-6082; KAFKA-1120; KIP-380",
+    "at rest, each running replica has the leader and leader epoch that ZooKeeper has, and no other broker has one",
+    source="KAFKA-6082; KAFKA-1120; KIP-380; KAFKA-13972",
     at_rest=True,
 )
 def agreed_at_rest(state: Cluster) -> Iterator[str]:
     quorum = state.quorum
     for broker, replica in enumerate(state.replicas):
-        if (
-            replica.up
-            and quorum.leader is not None
-            and (replica.leader, replica.epoch) != (quorum.leader, quorum.epoch)
-        ):
-            knows = "no leader" if replica.leader is None else f"leader {replica.leader} in epoch {replica.epoch}"
+        knows = "no leader" if replica.leader is None else f"leader {replica.leader} in epoch {replica.epoch}"
+        if broker not in state.assignment.replicas:
+            if replica.leader is not None:
+                yield f"broker {broker} knows {knows}, and is not one of the replicas"
+        elif replica.up and quorum.leader is not None and (replica.leader, replica.epoch) != (quorum.leader, quorum.epoch):
             yield f"broker {broker} knows {knows}, ZooKeeper leader {quorum.leader} in epoch {quorum.epoch}"
+
+
+@invariant(
+    "at rest, no reassignment is in progress, if all requested brokers are running and the partition has a leader",
+    source="KIP-455: a reassignment completes once its replicas are in the ISR",
+    at_rest=True,
+)
+def reassigned_at_rest(state: Cluster) -> Iterator[str]:
+    target = state.registry.target
+    if target and state.quorum.leader is not None and all(state.replicas[broker].up for broker in target):
+        yield f"brokers {' and '.join(map(str, target))} are running, and the reassignment to them does not end"
+
+
+@invariant(
+    "outside the completion of a reassignment, the ISR has replicas only",
+    source="KIP-455, B3 and B4: two writes; KAFKA-6638",
+    at_rest=True,
+)
+def isr_within_replicas_at_rest(state: Cluster) -> Iterator[str]:
+    for broker in sorted(state.quorum.isr - frozenset(state.assignment.replicas)):
+        yield f"broker {broker} is in the ISR in ZooKeeper, and not one of the replicas"
 
 
 @invariant(

@@ -24,10 +24,19 @@ from leadline.model.control.failures import (
     controller_dies,
     controller_session_expires,
     handle_fetch_response,
+    readmit,
     register,
     restart,
 )
 from leadline.model.control.protocols import Protocol
+from leadline.model.control.reassignment import (
+    add_replicas,
+    cancel,
+    complete,
+    reassign,
+    remove_replicas,
+    write_replicas,
+)
 from leadline.model.kafka import fetch, isr, truncation
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import nothing
@@ -46,6 +55,7 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     produce,
     handle_fetch,
     park_fetch,
+    readmit,
     handle_fetch_response,
     handle_epoch_request,
     handle_epoch_response,
@@ -58,8 +68,14 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     start,
     adopt_epoch,
     resign,
+    add_replicas,
+    complete,
+    remove_replicas,
+    write_replicas,
     restart,
     register,
+    reassign,
+    cancel,
     deliver_unanswered,
     controller_session_expires,
     controller_dies,
@@ -77,5 +93,6 @@ def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
         handle_epoch_response: asks,
         start: not protocol.elects_at_once_with_epoch,
         adopt_epoch: protocol.adopts,
+        cancel: protocol.reassigns_by == "assignment",
     }
     return tuple(action for action in ACTIONS if possible.get(action, True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import ClassVar
 
 import attrs
@@ -23,7 +25,7 @@ class Bounds:
     colocated: bool = bound(
         False, "whether these brokers are brokers 0, 1, ...; if not, they have no replica of the partition"
     )
-    records: int = bound(0, "records that producers write in all", at_least=0, at_most=9)
+    records: int = bound(1, "records that producers write in all", at_least=0, at_most=9)
     failovers: int = bound(1, "controllers that die or whose session expires", at_least=0, at_most=9)
     crashes: int = bound(1, "crashes of brokers that lose no records", at_least=0, at_most=9)
     lossy_crashes: int = bound(0, "crashes that lose any number of records at the end of a log", at_least=0, at_most=9)
@@ -34,20 +36,48 @@ class Bounds:
     isr_shrinks: int = bound(
         0, "removals of running followers from the ISR because they are slow", at_least=0, at_most=9
     )
+    reassignments: int = bound(0, "reassignments that an operator requests", at_least=0, at_most=9)
+    cancellations: int = bound(0, "reassignments that an operator cancels (KIP-455)", at_least=0, at_most=9)
+    replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
+    target: str = bound("", "the replicas that an operator requests, such as 0-2; if empty, any")
     restarts: bool = bound(True, "whether brokers that have crashed start again")
     acks: str = bound("all", "when producers are told that a record is written", choices=("0", "1", "all"))
     min_insync_replicas: int = bound(1, "size of the ISR that acks=all needs", at_least=1, at_most=9)
     unclean_leader_election: bool = bound(False, "whether a broker outside the ISR may be elected")
 
-    moves: ClassVar[bool] = False
     late_responses: ClassVar[int] = 0
     max_epoch: ClassVar[int] = 0
 
-    def __attrs_post_init__(self) -> None:
-        if self.colocated and self.controllers > self.brokers:
+    @property
+    def moves(self) -> bool:
+        """Whether some brokers may have no replica; see `leadline.model.kafka.bounds.Bounds.moves`."""
+        return self.reassignments > 0 or 0 < self.replicas < self.brokers
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The brokers in `target`. Empty if an operator can request any replicas."""
+        return tuple(map(int, self.target.split("-"))) if self.target else ()
+
+
+def check(bounds: Bounds) -> None:
+    """Check that the bounds fit together.
+
+    Raises:
+        SpecError: if there are more controllers than brokers to run them, or if `Bounds.target` is not a list of
+            brokers.
+    """
+    if bounds.colocated and bounds.controllers > bounds.brokers:
+        raise SpecError(
+            f"controllers={bounds.controllers} is more than brokers={bounds.brokers}: with colocated=true, each "
+            "controller runs on one of the brokers"
+        )
+    if re.fullmatch(r"(\d(-\d)*)?", bounds.target) is None or len(set(bounds.wanted)) < len(bounds.wanted):
+        raise SpecError(f"target={bounds.target}: write different brokers with hyphens between them, as in 0-2")
+    for broker in bounds.wanted:
+        if broker >= bounds.brokers:
             raise SpecError(
-                f"controllers={self.controllers} is more than brokers={self.brokers}: with colocated=true, each "
-                "controller runs on one of the brokers"
+                f"target={bounds.target}: there is no broker {broker}: the brokers are numbered from 0 to "
+                f"{bounds.brokers - 1}"
             )
 
 
@@ -61,6 +91,8 @@ class Spent:
     session_expiries: int = 0
     lost_answers: int = 0
     isr_shrinks: int = 0
+    reassignments: int = 0
+    cancellations: int = 0
 
 
 def controllers(bounds: Bounds) -> range:
@@ -76,6 +108,31 @@ def only_if_lossy(bounds: Bounds) -> range:
 def if_answers_are_lost(bounds: Bounds) -> range:
     """Return the controllers whose requests can be sent twice. By default, there are none."""
     return range(bounds.controllers if bounds.lost_answers else 0)
+
+
+def targets(bounds: Bounds) -> list[tuple[int, ...]]:
+    """Return the lists of replicas that an operator can request: `Bounds.target`, or a preferred leader and then other
+    brokers in ascending order. By default, there are none.
+    """
+    check(bounds)
+    if not bounds.reassignments or bounds.wanted:
+        return [bounds.wanted] if bounds.reassignments else []
+    found = []
+    for first in range(bounds.brokers):
+        others = [broker for broker in range(bounds.brokers) if broker != first]
+        for size in range(bounds.brokers):
+            found += [(first, *rest) for rest in itertools.combinations(others, size)]
+    return found
+
+
+def if_reassigned(bounds: Bounds) -> range:
+    """Return the controllers that can reassign the partition. By default, there are none."""
+    return range(bounds.controllers if bounds.reassignments else 0)
+
+
+def if_cancelled(bounds: Bounds) -> range:
+    """Return the controllers that can cancel a reassignment. By default, there are none."""
+    return range(bounds.controllers if bounds.reassignments and bounds.cancellations else 0)
 
 
 def restarting(bounds: Bounds) -> range:

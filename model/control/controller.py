@@ -64,11 +64,11 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
     epoch = state.registry.controller_epoch + 1
     known = state.registry.sessions
     started = attrs.evolve(state, registry=attrs.evolve(state.registry, controller_epoch=epoch)).with_controller(
-        controller, Controller(active=True, epoch=epoch, known=known, partition=state.quorum)
+        controller, Controller(active=True, epoch=epoch, known=known, partition=state.quorum, replicas=state.assignment.replicas)
     )
-    started = send(started, controller, brokers(state.bounds))
+    started = send(started, controller, state.assignment.replicas)
     if state.protocol.removes_dead_at_start:
-        for broker in brokers(state.bounds):
+        for broker in state.assignment.replicas:
             if not known[broker]:
                 started = remove_from_isr(started, controller, broker)
     yield from _led_again([started], controller)
@@ -76,8 +76,9 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 @action("controller {controller} hears that it is not the controller", controller=controllers, effect="healing")
 def resign(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A former controller resigns, and closes its connections."""
-    if state.controllers[controller].active and state.registry.controller != controller:
+    """A former controller resigns once it has finished the event that it is handling, and closes its connections."""
+    own = state.controllers[controller]
+    if own.active and own.read is None and not own.step and state.registry.controller != controller:
         yield drop_requests(state, controller, brokers(state.bounds)).with_controller(controller, Controller())
 
 
@@ -97,7 +98,7 @@ def read_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
     because it compares ids (KAFKA-1120).
     """
     own, sessions = state.controllers[controller], state.registry.sessions
-    if own.active and own.epoch and own.read is None and list(_changes(state, own.known, sessions)):
+    if own.is_free and list(_changes(state, own.known, sessions)):
         yield state.with_controller(controller, attrs.evolve(own, read=sessions))
 
 
@@ -141,7 +142,11 @@ def act_on_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 def _started_up(states: list[Cluster], controller: int, new: list[int]) -> list[Cluster]:
     """Send the partition state to brokers that have started, and elect a leader if there is none (onBrokerStartup)."""
-    return list(_led_again([send(state, controller, new) for state in states], controller))
+    return list(_led_again([_told(state, controller, new) for state in states], controller))
+
+
+def _told(state: Cluster, controller: int, new: list[int]) -> Cluster:
+    return send(state, controller, [broker for broker in new if broker in state.controllers[controller].replicas])
 
 
 def _failed(states: list[Cluster], controller: int, gone: list[int]) -> list[Cluster]:
@@ -172,6 +177,6 @@ def hear_of_isr(state: Cluster, controller: int) -> Iterator[Cluster]:
     epoch then changes the ISR.
     """
     own, quorum = state.controllers[controller], state.quorum
-    known = own.partition
+    known = own.partition if own.is_free else None
     if known is not None and (known.leader, known.epoch) == (quorum.leader, quorum.epoch) and known.isr != quorum.isr:
         yield state.with_controller(controller, attrs.evolve(own, partition=quorum))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from leadline.checker.action import action
 from leadline.model.control.bounds import controllers, if_answers_are_lost
-from leadline.model.control.state import Cluster, Heard, LeaderAndIsr
+from leadline.model.control.state import Cluster, Heard, Request, StopReplica
+from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.leadership import follower_of, leader_of
 from leadline.model.quorum import brokers
@@ -46,7 +47,7 @@ def deliver_unanswered(state: Cluster, controller: int, broker: int) -> Iterator
         yield _obeyed(state.having("lost_answers"), broker, queue[0])
 
 
-def accepts(state: Cluster, broker: int, request: LeaderAndIsr) -> bool:
+def accepts(state: Cluster, broker: int, request: Request) -> bool:
     """Return whether a broker accepts a request: neither its controller epoch nor its broker epoch is outdated."""
     heard = state.heard[broker]
     if state.protocol.fences_requests and request.controller_epoch < heard.controller_epoch:
@@ -54,15 +55,20 @@ def accepts(state: Cluster, broker: int, request: LeaderAndIsr) -> bool:
     return not request.generation or request.generation >= heard.generation
 
 
-def _obeyed(state: Cluster, broker: int, request: LeaderAndIsr) -> Cluster:
+def _obeyed(state: Cluster, broker: int, request: Request) -> Cluster:
     """Return the state after a broker has handled a request: has refused, ignored or obeyed it."""
     if not accepts(state, broker, request):
         return state
     known = state.heard[broker]
     heard = state.with_heard(broker, Heard(request.controller_epoch, known.generation))
-    if request.epoch <= state.replicas[broker].epoch:
+    replica = state.replicas[broker]
+    if isinstance(request, StopReplica):
+        is_obeyed = state.protocol.obeys_stop(replica.epoch, request.epoch)
+        return heard.with_replica(broker, Replica()) if is_obeyed else heard
+    if request.epoch <= replica.epoch or (request.replicas and broker not in request.replicas):
         return heard
     if request.leader == broker:
-        return with_leader(heard, broker, leader_of(heard, broker, request.epoch, request.isr))  # type: ignore[return-value]
+        assigned = frozenset(request.replicas) if request.replicas else None
+        return with_leader(heard, broker, leader_of(heard, broker, request.epoch, request.isr, assigned))
     following = follower_of(heard, broker, request.epoch, request.leader, elected=False)
     return heard.with_replica(broker, following)

@@ -87,6 +87,24 @@ def handle_fetch_response(state: Cluster, follower: int) -> Iterator[Cluster]:
         yield after if after.replicas[follower].up else _stopped(after, follower)  # type: ignore[arg-type, misc]
 
 
+@action(
+    "broker {leader} adds broker {follower} to the ISR when it fetches again",
+    leader=brokers,
+    follower=brokers,
+    effect="healing",
+)
+def readmit(state: Cluster, leader: int, follower: int) -> Iterator[Cluster]:
+    """A leader admits a follower that fetches from the same offset as before.
+
+    Followers repeat their requests. In the `kafka` family, a request that tells the leader nothing new is not a step,
+    so that a follower that has left the ISR with all records joins only after the next record.
+    """
+    if follower not in state.replicas[leader].isr:
+        for after in fetch.handled_again(state, leader, follower):
+            if after.quorum != state.quorum:
+                yield after  # type: ignore[misc]
+
+
 @action("the session of broker {broker} expires", broker=brokers, effect="perturbing")
 def broker_session_expires(state: Cluster, broker: int) -> Iterator[Cluster]:
     """ZooKeeper removes `/brokers/ids/N`, but the broker is running."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 
 from leadline.model.kafka.protocols import Protocol as DataPlane
@@ -22,6 +24,10 @@ class Protocol(DataPlane):
             their ids.
         names_generations: whether requests contain the broker epoch of the broker to which they are sent, so that a
             broker refuses those that were sent before its restart.
+        reassigns_by: where a reassignment in progress is stored: in "admin", the node `/admin/reassign_partitions`, or
+            in "assignment", with the replicas of the partition (KIP-455), where it can be cancelled.
+        obeys_stop: returns whether a broker obeys a `StopReplica` request. The arguments are the leader epochs of the
+            broker and of the request.
         removes_dead_at_start: whether a new controller removes brokers that are down from the ISR.
     """
 
@@ -32,3 +38,20 @@ class Protocol(DataPlane):
     compares_epochs: bool
     names_generations: bool
     removes_dead_at_start: bool
+    reassigns_by: str
+    obeys_stop: Callable[[int, int], bool]
+
+
+def at_any_epoch(own: int, requested: int) -> bool:
+    """Up to 2.5, a `StopReplica` request contains no leader epoch."""
+    return True
+
+
+def at_a_newer_epoch(own: int, requested: int) -> bool:
+    """KIP-570: the leader epoch of the request must be higher than the broker's."""
+    return requested > own
+
+
+def at_the_same_or_a_newer_epoch(own: int, requested: int) -> bool:
+    """KAFKA-13972: the leader epoch of the request must not be lower than the broker's."""
+    return requested >= own

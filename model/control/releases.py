@@ -14,7 +14,7 @@ from leadline.model.control.bounds import Bounds
 from leadline.model.control.protocols import Protocol
 from leadline.model.control.rules import protocol_of, rule_of
 from leadline.model.kafka import releases as kafka
-from leadline.model.kafka.published import known_like, minor, span
+from leadline.model.kafka.published import between, known_like, minor, span
 from leadline.model.rules import Rule, RuleColumn
 
 
@@ -63,39 +63,49 @@ _FIRST = {
     "broker_change": "ids",
     "broker_epoch": "none",
     "dead_at_start": "stay",
+    "reassigning": "admin",
+    "stop_replica": "any",
 }
 
-_CHANGED: Mapping[str, tuple[str, dict[str, str]]] = {
-    "0.10.2": ("a former controller goes on until it hears of the new one", {}),
-    "0.11": ("a former controller goes on until its queue of events is empty", {}),
-    "2.0.0": ("a former controller goes on until its queue of events is empty", {}),
-    "2.0.1": ("a former controller goes on until its queue of events is empty", {}),
+_CHANGED: Mapping[str, tuple[tuple[str, str], str, dict[str, str]]] = {
+    "0.10.2": (("0.10.2.0", "0.10.2.2"), "a former controller goes on until it hears of the new one", {}),
+    "0.11": (("0.11.0.0", "1.1.1"), "a former controller goes on until its queue of events is empty", {}),
+    "2.0.0": (("2.0.0", "2.0.0"), "a former controller goes on until its queue of events is empty", {}),
+    "2.0.1": (("2.0.1", "2.0.1"), "a former controller goes on until its queue of events is empty", {}),
     "2.1": (
+        ("2.1.0", "2.1.1"),
         "ZooKeeper refuses the writes of former controllers",
         {"controller_election": "at-once", "controller_writes": "fenced"},
     ),
     "2.2": (
+        ("2.2.0", "2.3.1"),
         "broker epochs (KIP-380) show that a broker has restarted",
         {"broker_change": "epochs", "broker_epoch": "named"},
     ),
-    "2.4": ("a new controller removes brokers that are down from the ISR", {"dead_at_start": "leave"}),
+    "2.4": (
+        ("2.4.0", "2.5.1"),
+        "a new controller removes brokers that are down from the ISR, and reassignments can be cancelled",
+        {"dead_at_start": "leave", "reassigning": "assignment"},
+    ),
+    "2.6": (("2.6.0", "2.6.3"), "StopReplica requests contain a leader epoch (KIP-570)", {"stop_replica": "newer"}),
 }
-"""What changes in the controller with each `kafka` column, and a phrase for the summary."""
+"""For each column: its releases, a phrase for the summary, and the rules of the controller that changed."""
 
 
 def _columns() -> tuple[Column, ...]:
     values, found = dict(_FIRST), []
-    for name, (phrase, changed) in _CHANGED.items():
+    for name, (versions, phrase, changed) in _CHANGED.items():
         replication = kafka.column_of(f"kafka/{name}")
         assert replication is not None
+        new = {} if replication.same_as else replication.changed
         values |= changed
         found.append(
             Column(
                 name=f"control/{name}",
-                summary=f"controllers of Kafka {replication.span} that can die: {phrase}",
+                summary=f"controllers of Kafka {span(between(*versions))} that can die: {phrase}",
                 values={**replication.values, **values},
-                changed={**replication.changed, **changed},
-                versions=replication.versions,
+                changed={**new, **changed},
+                versions=between(*versions),
             )
         )
     return tuple(found)

@@ -13,6 +13,7 @@ import attrs
 
 from leadline.checker.errors import SpecError
 from leadline.checker.support.messages import nearest
+from leadline.model.control import protocols as does
 from leadline.model.control.protocols import Protocol
 from leadline.model.kafka import rules as kafka
 from leadline.model.rules import Rule, Value
@@ -111,10 +112,42 @@ RULES = (
             ),
         ),
     ),
+    Rule(
+        "reassigning",
+        "where ZooKeeper stores a reassignment in progress",
+        (
+            Value("admin", "in /admin/reassign_partitions: it cannot be cancelled", "up to 2.3", {"reassigns_by": "admin"}),
+            Value(
+                "assignment",
+                "with the replicas in /brokers/topics: it can be cancelled",
+                "KIP-455, KAFKA-8345; 2.4.0",
+                {"reassigns_by": "assignment"},
+            ),
+        ),
+    ),
+    Rule(
+        "stop_replica",
+        "which StopReplica requests a broker obeys",
+        (
+            Value("any", "all: they contain no leader epoch", "up to 2.5", {"obeys_stop": does.at_any_epoch}),
+            Value(
+                "newer",
+                "those with a higher leader epoch than its own",
+                "KIP-570, KAFKA-9539; 2.6.0",
+                {"obeys_stop": does.at_a_newer_epoch},
+            ),
+            Value(
+                "not-older",
+                "those with its own leader epoch or a higher one",
+                "KAFKA-13972; 3.4.1 and 3.5.0",
+                {"obeys_stop": does.at_the_same_or_a_newer_epoch},
+            ),
+        ),
+    ),
 )
 """The rules, in the order in which they are shown."""
 
-REPLACED = ("bounce", "late_requests", "elections", "shrink_epoch")
+REPLACED = ("bounce", "late_requests", "elections", "shrink_epoch", "reassignment", "override")
 """The rules of the `kafka` family that have no effect in this family, because it has the processes that they stand
 for.
 """

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 import attrs
 
 from leadline.checker.state import component, constant
-from leadline.model.control.bounds import Bounds, Spent
+from leadline.model.control.bounds import Bounds, Spent, check
 from leadline.model.control.protocols import Protocol
 from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.broker import UNKNOWN_OFFSET, Registration, Replica
@@ -21,6 +21,9 @@ from leadline.model.kafka.state import PREFERRED, Partition
 from leadline.model.quorum import Quorum
 
 T = TypeVar("T")
+
+REMOVE = "remove"
+WRITE = "write"
 
 Sessions = tuple[int, ...]
 """The broker epoch of each broker. It is 0 if the broker has no session."""
@@ -40,6 +43,7 @@ class Registry:
         births: for each broker, how often it has registered. Its broker epoch (the creation zxid of `/brokers/ids/N`)
             is this number.
         registered: whether `/brokers/ids/N` exists, for each broker.
+        target: the replicas that an operator has requested, until the partition has them. Empty if there are none.
     """
 
     controller: int | None
@@ -47,6 +51,7 @@ class Registry:
     written_by: int
     births: Sessions
     registered: tuple[bool, ...]
+    target: tuple[int, ...] = ()
 
     @property
     def sessions(self) -> Sessions:
@@ -71,6 +76,7 @@ class LeaderAndIsr:
         controller_epoch: the epoch of the controller that sent the request.
         leader, epoch, isr: the leader, leader epoch and ISR as the controller knows them.
         generation: the broker epoch for which the request is meant (KIP-380), or 0 if the request does not contain it.
+        replicas: the replicas as the controller knows them. Empty if every broker always has a replica.
     """
 
     controller_epoch: int
@@ -78,11 +84,32 @@ class LeaderAndIsr:
     epoch: int
     isr: frozenset[int]
     generation: int = 0
+    replicas: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         isr = ",".join(map(str, sorted(self.isr)))
         meant = f" for broker epoch {self.generation}" if self.generation else ""
-        return f"c{self.controller_epoch}: leader {self.leader}, epoch {self.epoch}, ISR {isr}{meant}"
+        replicas = f", replicas {','.join(map(str, self.replicas))}" if self.replicas else ""
+        return f"c{self.controller_epoch}: leader {self.leader}, epoch {self.epoch}, ISR {isr}{replicas}{meant}"
+
+
+@attrs.frozen(cache_hash=True)
+class StopReplica:
+    """A `StopReplica` request, which deletes the replica.
+
+    Attributes:
+        controller_epoch, epoch, generation: see `LeaderAndIsr`. Up to 2.5, brokers do not receive the leader epoch.
+    """
+
+    controller_epoch: int
+    epoch: int
+    generation: int = 0
+
+    def __str__(self) -> str:
+        return f"c{self.controller_epoch}: stop and delete, epoch {self.epoch}"
+
+
+Request = LeaderAndIsr | StopReplica
 
 
 @attrs.frozen(cache_hash=True)
@@ -95,6 +122,8 @@ class Controller:
         known: the live brokers with their broker epochs, as it knows them.
         partition: the leader, leader epoch and ISR as it knows them.
         read: the brokers that it has read from ZooKeeper and not acted on yet, or None.
+        replicas: the replicas as it knows them, in order.
+        step: the next step of the completion of a reassignment that it has begun: `REMOVE`, `WRITE`, or empty.
     """
 
     active: bool = False
@@ -102,6 +131,13 @@ class Controller:
     known: Sessions = ()
     partition: Quorum | None = None
     read: Sessions | None = None
+    replicas: tuple[int, ...] = ()
+    step: str = ""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the controller can handle an event: it has finished the one before, and has an epoch."""
+        return self.active and self.epoch > 0 and self.read is None and not self.step
 
     def considers_live(self, broker: int) -> bool:
         """Return whether the controller considers a broker live."""
@@ -136,7 +172,7 @@ class Cluster(Partition):
 
     registry: Registry = component()
     controllers: tuple[Controller, ...] = component(each="controller")
-    queues: tuple[tuple[LeaderAndIsr, ...], ...] = component(each="queue")
+    queues: tuple[tuple[Request, ...], ...] = component(each="queue")
     heard: tuple[Heard, ...] = component(each="broker")
     protocol: Protocol = constant()
     bounds: Bounds = constant()  # type: ignore[assignment]  # it has what the functions of `kafka` need
@@ -145,11 +181,11 @@ class Cluster(Partition):
         """Return whether ZooKeeper accepts an ISR that a broker writes: the broker knows the partition state."""
         return super().is_true_leader(broker) and self.replicas[broker].isr == self.quorum.isr
 
-    def queue(self, controller: int, broker: int) -> tuple[LeaderAndIsr, ...]:
+    def queue(self, controller: int, broker: int) -> tuple[Request, ...]:
         """Return the requests that a controller has sent to a broker, oldest first."""
         return self.queues[controller * self.bounds.brokers + broker]
 
-    def with_queue(self, controller: int, broker: int, queue: tuple[LeaderAndIsr, ...]) -> Self:
+    def with_queue(self, controller: int, broker: int, queue: tuple[Request, ...]) -> Self:
         """Return the state with the requests from a controller to a broker replaced."""
         return attrs.evolve(self, queues=_replaced(self.queues, controller * self.bounds.brokers + broker, queue))
 
@@ -172,24 +208,29 @@ def _replaced(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
     """Yield the initial state: logs are empty, broker 0 leads in epoch 0, and controller 0 has controller epoch 1."""
-    every = frozenset(range(bounds.brokers))
+    check(bounds)
+    replicas = tuple(range(min(bounds.replicas or bounds.brokers, bounds.brokers)))
+    every = frozenset(replicas)
     quorum = Quorum(leader=PREFERRED, epoch=0, isr=every)
     sessions = (1,) * bounds.brokers
-    remote_leos = tuple(0 if broker != PREFERRED else UNKNOWN_OFFSET for broker in range(bounds.brokers))
-    leading = Replica(epoch=0, leader=PREFERRED, isr=every, remote_leos=remote_leos)
+    remote_leos = tuple(
+        0 if broker in every and broker != PREFERRED else UNKNOWN_OFFSET for broker in range(bounds.brokers)
+    )
+    assigned = every if bounds.moves else None
+    leading = Replica(epoch=0, leader=PREFERRED, isr=every, remote_leos=remote_leos, assigned=assigned)
     following = Replica(epoch=0, leader=PREFERRED, in_flight=FetchRequest(PREFERRED, epoch=0, offset=0))
-    first = Controller(active=True, epoch=1, known=sessions, partition=quorum)
+    first = Controller(active=True, epoch=1, known=sessions, partition=quorum, replicas=replicas)
     yield Cluster(
         next_value=0,
         exposed=(),
         acked=(),
         spent=Spent(),  # type: ignore[arg-type]
         quorum=quorum,
-        assignment=Assignment(tuple(range(bounds.brokers))),
+        assignment=Assignment(replicas),
         requests=(None,),
         registrations=(Registration(),) * bounds.brokers,
         late=(None,) * bounds.brokers,
-        replicas=(leading, *(following,) * (bounds.brokers - 1)),
+        replicas=(leading, *(following if broker in every else Replica() for broker in range(1, bounds.brokers))),
         registry=Registry(
             controller=0,
             controller_epoch=1,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from leadline.model.control.state import Cluster, LeaderAndIsr
+from leadline.model.control.state import Cluster, LeaderAndIsr, StopReplica
 from leadline.model.quorum import Quorum
 
 
@@ -23,10 +23,13 @@ def send(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
     partition = own.partition
     if partition is None or partition.leader is None:
         return state
+    replicas = own.replicas if state.bounds.moves else ()
     for broker in brokers:
         if own.considers_live(broker):
             generation = own.known[broker] if state.protocol.names_generations else 0
-            request = LeaderAndIsr(own.epoch, partition.leader, partition.epoch, partition.isr, generation)
+            request = LeaderAndIsr(
+                own.epoch, partition.leader, partition.epoch, partition.isr, generation, replicas
+            )
             state = state.with_queue(controller, broker, (*state.queue(controller, broker), request))
     return state
 
@@ -52,7 +55,7 @@ def elect(state: Cluster, controller: int) -> Iterator[Cluster]:
     `PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection`).
     """
     own = state.controllers[controller]
-    live = [broker for broker in state.assignment.replicas if own.considers_live(broker)]
+    live = [broker for broker in own.replicas if own.considers_live(broker)]
     candidates = [broker for broker in live if broker in state.quorum.isr]
     isr = frozenset(candidates)
     clean = bool(candidates)
@@ -63,7 +66,7 @@ def elect(state: Cluster, controller: int) -> Iterator[Cluster]:
         return
     for leader in candidates[:1] if state.protocol.elects_in_order else candidates:
         written = Quorum(leader, state.quorum.epoch + 1, isr if clean else frozenset({leader}))
-        yield send(write(state, controller, written), controller, state.assignment.replicas)
+        yield send(write(state, controller, written), controller, own.replicas)
 
 
 def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
@@ -79,7 +82,20 @@ def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
         return state.with_controller(controller, attrs.evolve(state.controllers[controller], partition=quorum))
     leader = None if broker == quorum.leader else quorum.leader
     written = write(state, controller, Quorum(leader, quorum.epoch + 1, quorum.isr - {broker} or quorum.isr))
-    return send(written, controller, [each for each in state.assignment.replicas if each != broker])
+    return send(written, controller, [each for each in state.controllers[controller].replicas if each != broker])
+
+
+def stop_replicas(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
+    """Return the state after a controller has told those of the given brokers that it considers live to delete their
+    replicas.
+    """
+    own = state.controllers[controller]
+    for broker in brokers:
+        if own.considers_live(broker):
+            generation = own.known[broker] if state.protocol.names_generations else 0
+            request = StopReplica(own.epoch, state.quorum.epoch, generation)
+            state = state.with_queue(controller, broker, (*state.queue(controller, broker), request))
+    return state
 
 
 def may_write(state: Cluster, controller: int) -> bool:

@@ -87,6 +87,17 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
         yield _looked_at(state, leader, follower, request)
 
 
+def handled_again(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
+    """Yield the state after a leader has handled a fetch request from an offset that it knows. The follower may join
+    the ISR now.
+    """
+    request = _fetch_of(state, leader, follower)
+    if request is None or state.replicas[leader].remote_leos[follower] != request.offset:
+        return
+    if state.protocol.diverges(state.replicas[leader], request, state.protocol.end_of_epoch) is None:
+        yield _looked_at(state, leader, follower, request)
+
+
 @action("broker {follower} handles the fetch response", follower=brokers, fair="weak each")
 def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower appends the records, adopts the leader's high watermark, and sends the next request.

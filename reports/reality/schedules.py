@@ -79,8 +79,8 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
     """
     if family_of(bug) == CONTROL:
         raise LeadlineError(
-            "failures of the controller cannot be replayed on brokers yet, because leadline does not hold back requests "
-            "of a controller"
+            "failures of the controller cannot be replayed on brokers yet, because leadline does not hold back its "
+            "requests"
         )
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]

@@ -1,0 +1,137 @@
+"""Reassignment with ZooKeeper: the controller adds replicas, waits until they are in the ISR, and then removes others.
+
+The completion is one event of the controller, with several writes: a leader epoch whose requests name the final
+replicas and still the old ISR, then the smaller ISR, then the assignment. The names B3, B4 and B6 are those of KIP-455
+in `KafkaController.onPartitionReassignment`; earlier releases write the same in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.action import action
+from leadline.model.control.bounds import if_cancelled, if_reassigned, targets
+from leadline.model.control.state import REMOVE, WRITE, Cluster
+from leadline.model.control.writes import may_write, remove_from_isr, send, stop_replicas, write
+from leadline.model.kafka.assignment import Assignment, reverted
+
+
+@action("an operator reassigns the partition to brokers {target}", target=targets, effect="perturbing")
+def reassign(state: Cluster, target: tuple[int, ...]) -> Iterator[Cluster]:
+    """An operator writes the request to ZooKeeper. Since 2.4, the controller does this on request (KIP-455).
+
+    The model leaves out a second request before the first is done.
+    """
+    if state.may("reassignments") and not state.registry.target and target != state.assignment.replicas:
+        registry = attrs.evolve(state.registry, target=target)
+        yield attrs.evolve(state.having("reassignments"), registry=registry)
+
+
+@action("controller {controller} adds the new replicas", controller=if_reassigned, effect="healing")
+def add_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """A controller writes the union of the old and new replicas, the new ones first, and begins a leader epoch.
+
+    (To 2.3: steps 1 to 3 of `onPartitionReassignment`. Since 2.4: A1 and A2.)
+    """
+    own, target = state.controllers[controller], state.registry.target
+    old = own.replicas
+    adding = frozenset(target) - frozenset(old)
+    if not own.is_free or not target or not adding or not _may_assign(state, controller):
+        return
+    union = (*target, *(broker for broker in old if broker not in target))
+    removing = frozenset(old) - frozenset(target)
+    assigned = _assigned(state, controller, Assignment(union, adding, removing), union)
+    yield from _bumped(assigned, controller, union)
+
+
+@action("controller {controller} begins to complete the reassignment (B3)", controller=if_reassigned, effect="healing")
+def complete(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """Once all requested replicas are in the ISR, the controller begins a leader epoch with these replicas and the old
+    ISR. If the leader is not one of them or not live, it elects one of them (`moveReassignedPartitionLeaderIfRequired`).
+    """
+    own, target, quorum = state.controllers[controller], state.registry.target, state.quorum
+    if not own.is_free or not target or not frozenset(target) <= quorum.isr or not may_write(state, controller):
+        return
+    moving = state.with_controller(controller, attrs.evolve(own, replicas=target, step=REMOVE))
+    told = (*target, *(broker for broker in own.replicas if broker not in target))
+    if quorum.leader in target and own.considers_live(quorum.leader):
+        yield from _bumped(moving, controller, told)
+        return
+    for leader in target:
+        if own.considers_live(leader):
+            led = write(moving, controller, attrs.evolve(quorum, leader=leader, epoch=quorum.epoch + 1))
+            yield send(led, controller, told)
+            return
+
+
+@action("controller {controller} removes the other replicas (B4)", controller=if_reassigned, effect="healing")
+def remove_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """The controller removes the old replicas from the ISR, and tells their brokers to delete them (B4, B5)."""
+    own = state.controllers[controller]
+    if own.step != REMOVE:
+        return
+    if not _may_assign(state, controller):
+        yield state.with_controller(controller, attrs.evolve(own, step=""))
+        return
+    others = [broker for broker in state.assignment.replicas if broker not in own.replicas]
+    removed = state
+    for broker in others:
+        removed = remove_from_isr(removed, controller, broker)
+    removed = stop_replicas(removed, controller, others)
+    yield removed.with_controller(controller, attrs.evolve(removed.controllers[controller], step=WRITE))
+
+
+@action("controller {controller} writes the new replicas (B6)", controller=if_reassigned, effect="healing")
+def write_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """The controller writes the new replicas, and removes the request.
+
+    Up to 2.0, a former controller can do this, too: these writes are not compared with anything.
+    """
+    own = state.controllers[controller]
+    if own.step != WRITE:
+        return
+    ended = state.with_controller(controller, attrs.evolve(own, step=""))
+    if not _may_assign(state, controller):
+        yield ended
+        return
+    registry = attrs.evolve(ended.registry, target=())
+    yield attrs.evolve(ended, registry=registry, assignment=Assignment(own.replicas))
+
+
+@action("controller {controller} cancels the reassignment", controller=if_cancelled, effect="perturbing")
+def cancel(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """On request, a controller goes back to the replicas that are not being added (KIP-455, steps U1 to U3).
+
+    It stops the replicas that were being added. If they are not in the ISR, no leader epoch begins before that.
+    """
+    own, assignment = state.controllers[controller], state.assignment
+    if not own.is_free or not assignment.adding or not state.may("cancellations") or not _may_assign(state, controller):
+        return
+    before = reverted(assignment)
+    cancelled = state.having("cancellations")
+    cancelled = _assigned(cancelled, controller, before, before.replicas)
+    cancelled = attrs.evolve(cancelled, registry=attrs.evolve(cancelled.registry, target=before.replicas))
+    for broker in sorted(assignment.adding):
+        cancelled = remove_from_isr(cancelled, controller, broker)
+    yield stop_replicas(cancelled, controller, sorted(assignment.adding))
+
+
+def _may_assign(state: Cluster, controller: int) -> bool:
+    """Return whether ZooKeeper accepts an assignment from a controller. Up to 2.0, it accepts every one."""
+    return not state.protocol.fences_writes or state.controllers[controller].epoch == state.registry.controller_epoch
+
+
+def _assigned(state: Cluster, controller: int, assignment: Assignment, replicas: tuple[int, ...]) -> Cluster:
+    own = attrs.evolve(state.controllers[controller], replicas=replicas)
+    return attrs.evolve(state, assignment=assignment).with_controller(controller, own)
+
+
+def _bumped(state: Cluster, controller: int, told: tuple[int, ...]) -> Iterator[Cluster]:
+    """Yield the state after a controller has begun a leader epoch with the same leader and ISR, if it may."""
+    if not may_write(state, controller):
+        yield state
+        return
+    written = write(state, controller, attrs.evolve(state.quorum, epoch=state.quorum.epoch + 1))
+    yield send(written, controller, told)
