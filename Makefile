@@ -21,7 +21,7 @@ SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
 .PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks figures trials mutants real pages page-answers \
-  page-confirmed page-designs page-matrix page-mutants page-states page-transactions clean
+  page-confirmed page-control page-designs page-matrix page-mutants page-states page-transactions clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -66,7 +66,7 @@ real: $(VENV)/installed-test
 
 pages: $(VENV)/installed-test
 	$(BIN)/python -m leadline.reports.reality.counterexamples
-	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-designs page-answers page-confirmed
+	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-control page-designs page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
 
 page-answers:
@@ -79,7 +79,7 @@ page-confirmed:
 page-matrix:
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
 
-page-designs page-states page-transactions: page-%:
+page-control page-designs page-states page-transactions: page-%:
 	$(BIN)/leadline matrix reports/$*.toml --markdown > $(VENV)/$*.md && mv $(VENV)/$*.md reports/pages/$*.md
 
 page-mutants:
@@ -87,7 +87,8 @@ page-mutants:
 	$(BIN)/leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake --all-properties \
 	  --markdown $(VENV)/mutants.md
 	$(BIN)/leadline mutate txn/kip-890-2 txn/kip-890-1+time_out=re-initialise --kind rule --kind mistake \
-	  --all-properties --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
+	  --all-properties --markdown $(VENV)/mutants.md
+	$(BIN)/leadline mutate control/2.4 --kind rule --all-properties --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \

@@ -34,9 +34,11 @@ from leadline.model.atomic.protocols import KIP_320, PROTOCOLS, Protocol, never
 from leadline.model.atomic.state import Bounds, Partition, initial_states
 from leadline.model.control import actions as control_actions
 from leadline.model.control import drawing as control_drawing
+from leadline.model.control import mistakes as control_mistakes
 from leadline.model.control import releases as control_releases
 from leadline.model.control import state as control_state
 from leadline.model.control.protocols import Protocol as ControlProtocol
+from leadline.model.control.rules import RULES as CONTROL_RULES
 from leadline.model.kafka import drawing as kafka_drawing
 from leadline.model.kafka import state as kafka_state
 from leadline.model.kafka.actions import actions_of
@@ -137,8 +139,8 @@ CONTROL_PROPERTIES = (
     controllers.two_controllers_act,
 )
 
-CONTROL_LIVENESS = (controllers.leader_can_write,)
-"""Checked only if they are named, because liveness needs the graph of all states."""
+CONTROL_OPTIONAL = (controllers.leader_can_write, controllers.last_controller_takes_over)
+"""Checked only if they are named: liveness needs the graph of all states, and the other is about one article."""
 
 TXN_PROPERTIES = (
     transactions.no_aborted_read,
@@ -271,7 +273,7 @@ def control(protocol: ControlProtocol, column: control_releases.Column) -> Spec[
         initial_states=functools.partial(control_state.initial_states, protocol=protocol),
         actions=control_actions.actions_of(protocol),
         properties=CONTROL_PROPERTIES,
-        optional=CONTROL_LIVENESS,
+        optional=CONTROL_OPTIONAL,
         bounds=column.bounds,
         distance=logs.distance_to_divergence,
         drawing=control_drawing.DRAWING,
@@ -303,14 +305,17 @@ def mutations(reference: str) -> list[Mutation]:
 
     Returns:
         The mutations. The list is empty unless the spec is a release or design of the `kafka` family,
-        ``atomic/kip-320``, or a spec of transactions for which `leadline.model.txn.mistakes.may_be_mutated` returns
-        True. Other specs violate properties even without a mutation.
+        ``atomic/kip-320``, or a spec of transactions or controllers for which the function `may_be_mutated` in the
+        module `mistakes` of its family returns True. Other specs violate properties even without a mutation.
     """
     transactional = txn_releases.column_of(reference)
     if transactional is not None:
         return _txn_mutations(transactional) if txn_mistakes.may_be_mutated(transactional.values) else []
     if reference == f"atomic/{KIP_320.name}":
         return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
+    controlled = control_releases.column_of(reference)
+    if controlled is not None:
+        return _control_mutations(controlled) if control_mistakes.may_be_mutated(controlled.values) else []
     column = column_of(reference)
     if column is None:
         return []
@@ -368,6 +373,25 @@ def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
         _mistaken(each, functools.partial(txn_with_mistake, each, column))
         for each in txn_mistakes.MISTAKES
         if each.concerns(protocol, txn_actions.actions_of(protocol))
+    ]
+
+
+def _control_mutations(column: control_releases.Column) -> list[Mutation]:
+    return [
+        Mutation(
+            name=f"rule {rule.name}: {column.values[rule.name]} => {value.name}",
+            kind="rule",
+            sentence=f"{rule.question}: {value.sentence}",
+            source=value.source,
+            replace=functools.partial(
+                _behaving_as, functools.partial(control_of_column, column.with_rules({rule.name: value.name}))
+            ),
+            bounds=control_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
+            harmless=control_mistakes.RIGHT_TOO.get((rule.name, value.name), ""),
+        )
+        for rule in CONTROL_RULES
+        for value in rule.values
+        if value.name != column.values[rule.name]
     ]
 
 

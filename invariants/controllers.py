@@ -41,6 +41,11 @@ def newer_controller_obeyed(before: Cluster, after: Cluster) -> Iterator[str]:
     source="KAFKA-6082: a former controller wrote to ZooKeeper",
 )
 def former_controllers_fenced(before: Cluster, after: Cluster) -> Iterator[str]:
+    """Checks the writes of leader epochs.
+
+    This property is kept because it shows the cause of KAFKA-6082 some steps before the harm, which `agreed_at_rest`
+    finds.
+    """
     registry = after.registry
     if after.quorum.epoch > before.quorum.epoch and registry.written_by < registry.controller_epoch:
         yield (
@@ -54,6 +59,11 @@ def former_controllers_fenced(before: Cluster, after: Cluster) -> Iterator[str]:
     source="LeaderAndIsr requests follow the write of the partition state",
 )
 def znode_epoch_is_newest(state: Cluster) -> Iterator[str]:
+    """Compares the brokers with ZooKeeper.
+
+    This property is kept because elections rely on it: a controller adds 1 to the leader epoch in ZooKeeper. No value
+    of a rule violates it, because every request follows a write.
+    """
     for broker, replica in enumerate(state.replicas):
         if replica.epoch > state.quorum.epoch:
             yield f"broker {broker} is in leader epoch {replica.epoch}, ZooKeeper in {state.quorum.epoch}"
@@ -97,13 +107,22 @@ def dead_not_in_isr(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def agreed_at_rest(state: Cluster) -> Iterator[str]:
+    """Checks all brokers.
+
+    This property is kept because it states what a controller is for. A leader that was never told of its leadership
+    violates `led_at_rest`, too; brokers in an old leader epoch (KAFKA-6082) violate only this property.
+    """
     quorum = state.quorum
     for broker, replica in enumerate(state.replicas):
         knows = "no leader" if replica.leader is None else f"leader {replica.leader} in epoch {replica.epoch}"
         if broker not in state.assignment.replicas:
             if replica.leader is not None:
                 yield f"broker {broker} knows {knows}, and is not one of the replicas"
-        elif replica.up and quorum.leader is not None and (replica.leader, replica.epoch) != (quorum.leader, quorum.epoch):
+        elif (
+            replica.up
+            and quorum.leader is not None
+            and (replica.leader, replica.epoch) != (quorum.leader, quorum.epoch)
+        ):
             yield f"broker {broker} knows {knows}, ZooKeeper leader {quorum.leader} in epoch {quorum.epoch}"
 
 
@@ -113,6 +132,11 @@ def agreed_at_rest(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def reassigned_at_rest(state: Cluster) -> Iterator[str]:
+    """Checks the request of an operator.
+
+    This property is kept because it says that a reassignment ends. It needs the bound `reassignments`, and no other
+    value of a rule violates it without a failover.
+    """
     target = state.registry.target
     if target and state.quorum.leader is not None and all(state.replicas[broker].up for broker in target):
         yield f"brokers {' and '.join(map(str, target))} are running, and the reassignment to them does not end"
@@ -124,6 +148,11 @@ def reassigned_at_rest(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def isr_within_replicas_at_rest(state: Cluster) -> Iterator[str]:
+    """Checks the ISR in ZooKeeper.
+
+    This property is kept because a member of the ISR that is not a replica can be elected. It needs the bound
+    `reassignments`: up to 2.0, a former controller violates it together with a failover.
+    """
     for broker in sorted(state.quorum.isr - frozenset(state.assignment.replicas)):
         yield f"broker {broker} is in the ISR in ZooKeeper, and not one of the replicas"
 
@@ -134,6 +163,11 @@ def isr_within_replicas_at_rest(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def led_at_rest(state: Cluster) -> Iterator[str]:
+    """Checks the leader in ZooKeeper.
+
+    This property is kept because it says that the partition is available. `agreed_at_rest` is also violated if all
+    brokers go on in an old leader epoch, in which case the partition has a leader.
+    """
     quorum = state.quorum
     if not any(state.replicas[broker].up for broker in sorted(quorum.isr)):
         return
@@ -177,3 +211,9 @@ def controller_fails_over(state: Cluster) -> bool:
 @witness("a former controller writes the partition state or sends requests after its successor has started")
 def two_controllers_act(state: Cluster) -> bool:
     return sum(controller.epoch > 0 for controller in state.controllers) > 1
+
+
+@witness("the last of the brokers that can be the controller takes over from the first", source="seed 002")
+def last_controller_takes_over(state: Cluster) -> bool:
+    last = state.bounds.controllers - 1
+    return state.is_controller(last) and state.registry.controller_epoch > 1 and not state.controllers[0].active

@@ -64,7 +64,8 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
     epoch = state.registry.controller_epoch + 1
     known = state.registry.sessions
     started = attrs.evolve(state, registry=attrs.evolve(state.registry, controller_epoch=epoch)).with_controller(
-        controller, Controller(active=True, epoch=epoch, known=known, partition=state.quorum, replicas=state.assignment.replicas)
+        controller,
+        Controller(active=True, epoch=epoch, known=known, partition=state.quorum, replicas=state.assignment.replicas),
     )
     started = send(started, controller, state.assignment.replicas)
     if state.protocol.removes_dead_at_start:

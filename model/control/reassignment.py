@@ -49,7 +49,9 @@ def add_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
 @action("controller {controller} begins to complete the reassignment (B3)", controller=if_reassigned, effect="healing")
 def complete(state: Cluster, controller: int) -> Iterator[Cluster]:
     """Once all requested replicas are in the ISR, the controller begins a leader epoch with these replicas and the old
-    ISR. If the leader is not one of them or not live, it elects one of them (`moveReassignedPartitionLeaderIfRequired`).
+    ISR.
+
+    If the leader is not one of them or not live, it elects one of them (`moveReassignedPartitionLeaderIfRequired`).
     """
     own, target, quorum = state.controllers[controller], state.registry.target, state.quorum
     if not own.is_free or not target or not frozenset(target) <= quorum.isr or not may_write(state, controller):

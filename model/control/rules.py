@@ -116,7 +116,9 @@ RULES = (
         "reassigning",
         "where ZooKeeper stores a reassignment in progress",
         (
-            Value("admin", "in /admin/reassign_partitions: it cannot be cancelled", "up to 2.3", {"reassigns_by": "admin"}),
+            Value(
+                "admin", "in /admin/reassign_partitions: it cannot be cancelled", "up to 2.3", {"reassigns_by": "admin"}
+            ),
             Value(
                 "assignment",
                 "with the replicas in /brokers/topics: it can be cancelled",

@@ -27,9 +27,7 @@ def send(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
     for broker in brokers:
         if own.considers_live(broker):
             generation = own.known[broker] if state.protocol.names_generations else 0
-            request = LeaderAndIsr(
-                own.epoch, partition.leader, partition.epoch, partition.isr, generation, replicas
-            )
+            request = LeaderAndIsr(own.epoch, partition.leader, partition.epoch, partition.isr, generation, replicas)
             state = state.with_queue(controller, broker, (*state.queue(controller, broker), request))
     return state
 

@@ -147,7 +147,7 @@ def test_every_command_and_its_options_exist(document: str) -> None:
         if arguments or not needed:
             given = found.make_context(name, arguments).params
             for key in ("spec", "first", "second", "what"):
-                if re.match("(atomic|kafka|rpc|txn)/", given.get(key) or ""):
+                if re.match("(atomic|control|kafka|rpc|txn)/", given.get(key) or ""):
                     spec = "+".join([given[key], *given.get("rules", ())])
                     chosen_spec(spec, given.get("bounds", ()), given.get("names", ()), no_invariants=False)
 
@@ -156,6 +156,7 @@ FAMILIES = {
     "`kafka`, `rpc`": catalog.KAFKA_PROPERTIES,
     "`atomic`": (*catalog.ATOMIC_PROPERTIES, *catalog.ATOMIC_LIVENESS),
     "`txn`": (*catalog.TXN_PROPERTIES, *catalog.TXN_LIVENESS),
+    "`control`": (*catalog.CONTROL_PROPERTIES, *catalog.CONTROL_OPTIONAL),
 }
 PROPERTIES = {item.name: item for properties in FAMILIES.values() for item in properties}
 

@@ -104,7 +104,7 @@ LIMITS = {
 }
 
 
-SOME_RELEASES = ("kafka/0.10.2", "kafka/2.7", "kafka/4.1", "txn/kip-890-1")
+SOME_RELEASES = ("kafka/0.10.2", "kafka/2.7", "kafka/4.1", "txn/kip-890-1", "control/2.4")
 """Releases before leader epochs, with ZooKeeper, and with KRaft, and transactions. They share their actions with the
 others.
 """
@@ -112,7 +112,7 @@ others.
 SEVERAL_TASKS = SparkTuning(large=120, small=250, task=200)
 
 
-SEARCHED = [name for name in CATALOG if not name.startswith(("kafka/", "txn/")) or name in SOME_RELEASES]
+SEARCHED = [name for name in CATALOG if not name.startswith(("control/", "kafka/", "txn/")) or name in SOME_RELEASES]
 
 
 @pytest.mark.parametrize("name", SEARCHED)

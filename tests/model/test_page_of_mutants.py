@@ -12,7 +12,14 @@ from leadline.invariants.catalog import ATOMIC_PROPERTIES, KAFKA_PROPERTIES, TXN
 from leadline.reports.mutation import why_it_stays
 from tests.documents.page_of_mutants import page
 
-SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320", "txn/kip-890-2", "txn/kip-890-1+time_out=re-initialise")
+SPECS = (
+    "kafka/4.1",
+    "rpc/kip-320",
+    "atomic/kip-320",
+    "txn/kip-890-2",
+    "txn/kip-890-1+time_out=re-initialise",
+    "control/2.4",
+)
 
 
 def properties_of(spec: str) -> tuple[Property, ...]:

@@ -9,7 +9,16 @@ import pytest
 
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import RELEASES
-from leadline.reports.bugs import REPLICATION, TRANSACTIONS, Bug, BugSearch, column_of, known_bugs_within, read_archive
+from leadline.reports.bugs import (
+    CONTROL,
+    REPLICATION,
+    TRANSACTIONS,
+    Bug,
+    BugSearch,
+    column_of,
+    known_bugs_within,
+    read_archive,
+)
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
 
@@ -77,9 +86,34 @@ def test_the_tickets_about_transactions() -> None:
     assert {bug.ticket for bug in own.unreached} == {
         *("KAFKA-9600", "KAFKA-9666", "KAFKA-16352", "KAFKA-18660", "KAFKA-19367", "KAFKA-20090", "KAFKA-20785"),
     }
-    others = ARCHIVE.of_family(REPLICATION)
-    assert len(own.bugs) + len(others.bugs) == len(ARCHIVE.bugs)
-    assert len(own.unreached) + len(others.unreached) == len(ARCHIVE.unreached)
+    families = [ARCHIVE.of_family(family) for family in (REPLICATION, TRANSACTIONS, CONTROL)]
+    assert sum(len(each.bugs) for each in families) == len(ARCHIVE.bugs)
+    assert sum(len(each.unreached) for each in families) == len(ARCHIVE.unreached)
+
+
+def test_the_tickets_about_controllers() -> None:
+    own = ARCHIVE.of_family(CONTROL)
+    assert {bug.ticket for bug in own.bugs} == {
+        *("KIP-380", "KAFKA-6082", "KAFKA-3143", "KAFKA-532", "KAFKA-1096", "KAFKA-13972"),
+    }
+    assert {bug.ticket for bug in own.unreached} == {
+        *("KAFKA-4447", "KAFKA-1188", "KAFKA-2729", "KAFKA-9539", "KAFKA-5879", "KAFKA-6638", "KAFKA-13407"),
+    }
+
+
+@pytest.mark.parametrize("bug", ARCHIVE.of_family(CONTROL).bugs, ids=lambda bug: bug.ticket)
+def test_a_bug_of_controllers_is_where_the_archive_says_and_nowhere_else(bug: Bug) -> None:
+    runs = [run.searched() for run in ARCHIVE.runs(bug)]
+    assert [run.run.spec.name for run in runs if not run.as_expected] == []
+
+
+def test_a_bug_of_controllers_cannot_be_replayed(tmp_path: Path) -> None:
+    run = call("reproduce", "KAFKA-6082", folder=tmp_path)
+    assert (run.code, run.err.strip()) == (
+        2,
+        "leadline: failures of the controller cannot be replayed on brokers yet, because leadline does not hold back "
+        "its requests",
+    )
 
 
 @pytest.mark.parametrize("bug", ARCHIVE.of_family(TRANSACTIONS).bugs, ids=lambda bug: bug.ticket)

@@ -13,6 +13,7 @@ import pytest
 from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
 from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, KAFKA_PROPERTIES
+from leadline.model.control.releases import RELEASES as CONTROL_RELEASES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
 from leadline.model.txn.releases import RELEASES as TXN_RELEASES
 from leadline.reports.bugs import REPLICATION, Archive, read_archive
@@ -54,11 +55,13 @@ def test_every_article_is_asked_about() -> None:
 DESIGNS_MATRIX = SHIPPED.with_name("designs.toml")
 STATES_MATRIX = SHIPPED.with_name("states.toml")
 TXN_MATRIX = SHIPPED.with_name("transactions.toml")
+CONTROL_MATRIX = SHIPPED.with_name("control.toml")
 PAGES = {
     SHIPPED: "matrix.md",
     DESIGNS_MATRIX: "designs.md",
     STATES_MATRIX: "states.md",
     TXN_MATRIX: "transactions.md",
+    CONTROL_MATRIX: "control.md",
 }
 
 
@@ -79,6 +82,12 @@ def test_the_matrix_of_transactions_has_every_release_of_brokers_and_clients_wit
     names = {column.name for column in TXN_RELEASES}
     assert set(matrix.specs) == names | {f"{name}+time_out=re-initialise" for name in names}
     assert len(matrix.specs) == 2 * len(names)
+    assert len(matrix.prepared()) == len(matrix.specs) * len(matrix.configurations)
+
+
+def test_the_matrix_of_controllers_has_every_release_of_the_family() -> None:
+    matrix = read_matrix(CONTROL_MATRIX)
+    assert matrix.specs == [column.name for column in CONTROL_RELEASES]
     assert len(matrix.prepared()) == len(matrix.specs) * len(matrix.configurations)
 
 
@@ -103,6 +112,7 @@ def test_the_page_shows_every_bug_that_a_configuration_allows() -> None:
     """If it does not, write it again with `make pages`."""
     assert _left_out(read_archive()) == []
     assert _left_out(read_archive(), TXN_MATRIX) == []
+    assert _left_out(read_archive(), CONTROL_MATRIX) == []
 
 
 def test_a_bug_that_is_new_in_the_archive_is_missing_on_the_page() -> None:

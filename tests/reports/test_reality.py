@@ -23,7 +23,7 @@ from leadline.brokers.reproduction import (
     judged_without_event,
 )
 from leadline.checker.errors import LeadlineError
-from leadline.reports.bugs import TRANSACTIONS, read_archive
+from leadline.reports.bugs import CONTROL, TRANSACTIONS, read_archive
 from leadline.reports.cli.reproduce import exit_code
 from leadline.reports.reality import successes
 from leadline.reports.reality.counterexamples import counterexample
@@ -176,7 +176,8 @@ def test_reports_have_what_the_brokers_did(schedules: Schedules) -> None:
 def test_the_page_has_a_line_for_every_ticket() -> None:
     tries = [Try("KIP-101", "0.10.2.2", "reproduced", "", 10.0, "2026-11-24")] * 3
     tries.append(Try("KIP-101", "0.10.2.2", "not made", "no request came", 10.0, "2026-11-24"))
-    unmade = {bug.ticket: "no producer" for bug in ARCHIVE.of_family(TRANSACTIONS).bugs}
+    others = (*ARCHIVE.of_family(TRANSACTIONS).bugs, *ARCHIVE.of_family(CONTROL).bugs)
+    unmade = {bug.ticket: "no producer" for bug in others}
     text = page(ARCHIVE, {"KAFKA-15221": "step 4 cannot be made", **unmade}, tries)
     for ticket in [*(bug.ticket for bug in ARCHIVE.bugs), *(bug.ticket for bug in ARCHIVE.unreached)]:
         assert f"| {ticket} |" in text or f"| `leadline reproduce {ticket}` |" in text

@@ -1,0 +1,44 @@
+"""The values of rules with which `leadline mutate` searches a release of the `control` family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int | str]] = {
+    ("controller_election", "later"): {"records": 0, "crashes": 0, "failovers": 2},
+    ("controller_writes", "unless-written-since"): {"records": 0},
+    ("controller_epoch", "adopts"): {"records": 0, "crashes": 0},
+    ("controller_requests", "obeyed"): {"records": 0},
+    ("broker_change", "ids"): {"records": 0, "failovers": 0},
+    ("broker_epoch", "none"): {"records": 2, "failovers": 0, "lossy_crashes": 1, "lost_answers": 1},
+    ("stop_replica", "newer"): {
+        "brokers": 3,
+        "replicas": 2,
+        "reassignments": 1,
+        "cancellations": 1,
+        "target": "0-2",
+        "records": 0,
+        "failovers": 0,
+        "crashes": 0,
+    },
+    ("stop_replica", "any"): {"records": 0},
+    ("stop_replica", "not-older"): {"records": 0},
+    ("reassigning", "admin"): {"records": 0},
+}
+"""The bounds within which a value of a rule violates a property of a release with a different value."""
+
+RIGHT_TOO: Mapping[tuple[str, str], str] = {
+    ("reassigning", "admin"): "it only prevents that a reassignment is cancelled",
+    ("stop_replica", "any"): "the requests of a controller to a broker stay in order in the model (KAFKA-9539)",
+    ("stop_replica", "not-older"): "it is the rule of later releases",
+}
+"""The reasons why a value of a rule does no harm to a release with a different value."""
+
+
+def may_be_mutated(values: Mapping[str, str]) -> bool:
+    """Return whether a release satisfies the properties within its default bounds. This is so since 2.4.
+
+    Parameters:
+        values: the values of the column.
+    """
+    return values["controller_writes"] == "fenced" and values["dead_at_start"] == "leave"

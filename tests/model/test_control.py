@@ -1,0 +1,278 @@
+"""Controllers that die: what each release allows, within small bounds. The figures are from our own runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leadline.checker import Limits, Spec, SpecError, Step, Verdict
+from leadline.checker.engines import ENGINES
+from leadline.invariants.catalog import CATALOG, CONTROL_PROPERTIES, find, mutations
+from leadline.model.control.drawing import rows
+from leadline.model.control.explanation import events
+from leadline.model.control.releases import COLUMNS, column_of
+from leadline.model.control.rules import RULES
+from leadline.reports.loading import load_spec
+from tests.suite.command import call
+
+SAFETY = [item.name for item in CONTROL_PROPERTIES if not item.kind.is_witness]
+MOVED: Mapping[str, Any] = {
+    "brokers": 3, "replicas": 2, "reassignments": 1, "target": "0-2", "records": 0, "failovers": 0, "crashes": 0,
+}  # fmt: skip
+
+
+def searched(name: str, bounds: Mapping[str, Any], properties: list[str] | None = None) -> dict[str, int]:
+    """The lengths of the traces of the violated properties."""
+    spec = load_spec(name).with_bounds(bounds).with_properties(properties or SAFETY)
+    result = ENGINES["compiled"](spec, Limits(keep_going=True))
+    assert result.exhausted
+    return {item.property.name: len(item.traces[0]) for item in result.properties if item.traces}
+
+
+@pytest.mark.parametrize("name", [column.name for column in COLUMNS])
+def test_what_goes_wrong_with_a_failover_and_a_crash(name: str) -> None:
+    """KAFKA-1120 until 2.1, KAFKA-6082 until 2.0, and KAFKA-3143 until 2.3. Up to 2.0, an election is a step longer."""
+    missed = {"agreed_at_rest": 3, "led_at_rest": 3}
+    expected = {
+        "control/2.1": {**missed, "dead_not_in_isr": 4},
+        "control/2.2": {"dead_not_in_isr": 4},
+        "control/2.4": {},
+        "control/2.6": {},
+    }.get(name, {**missed, "former_controllers_fenced": 7, "dead_not_in_isr": 5})
+    assert searched(name, {"records": 0}) == expected
+
+
+def test_the_numbers_of_states() -> None:
+    counts = {}
+    for name in ("control/0.10.2", "control/2.1", "control/2.2", "control/2.4"):
+        result = ENGINES["oracle"](CATALOG[name].with_bounds({"records": 0}), Limits(keep_going=True))
+        counts[name] = (result.statistics.distinct, result.statistics.depth)
+    assert counts == {
+        "control/0.10.2": (6578, 28),
+        "control/2.1": (1555, 19),
+        "control/2.2": (1393, 16),
+        "control/2.4": (1511, 16),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("control/2.0.1+broker_change=epochs", True),
+        ("control/2.1+broker_change=epochs+controller_writes=unless-written-since", True),
+        ("control/2.1+broker_change=epochs", False),
+    ],
+)
+def test_kafka_6082(name: str, broken: bool) -> None:
+    assert ("agreed_at_rest" in searched(name, {"records": 0}, ["agreed_at_rest"])) is broken
+
+
+@pytest.mark.parametrize("controlled", [column.name for column in COLUMNS])
+def test_with_one_controller_that_stays_the_verdicts_are_those_of_the_kafka_family(controlled: str) -> None:
+    """Restarts that the controller does not notice are its own step in the `kafka` family; here there are none."""
+    names = ["committed_never_lost", "acked_never_lost", "log_matching", "one_leader_per_epoch", "hw_within_log"]
+    bounds = {"brokers": 2, "records": 1, "crashes": 1, "isr_shrinks": 0, "unclean_leader_election": False}
+    own = load_spec(controlled).with_bounds({**bounds, "acks": "1", "failovers": 0, "controllers": 1})
+    other = load_spec(controlled.replace("control/", "kafka/"))
+    other = other.with_bounds({**bounds, "acks": "1", "max_epoch": 3, "missed_bounces": 0})
+    verdicts = [
+        {item.property.name: item.verdict for item in ENGINES["compiled"](spec, Limits(keep_going=True)).properties}
+        for spec in (own.with_properties(names), other.with_properties(names))
+    ]
+    assert verdicts[0] == verdicts[1]
+
+
+# --- findings without a ticket, and others that need special bounds -------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["control/2.1", "control/2.2", "control/2.6"])
+def test_a_restart_that_spans_a_failover_is_missed_in_all_releases(name: str) -> None:
+    bounds = {"records": 2, "crashes": 0, "lossy_crashes": 1}
+    assert searched(name, bounds, ["log_matching"]) == {"log_matching": 10}
+    assert searched(name, {**bounds, "failovers": 0}, ["log_matching"]) == {}
+
+
+def test_kafka_7235_a_request_that_is_sent_again_after_a_restart() -> None:
+    bounds = {"records": 2, "failovers": 0, "lossy_crashes": 1, "lost_answers": 1}
+    assert searched("control/2.4+broker_epoch=none", bounds, ["log_matching"]) == {"log_matching": 14}
+    assert searched("control/2.4", bounds, ["log_matching"]) == {}
+
+
+def test_an_election_in_two_writes_leaves_a_controller_that_brokers_refuse() -> None:
+    bounds = {"records": 0, "crashes": 0, "failovers": 2}
+    assert searched("control/2.0.1", bounds) == {"controlled_at_rest": 11}
+    assert searched("control/2.1", bounds) == {}
+
+
+def test_kafka_13972_a_cancelled_reassignment_leaves_a_replica() -> None:
+    bounds = {**MOVED, "cancellations": 1}
+    assert searched("control/2.4", bounds) == {}
+    assert searched("control/2.6", bounds) == {"agreed_at_rest": 14}
+    assert searched("control/2.6+stop_replica=not-older", bounds) == {}
+
+
+@pytest.mark.slow
+def test_a_record_is_lost_between_the_rounds_of_a_reassignment() -> None:
+    bounds = {**MOVED, "records": 1, "failovers": 1, "crashes": 1}
+    spec = load_spec("control/2.6").with_bounds(bounds).with_properties(["committed_never_lost"])
+    (found,) = ENGINES["compiled"](spec).properties
+    assert len(found.traces[0]) == 15
+    steps = [step.action for step in found.traces[0].steps]
+    assert "complete" in steps
+    assert "remove_replicas" not in steps
+
+
+@pytest.mark.parametrize("name", [column.name for column in COLUMNS])
+def test_a_reassignment_ends_with_the_requested_replicas(name: str) -> None:
+    spec = load_spec(name).with_bounds(MOVED)
+    result = ENGINES["compiled"](spec.with_properties(["reassigned_at_rest", "isr_within_replicas_at_rest"]))
+    assert result.verdict is Verdict.HOLDS
+    assert all(item.premise for item in result.properties)
+
+
+# --- a trace, step by step ------------------------------------------------------------------------------------------
+
+
+def taken(spec: Spec[Any], *steps: str) -> list[Step[Any]]:
+    """The steps of a behaviour, each named like ``deliver(controller=1, broker=0)``."""
+    instances = {str(instance): instance for instance in spec.instances}
+    (state,), found = spec.initials(), []
+    for name in steps:
+        (after,) = spec.take(instances[name], state)
+        found.append(Step(state, instances[name], after))
+        state = after
+    return found
+
+
+ZOMBIE = (
+    "broker_dies(broker=0)",
+    "read_brokers(controller=0)",
+    "controller_session_expires(controller=0)",
+    "restart(broker=0)",
+    "become_controller(controller=1)",
+    "start(controller=1)",
+    "act_on_brokers(controller=0)",
+    "deliver(controller=1, broker=0)",
+    "deliver(controller=1, broker=1)",
+    "deliver(controller=0, broker=0)",
+    "deliver(controller=0, broker=1)",
+)
+"""KAFKA-6082 as its ticket tells it."""
+
+
+def test_the_ticket_s_own_behaviour_is_one_of_the_model_and_is_explained() -> None:
+    spec = load_spec("control/2.0.1").with_bounds({"records": 0})
+    steps = taken(spec, *ZOMBIE[:9])
+    told = [(event.state, event.text) for event in events(steps)]
+    assert (7, "former controller 0 still acts on what it read in step 3: broker 0 was down then") in told
+    assert (
+        7,
+        "the controller of epoch 1 writes leader 1 in leader epoch 1, and ZooKeeper accepts it, although there is a "
+        "controller of epoch 2",
+    ) in told
+    last = steps[-1].after
+    assert (last.quorum.leader, last.quorum.epoch) == (1, 1)
+    assert [(replica.leader, replica.epoch) for replica in last.replicas] == [(0, 0), (0, 0)]
+    refused = taken(spec, *ZOMBIE[:9], "deliver(controller=0, broker=1)")[-1].after
+    assert refused.replicas == last.replicas
+    at_rest = taken(spec, *ZOMBIE[:9], "resign(controller=0)")[-1].after
+    assert spec.complaint(CATALOG["control/2.0.1"].properties[0], last) is None  # its queues are not empty
+    assert not CATALOG["control/2.0.1"].properties[0](at_rest)
+
+
+def test_zookeeper_refuses_the_former_controller_since_2_1() -> None:
+    spec = load_spec("control/2.1").with_bounds({"records": 0})
+    steps = taken(spec, *(name for name in ZOMBIE[:7] if not name.startswith("start(")))
+    assert steps[-1].after.quorum == steps[0].before.quorum
+
+
+def test_rows_show_what_a_controller_has_read_and_what_brokers_obey() -> None:
+    spec = load_spec("control/2.2").with_bounds({"records": 0})
+    drawn = rows(taken(spec, *ZOMBIE[:2])[-1].after)
+    assert drawn["ZooKeeper"].columns["log"] == "controller: 0, c1; live: 1#1; written by c1"
+    assert drawn["controller 0"].columns["log"] == "live: 0#1 1#1; has read live: 1#1"
+    assert drawn["broker 1"].columns["obeys"] == "c1, broker epoch 1"
+    assert not drawn["controller 1"].up
+
+
+# --- the table of rules, names, and bad input -----------------------------------------------------------------------
+
+
+def test_every_value_is_that_of_a_column_or_was_replaced_before_or_after_them() -> None:
+    unused = {
+        (rule.name, value.name)
+        for rule in RULES
+        for value in rule.values
+        if all(column.values[rule.name] != value.name for column in COLUMNS)
+    }
+    assert unused == {
+        ("controller_epoch", "adopts"),
+        ("controller_requests", "obeyed"),
+        ("stop_replica", "not-older"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [("control/1.0", "control/0.11"), ("control/2.3.1", "control/2.2"), ("control/2.5", "control/2.4")],
+)
+def test_a_release_has_a_column(name: str, same: str) -> None:
+    column, spec = column_of(name), find(name)
+    assert column is not None
+    assert spec is not None
+    assert column.same_as == same
+    assert spec.note.startswith(f"stands for {same}: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"reassignments": 1, "target": "0-2"}, "there is no broker 2: the brokers are numbered from 0 to 1"),
+        ({"reassignments": 1, "target": "0,1"}, "write different brokers with hyphens between them, as in 0-2"),
+        ({"reassignments": 1, "target": "1-1"}, "write different brokers with hyphens between them"),
+        ({"colocated": True, "controllers": 3}, "controllers=3 is more than brokers=2"),
+    ],
+)
+def test_bounds_that_do_not_fit_together_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        ENGINES["compiled"](CATALOG["control/2.4"].with_bounds(given))
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    for given, said in (
+        ("reassignments=1,target=0-7", "target=0-7: there is no broker 7"),
+        ("colocated=true,controllers=4", "controllers=4 is more than brokers=2"),
+    ):
+        run = call("explore", "control/2.4", "-b", given, folder=tmp_path)
+        assert run.code == 2
+        assert said in run.err
+        assert len(run.err.strip().splitlines()) == 1
+
+
+# --- coverage and mutants -------------------------------------------------------------------------------------------
+
+
+def test_every_action_is_taken_within_small_bounds() -> None:
+    taken_steps: Counter[str] = Counter()
+    runs: list[tuple[str, dict[str, Any]]] = [
+        ("control/2.0.1", {}),
+        ("control/0.10.2+controller_epoch=adopts", {"records": 0, "crashes": 0}),
+        ("control/2.4", {"records": 1, "crashes": 0, "lossy_crashes": 1, "lost_answers": 1, "failovers": 0}),
+        ("control/2.4", {"records": 0, "crashes": 0, "session_expiries": 1}),
+        ("control/2.4", {**MOVED, "cancellations": 1}),
+    ]
+    for name, bounds in runs:
+        result = ENGINES["compiled"](load_spec(name).with_bounds(bounds).with_properties([]))
+        taken_steps.update({action: count.generated for action, count in result.statistics.actions.items()})
+    assert [name for name, count in taken_steps.items() if not count] == []
+
+
+@pytest.mark.parametrize("mutation", mutations("control/2.4"), ids=lambda each: each.name)
+def test_every_other_value_of_a_rule_is_noticed_or_does_no_harm(mutation: Any) -> None:
+    spec = mutation.replace(CATALOG["control/2.4"].with_bounds({"records": 0, **mutation.bounds}))
+    result = ENGINES["compiled"](spec.with_properties(SAFETY))
+    assert (result.verdict is Verdict.VIOLATED) is not bool(mutation.harmless)
