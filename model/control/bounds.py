@@ -46,6 +46,8 @@ class Bounds:
     unclean_leader_election: bool = bound(False, "whether a broker outside the ISR may be elected")
 
     late_responses: ClassVar[int] = 0
+    min_isr_raises: ClassVar[int] = 0
+    first_partition: ClassVar[int] = 0
     max_epoch: ClassVar[int] = 0
 
     @property

@@ -69,6 +69,7 @@ def _obeyed(state: Cluster, broker: int, request: Request) -> Cluster:
         return heard
     if request.leader == broker:
         assigned = frozenset(request.replicas) if request.replicas else None
-        return with_leader(heard, broker, leader_of(heard, broker, request.epoch, request.isr, assigned))
+        leading = leader_of(heard, broker, request.epoch, request.isr, assigned)
+        return with_leader(heard, broker, leading)  # type: ignore[return-value]
     following = follower_of(heard, broker, request.epoch, request.leader, elected=False)
     return heard.with_replica(broker, following)
