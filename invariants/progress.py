@@ -2,9 +2,10 @@
 any more.
 
 The fairness of the actions is that of their counterparts in Kafka: what Kafka retries is taken at last. Nothing
-guarantees that a producer writes, that a broker that is down restarts, or that the preferred leader is elected. The
-properties are *quiet*: they are about behaviours in which perturbing steps end, such as crashes and the removal of slow
-followers from the ISR, which the model does not count by default.
+guarantees that a producer writes, or that a broker that is down restarts. The preferred leader is elected at last,
+because Kafka repeats this election (``auto.leader.rebalance.enable``). The properties are *quiet*: they are about
+behaviours in which perturbing steps end, such as crashes and the removal of slow followers from the ISR, which the
+model does not count by default.
 """
 
 from __future__ import annotations
