@@ -11,7 +11,7 @@ import attrs
 import pytest
 from attrs import evolve, frozen
 
-from leadline.checker import Spec, action, component, invariant
+from leadline.checker import Spec, Verdict, action, component, invariant
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning import calls
@@ -226,6 +226,24 @@ def test_what_could_carry_information_past_a_part_stays_whole(function: Callable
     assert not tables.caller.apart[tree]
     reasons = [found.text for found in tables.caller.whole_because.values()]
     assert reasons == ([because] if because else [])  # `try` lowers the precision, which is reported elsewhere
+
+
+@action(effect="healing")
+def lower(state: State) -> Iterator[State]:
+    if TOP in state.counters:
+        yield evolve(state, counters=tuple(min(counter, TOP - 1) for counter in state.counters))
+
+
+@invariant("no counter remains at the top", at_rest=True)
+def low_at_rest(state: State) -> bool:
+    return all(counter < TOP for counter in state.counters)
+
+
+def test_a_property_at_rest_stays_whole() -> None:
+    spec = attrs.evolve(spec_with(), actions=[up, lower], properties=[low_at_rest])
+    found = search.explore(spec, settings=CompiledSettings(workers=1, tuning=EARLY))
+    assert found.verdict is Verdict.HOLDS
+    assert "low_at_rest" not in [name for read in found.statistics.whole_reads for name in read.used_by]
 
 
 def test_a_list_that_outlives_a_part_would_make_it_wrong() -> None:

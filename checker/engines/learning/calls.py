@@ -272,8 +272,8 @@ class Caller(Generic[S]):
         try:
             if not isinstance(function, FunctionType):
                 raise Whole("it is not a function that is defined with def")
-            if self.precision[tree] < Precision.ELEMENTS:
-                raise Whole("")
+            if self.precision[tree] < Precision.ELEMENTS or self.check_of(tree).at_rest:
+                raise Whole("")  # whether a state is at rest is no part of the predicate
             if changed := lasting(self._reach[tree].met, self._reach[tree].stored):
                 raise Whole(changed)
             self._divided[tree] = Divided(function, given)
