@@ -68,7 +68,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     """
     path, name = _file_and_name(reference)
     if not path:
-        if ((folder or Path()) / reference).is_file():
+        if os.path.isfile((folder or Path()) / reference):  # unlike Path.is_file, False for a name that is too long
             raise SpecError(f"{reference} is not a Python file: the name of a file with specs must end in .py")
         return shipped_spec(reference)
     if "+" in name:

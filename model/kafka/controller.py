@@ -279,7 +279,9 @@ def brokers_with_late_settings(bounds: Bounds) -> range:
     return brokers(bounds) if bounds.min_isr_raises else range(0)
 
 
-@action("broker {broker} applies the increase of min.insync.replicas", broker=brokers_with_late_settings)
+@action(
+    "broker {broker} applies the increase of min.insync.replicas", broker=brokers_with_late_settings, fair="weak each"
+)
 def apply_setting(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker applies the new value of `min.insync.replicas`."""
     replica = state.replicas[broker]

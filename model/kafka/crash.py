@@ -124,6 +124,7 @@ def _moved(state: Partition, broker: int) -> Partition:
 @action(
     "broker {broker} tells the controller in which log directory its replica is",
     broker=brokers_that_may_lose_directories,
+    fair="weak each",
 )
 def assign_directory(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker has created its log in another directory, and tells the controller (AssignReplicasToDirs, KIP-858).

@@ -488,6 +488,14 @@ MISTAKES = (
         bounds=_LOST_LOG,
     ),
     Mistake(
+        name="earlier-life-counted",
+        sentence="a fetch request from before a restart counts for the broker epoch after it",
+        source="KAFKA-15221",
+        right={"refuses_earlier_life": True, "reads_incarnation_twice": False},
+        wrong={"refuses_earlier_life": False, "reads_incarnation_twice": True},
+        bounds={**_LOST_TAIL, "records": 1, "late_fetches": 1},
+    ),
+    Mistake(
         name="stranger-joins-isr",
         sentence="the controller adds to the ISR a broker that is not a replica",
         actions={handle_alter_partition: join_a_stranger},
@@ -568,7 +576,6 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("isr_join", "high-watermark"): _THREE_NO_SHRINKS,
     ("isr_eligibility", "any"): {"crashes": 0, "session_expiries": 1},
     ("isr_eligibility", "active"): _LOST_LOG,
-    ("incarnation_read", "twice"): {**_LOST_TAIL, "records": 1, "late_fetches": 1},
     ("late_diverging", "truncates"): {
         "records": 1,
         "max_epoch": 2,
@@ -594,6 +601,7 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("same_leader", "goes-on-unless-one-was-missed"): "it continues only if its leader has led all the time, so "
     "there is nothing to truncate",
     ("out_of_range", "exit"): "a follower truncates before it fetches again, so no offset is beyond the leader's log",
+    ("incarnation_read", "twice"): "a leader refuses fetch requests from before a restart (late_fetch=refused)",
     ("isr_leave", "behind-or-silent"): "a leader may remove a follower from the ISR at any time",
     ("isr_write", "compare-and-set"): "leaders change the ISR this way with ZooKeeper",
     ("shrink_epoch", "by-controller"): "more leader epochs than necessary do no harm",

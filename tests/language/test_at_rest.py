@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, fuzz, invariant, recoverable
 from leadline.checker.engines import ENGINES, oracle
 from leadline.checker.engines.oracle import OracleSearch
+from leadline.checker.engines.spark.session import Session
 from leadline.checker.properties import Kind
 from leadline.checker.settings import RandomSettings
 from leadline.checker.traces.itf import read_trace, write_trace
@@ -182,13 +183,15 @@ def test_the_engines_agree_on_a_shipped_spec(name: str) -> None:
 
 
 @pytest.mark.spark
-def test_spark_agrees() -> None:
+def test_spark_agrees(spark: Session) -> None:
     from leadline.checker.engines import spark as distributed
     from leadline.checker.settings import SparkSettings, SparkTuning
 
     spec = CATALOG["control/2.0.1"].with_properties(["agreed_at_rest", "led_at_rest"])
     limits = Limits(keep_going=True)
-    found = distributed.explore(spec, limits, settings=SparkSettings(tuning=SparkTuning(large=1, small=1)))
+    found = distributed.explore(
+        spec, limits, session=spark, settings=SparkSettings(tuning=SparkTuning(large=1, small=1))
+    )
     expected = oracle.explore(spec, limits)
     assert found.statistics.distinct == expected.statistics.distinct
     assert [(item.verdict, len(item.traces[0])) for item in found.properties] == [
