@@ -207,10 +207,7 @@ class Spec(Generic[S]):
     @functools.cached_property
     def opening(self) -> Property | None:
         """The predicate `cut` as a property of kind `Kind.CUT`, or None if there is no such predicate."""
-        if self.cut is None:
-            return None
-        name = getattr(self.cut, "__name__", "cut")
-        return Property(name=name, kind=Kind.CUT, sentence="", function=self.cut, source="")
+        return _of_predicate(self.cut, "cut", Kind.CUT)
 
     def is_open(self, state: S) -> bool:
         """Return whether the search may miss steps from a state, because `within` is false or `cut` is true.
@@ -226,10 +223,7 @@ class Spec(Generic[S]):
     @functools.cached_property
     def ending(self) -> Property | None:
         """The predicate `final` as a property of kind `Kind.FINAL`, or None if there is no such predicate."""
-        if self.final is None:
-            return None
-        name = getattr(self.final, "__name__", "final")
-        return Property(name=name, kind=Kind.FINAL, sentence="", function=self.final, source="")
+        return _of_predicate(self.final, "final", Kind.FINAL)
 
     def is_final(self, state: S) -> bool:
         """Return whether `final` is true for a state. Return False if the spec does not have this predicate.
@@ -268,10 +262,7 @@ class Spec(Generic[S]):
     @functools.cached_property
     def constraint(self) -> Property | None:
         """The predicate `within` as a property of kind `Kind.CONSTRAINT`, or None if there is no such predicate."""
-        if self.within is None:
-            return None
-        name = getattr(self.within, "__name__", "within")
-        return Property(name=name, kind=Kind.CONSTRAINT, sentence="", function=self.within, source="")
+        return _of_predicate(self.within, "within", Kind.CONSTRAINT)
 
     def is_within(self, state: S) -> bool:
         """Return whether `within` is true for a state. Return True if the spec does not have this predicate.
@@ -560,6 +551,13 @@ def _hashable(value: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _of_predicate(predicate: Callable[..., bool] | None, name: str, kind: Kind) -> Property | None:
+    """Convert a predicate of a spec to a property. `name` is used if the predicate has no name of its own."""
+    if predicate is None:
+        return None
+    return Property(name=getattr(predicate, "__name__", name), kind=kind, sentence="", function=predicate, source="")
 
 
 def _guarded(what: str, call: Callable[[], T]) -> T:

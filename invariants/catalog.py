@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -48,6 +48,7 @@ from leadline.model.kafka.protocols import Protocol as KafkaProtocol
 from leadline.model.kafka.releases import COLUMNS, KRAFT, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
+from leadline.model.rules import Rule, Value
 from leadline.model.txn import actions as txn_actions
 from leadline.model.txn import drawing as txn_drawing
 from leadline.model.txn import failures as txn_failures
@@ -327,17 +328,9 @@ def mutations(reference: str) -> list[Mutation]:
         for value in rule.values if is_mutated else ():
             if value.name != own:
                 other = column.with_rules({rule.name: value.name})
-                found.append(
-                    Mutation(
-                        name=f"rule {rule.name}: {own} => {value.name}",
-                        kind="rule",
-                        sentence=f"{rule.question}: {value.sentence}",
-                        source=value.source,
-                        replace=functools.partial(_behaving_as, functools.partial(of_column, other)),
-                        bounds=RULES_SHOWN_WITH.get((rule.name, value.name), {}),
-                        harmless=why_harmless(rule, own, value.name),
-                    )
-                )
+                bounds = RULES_SHOWN_WITH.get((rule.name, value.name), {})
+                harmless = why_harmless(rule, own, value.name)
+                found.append(_of_rule(rule, own, value, functools.partial(of_column, other), bounds, harmless))
     return found + [
         _mistaken(each, functools.partial(with_mistake, each, column))
         for each in MISTAKES
@@ -353,16 +346,13 @@ def txn_with_mistake(mistake: Mistake, column: txn_releases.Column) -> Spec[txn_
 
 def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
     found = [
-        Mutation(
-            name=f"rule {rule.name}: {column.values[rule.name]} => {value.name}",
-            kind="rule",
-            sentence=f"{rule.question}: {value.sentence}",
-            source=value.source,
-            replace=functools.partial(
-                _behaving_as, functools.partial(txn_of_column, column.with_rules({rule.name: value.name}))
-            ),
-            bounds=txn_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
-            harmless=txn_mistakes.why_harmless(rule, value.name, column.values),
+        _of_rule(
+            rule,
+            column.values[rule.name],
+            value,
+            functools.partial(txn_of_column, column.with_rules({rule.name: value.name})),
+            txn_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
+            txn_mistakes.why_harmless(rule, value.name, column.values),
         )
         for rule in TXN_RULES
         for value in rule.values
@@ -378,21 +368,42 @@ def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
 
 def _control_mutations(column: control_releases.Column) -> list[Mutation]:
     return [
-        Mutation(
-            name=f"rule {rule.name}: {column.values[rule.name]} => {value.name}",
-            kind="rule",
-            sentence=f"{rule.question}: {value.sentence}",
-            source=value.source,
-            replace=functools.partial(
-                _behaving_as, functools.partial(control_of_column, column.with_rules({rule.name: value.name}))
-            ),
-            bounds=control_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
-            harmless=control_mistakes.RIGHT_TOO.get((rule.name, value.name), ""),
+        _of_rule(
+            rule,
+            column.values[rule.name],
+            value,
+            functools.partial(control_of_column, column.with_rules({rule.name: value.name})),
+            control_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
+            control_mistakes.RIGHT_TOO.get((rule.name, value.name), ""),
         )
         for rule in CONTROL_RULES
         for value in rule.values
         if value.name != column.values[rule.name]
     ]
+
+
+def _of_rule(
+    rule: Rule, own: str, value: Value, make: Callable[[], Spec[Any]], bounds: Mapping[str, int | str], harmless: str
+) -> Mutation:
+    """Return the mutation that changes a rule.
+
+    Parameters:
+        rule: the rule.
+        own: the name of the value that the rule has.
+        value: the other value.
+        make: returns the spec with the other value.
+        bounds: the bounds within which the other value does harm, where they differ from the default.
+        harmless: the reason why it does no harm, or an empty string.
+    """
+    return Mutation(
+        name=f"rule {rule.name}: {own} => {value.name}",
+        kind="rule",
+        sentence=f"{rule.question}: {value.sentence}",
+        source=value.source,
+        replace=functools.partial(_behaving_as, make),
+        bounds=bounds,
+        harmless=harmless,
+    )
 
 
 def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:

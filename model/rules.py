@@ -1,4 +1,4 @@
-"""What the tables of rules of the families `kafka` and `txn` consist of: rules, their values, and columns."""
+"""What the tables of rules of the families of specs consist of: rules, their values, and columns."""
 
 from __future__ import annotations
 
@@ -89,6 +89,29 @@ class RuleColumn(abc.ABC):
             return self
         name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
         return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
+
+    def changed_as(self, reference: str, example: str) -> Self:
+        """Return the column with the rules that a reference changes, as in ``kafka/3.7+elr=on``.
+
+        Parameters:
+            reference: the name or an alias of the column, which may be followed by changes.
+            example: a change, for error messages.
+
+        Raises:
+            SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does
+                not exist.
+        """
+        name, *changes = reference.split("+")
+        parsed: dict[str, str] = {}
+        for change in changes:
+            rule, equals, value = change.partition("=")
+            if not equals:
+                raise SpecError(f"invalid rule {change!r}: write rule=value, as in {example}")
+            if rule in parsed:
+                raise SpecError(f"rule {rule} is given twice")
+            parsed[rule] = value
+        changed = self.with_rules(parsed)
+        return changed.called(name + changed.name.removeprefix(self.name))
 
     def called(self, name: str) -> Self:
         """Return the column with a different name."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +26,7 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
-from leadline.checker.support.files import file_text
+from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
 from leadline.model.control import bounds as control_bounds
 from leadline.model.control import releases as control
@@ -405,12 +404,9 @@ def read_archive(path: Path = SHIPPED) -> Archive:
     """Read an archive of bugs from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
+    content = read_toml(path)
     try:
-        return converter.structure(tomllib.loads(file_text(path)), Archive)
-    except OSError as error:
-        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
+        return converter.structure(content, Archive)
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
 

@@ -8,7 +8,6 @@ archive. The matrix shows the bug in the cell of the property that the bug viola
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
-from leadline.checker.support.files import file_text
+from leadline.checker.support.files import read_toml
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import Archive, Bug, read_archive
 from leadline.reports.loading import load_spec
@@ -389,13 +388,9 @@ def read_matrix(path: Path) -> Matrix:
     Raises:
         LeadlineError: if the file cannot be read or is invalid.
     """
+    content = read_toml(path)
     try:
-        content = tomllib.loads(file_text(path))
         return _converter().structure(content, Matrix)
-    except OSError as error:
-        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
         raise LeadlineError(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import json
 import random
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.mutation.run import Fate, Original, Outcome, Way
 from leadline.checker.properties import Property
-from leadline.checker.support.files import file_text
+from leadline.checker.support.files import file_text, read_toml
 from leadline.checker.support.messages import counted
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.origin import Origin
@@ -100,13 +99,9 @@ def read_explained(path: Path) -> dict[str, str]:
     Raises:
         LeadlineError: if the file cannot be read or is invalid.
     """
+    content = read_toml(path)
     try:
-        content = tomllib.loads(file_text(path))
         table = cattrs.Converter(forbid_extra_keys=True).structure(content, _Table)
-    except OSError as error:
-        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
         raise LeadlineError(

@@ -7,7 +7,6 @@ import math
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -24,7 +23,7 @@ from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, CompiledSettings, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
-from leadline.checker.support.files import file_text
+from leadline.checker.support.files import file_text, read_toml
 from leadline.checker.support.messages import nearest
 from leadline.reports.diagnosis import Diagnosis, default_seconds, diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -436,13 +435,9 @@ def _check_sense(check: Check, given: set[str]) -> None:
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(file_text(path))
-    except OSError as error:
-        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
+        return read_toml(path)
     except RecursionError as error:
         raise LeadlineError(f"{path} is not a suite: it is nested too deeply") from error
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
 
 
 def _converter() -> cattrs.Converter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from leadline.brokers.driver.deeds import Deeds
 from leadline.brokers.driver.frames import Frames
@@ -12,7 +13,7 @@ from leadline.brokers.driver.reading import Read, read_from
 from leadline.brokers.driver.sight import Sight, differences, sight_of
 from leadline.brokers.driver.stage import Stage
 from leadline.brokers.driver.step_report import Attempt, Produced, StepReport
-from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade
+from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until_alike
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.model.kafka.wire import Deed
@@ -137,13 +138,7 @@ class Driver:
         Returns:
             The last observed state, and its differences from the model.
         """
-        end = time.monotonic() + limit
-        while True:
-            real = self.observer.sight()
-            found = differences(model, real)
-            if not found or time.monotonic() > end:
-                return real, found
-            time.sleep(POLL_SECONDS)
+        return until_alike(self.observer.sight, partial(differences, model), limit)
 
 
 def _files(step: PlannedStep, sight: Sight) -> list[str]:

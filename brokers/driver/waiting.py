@@ -34,3 +34,23 @@ def until(found: Callable[[], T | None], limit: float, what: str) -> T:
         if time.monotonic() > end:
             raise NotMade(what)
         time.sleep(POLL_SECONDS)
+
+
+def until_alike(observe: Callable[[], T], differences: Callable[[T], list[str]], limit: float) -> tuple[T, list[str]]:
+    """Observe repeatedly, until what is observed does not differ from the model or the time limit is reached.
+
+    Parameters:
+        observe: returns what is observed.
+        differences: returns a sentence for each difference between what is observed and the model.
+        limit: the time limit, in seconds.
+
+    Returns:
+        What was observed last, and its differences.
+    """
+    end = time.monotonic() + limit
+    while True:
+        seen = observe()
+        found = differences(seen)
+        if not found or time.monotonic() > end:
+            return seen, found
+        time.sleep(POLL_SECONDS)

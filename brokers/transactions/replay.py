@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -12,7 +13,7 @@ from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
 from leadline.brokers.driver.replay import Listener, Replay, copy_disks
 from leadline.brokers.driver.step_report import Attempt, StepReport
-from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
+from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until, until_alike
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.jars import definitions_of
@@ -204,13 +205,7 @@ class _Driver:
 
     def awaited(self, model: TransactionsSight, limit: float) -> tuple[TransactionsSight, list[str]]:
         """Wait until the broker has a state of the model. Return what was observed last, and its differences."""
-        end = time.monotonic() + limit
-        while True:
-            sight = self._observer.sight()
-            found = differences(model, sight)
-            if not found or time.monotonic() > end:
-                return sight, found
-            time.sleep(POLL_SECONDS)
+        return until_alike(self._observer.sight, partial(differences, model), limit)
 
     def attempt(self, step: TransactionsStep) -> Attempt:
         """Let a late request through that the model says changes nothing, and watch the broker for a while."""

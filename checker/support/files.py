@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tomllib
 from pathlib import Path
+
+from leadline.checker.errors import LeadlineError
 
 MOST_BYTES = 256 * 2**20
 """The maximum size of a file in bytes."""
@@ -34,3 +37,17 @@ def file_text(path: Path) -> str:
     if len(data) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES // 2**20} MiB", path)
     return data.decode("utf-8")
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """Return the content of a TOML file.
+
+    Raises:
+        LeadlineError: if the file cannot be read or is not valid TOML.
+    """
+    try:
+        return tomllib.loads(file_text(path))
+    except OSError as error:
+        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+        raise LeadlineError(f"{path} is not valid TOML: {error}") from error

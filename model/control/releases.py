@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 import attrs
 
-from leadline.checker.errors import SpecError
 from leadline.model.control.bounds import Bounds
 from leadline.model.control.protocols import Protocol
 from leadline.model.control.rules import protocol_of, rule_of
@@ -127,16 +126,5 @@ def column_of(reference: str) -> Column | None:
         SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
             exist.
     """
-    name, *changes = reference.split("+")
-    if name not in _NAMES:
-        return None
-    parsed: dict[str, str] = {}
-    for change in changes:
-        rule, equals, value = change.partition("=")
-        if not equals:
-            raise SpecError(f"invalid rule {change!r}: write rule=value, as in broker_change=ids")
-        if rule in parsed:
-            raise SpecError(f"rule {rule} is given twice")
-        parsed[rule] = value
-    column = _NAMES[name].with_rules(parsed)
-    return column.called(name + column.name.removeprefix(_NAMES[name].name))
+    column = _NAMES.get(reference.partition("+")[0])
+    return None if column is None else column.changed_as(reference, "broker_change=ids")

@@ -12,7 +12,6 @@ import re
 import attrs
 
 from leadline.checker.bounds import change_bounds
-from leadline.checker.errors import SpecError
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.published import between, known_like, minor, span
@@ -470,19 +469,8 @@ def column_of(reference: str) -> Column | None:
         SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
             exist.
     """
-    name, *changes = reference.split("+")
-    if name not in _NAMES:
-        return None
-    parsed: dict[str, str] = {}
-    for change in changes:
-        rule, equals, value = change.partition("=")
-        if not equals:
-            raise SpecError(f"invalid rule {change!r}: write rule=value, as in elr=on")
-        if rule in parsed:
-            raise SpecError(f"rule {rule} is given twice")
-        parsed[rule] = value
-    column = _NAMES[name].with_rules(parsed)
-    return column.called(name + column.name.removeprefix(_NAMES[name].name))
+    column = _NAMES.get(reference.partition("+")[0])
+    return None if column is None else column.changed_as(reference, "elr=on")
 
 
 def releases_like(name: str) -> tuple[str, ...]:

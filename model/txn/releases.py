@@ -11,7 +11,6 @@ import re
 
 import attrs
 
-from leadline.checker.errors import SpecError
 from leadline.model.kafka.published import PUBLISHED, between, known_like, minor, span
 from leadline.model.rules import Rule, RuleColumn
 from leadline.model.txn.bounds import Bounds
@@ -185,20 +184,9 @@ def column_of(reference: str) -> Column | None:
         SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does not
             exist.
     """
-    name, *changes = reference.split("+")
+    name = reference.partition("+")[0]
     column = _NAMES.get(name) or _release(name)
-    if column is None:
-        return None
-    parsed: dict[str, str] = {}
-    for change in changes:
-        rule, equals, value = change.partition("=")
-        if not equals:
-            raise SpecError(f"invalid rule {change!r}: write rule=value, as in guard=none")
-        if rule in parsed:
-            raise SpecError(f"rule {rule} is given twice")
-        parsed[rule] = value
-    changed = column.with_rules(parsed)
-    return changed.called(name + changed.name.removeprefix(column.name))
+    return None if column is None else column.changed_as(reference, "guard=none")
 
 
 def _release(name: str) -> Column | None:

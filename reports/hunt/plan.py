@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import cattrs
 from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
-from leadline.checker.support.files import file_text
+from leadline.checker.support.files import read_toml
 from leadline.checker.support.messages import nearest
 from leadline.reports.bugs import column_of
 
@@ -225,16 +224,12 @@ def read_plan(path: Path) -> Plan:
     """Read the plan of a hunt from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
+    content = read_toml(path)
+    unknown = [name for name in content if name not in attrs.fields_dict(Plan)]
+    if unknown:
+        raise LeadlineError(f"{path}: unknown key {unknown[0]!r}{nearest(unknown[0], attrs.fields_dict(Plan))}")
     try:
-        content = tomllib.loads(file_text(path))
-        unknown = [name for name in content if name not in attrs.fields_dict(Plan)]
-        if unknown:
-            raise LeadlineError(f"{path}: unknown key {unknown[0]!r}{nearest(unknown[0], attrs.fields_dict(Plan))}")
         plan = converter.structure(content, Plan)
-    except OSError as error:
-        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{path} is not the plan of a hunt: {cattrs.transform_error(error)[0]}") from error
     if not plan.settings or not plan.sizes:
