@@ -53,7 +53,9 @@ class Tuning:
         small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
             seconds.
         sample: the number of initial states with which the speed of direct calls is first measured.
-        first_look: the number of seconds for which a search learns before it may return to direct calls.
+        sampled_states: the maximum number of states in the sample from which a search with direct calls estimates the
+            fraction of calls that are new. If it is 0, the search makes no estimate and begins to learn.
+        first_look: the number of CPU seconds for which a search learns before it may return to direct calls.
         behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
             would expand in the same time.
         level_seconds: the minimum time in seconds that the compiled loops take for a level, no matter how small the
@@ -112,6 +114,7 @@ class Tuning:
     look_seconds: float = 0.12
     small_seconds: float = 2.0
     sample: int = 2_000
+    sampled_states: int = 4_000
     first_look: float = 0.5
     behind: float = 0.8
     level_seconds: float = 0.002

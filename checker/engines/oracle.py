@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
@@ -34,7 +35,9 @@ class OracleSearch(Generic[S]):
     """A breadth-first search. Use `explore` unless you need the states that were found.
 
     Parameters:
-        spec, limits, progress, budget, look, tuning: see `explore`.
+        spec, limits, progress, budget, tuning: see `explore`.
+        look: a function that is called regularly with this search while states are expanded, but not at the end of the
+            search. It may raise an exception to pause the search. A further call to `run` continues the search.
 
     Attributes:
         statistics: the current statistics.
@@ -51,7 +54,7 @@ class OracleSearch(Generic[S]):
         limits: Limits,
         progress: Progress | None = None,
         budget: Budget | None = None,
-        look: Progress | None = None,
+        look: Callable[[OracleSearch[S]], None] | None = None,
         tuning: Tuning = DEFAULT,
     ) -> None:
         self.spec = spec
@@ -69,6 +72,8 @@ class OracleSearch(Generic[S]):
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
         self.liveness: dict[Property, Trace[S] | None] = {}
         self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self._frontier: list[S] = []
+        self._has_begun = False
         self._outside: set[S] = set()
         self._levels: list[int] = []
         self._shown: Counter[Property] = Counter()
@@ -124,11 +129,18 @@ class OracleSearch(Generic[S]):
         )
 
     def _search(self) -> Stop | None:
-        for state in self.spec.initials():
-            self._values.check(state)
-            self._found(state, [])
-            self.statistics.generated += 1
-        while self._level:
+        if not self._has_begun:
+            self._has_begun = True
+            for state in self.spec.initials():
+                self._values.check(state)
+                self._found(state, [])
+                self.statistics.generated += 1
+        while True:
+            while self._frontier:
+                self._look()
+                self._expand(self._frontier.pop())
+            if not self._level:
+                return None
             frontier = [state for state in self._level if state not in self._outside]
             self._level = {}
             if frontier:
@@ -138,9 +150,7 @@ class OracleSearch(Generic[S]):
                 return stop
             if frontier and self.statistics.depth == self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
-            for state in frontier:
-                self._expand(state)
-        return None
+            self._frontier = frontier[::-1]
 
     def _check_liveness(self) -> Stop | None:
         """Check the liveness properties, after all states have been found. See `leadline.checker.liveness.decide`."""
@@ -165,7 +175,8 @@ class OracleSearch(Generic[S]):
         if stop := self.budget.swallowed or self.budget.out_of_time() or self.budget.out_of_memory():
             raise StopSearch(stop)
 
-    def _expand(self, state: S) -> None:
+    def _look(self) -> None:
+        """Report the progress and check the limits, before a state is expanded."""
         waited = self.budget.seconds - self._published_at
         is_due = self.statistics.expanded % self.tuning.progress_states == 0 or waited > self.tuning.progress_seconds
         if is_due:
@@ -175,7 +186,9 @@ class OracleSearch(Generic[S]):
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
         if is_due and self.look is not None:
-            self.look(self.statistics)
+            self.look(self)
+
+    def _expand(self, state: S) -> None:
         self._purity.check(state)
         steps = 0
         for instance, successor in self.spec.successors(state):
@@ -243,7 +256,6 @@ def explore(
     limits: Limits | None = None,
     progress: Progress | None = None,
     budget: Budget | None = None,
-    look: Progress | None = None,
     tuning: Tuning = DEFAULT,
 ) -> Result:
     """Search a spec's states breadth-first.
@@ -255,8 +267,6 @@ def explore(
         progress: a function that is called regularly with the current statistics.
         budget: the time and the memory that the search may use. By default, a budget is created from `limits`. Pass a
             budget if the time limit includes time that was spent before this call.
-        look: a function that is called regularly with the current statistics while states are expanded, but not at the
-            end of the search. It may raise an exception to end the search.
         tuning: internal settings of the engines.
 
     Returns:
@@ -268,4 +278,4 @@ def explore(
     """
     limits = limits or Limits()
     budget = budget or Budget(limits, tuning=tuning)
-    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, look, tuning).run())
+    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, tuning=tuning).run())

@@ -17,8 +17,11 @@ from attrs import evolve, frozen
 
 from leadline.checker import LeadlineError, Limits, Result, Spec, Verdict, action, invariant
 from leadline.checker.engines import oracle
+from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.compiled import choose_engine as calling
 from leadline.checker.engines.compiled import forecast
+from leadline.checker.engines.oracle import OracleSearch
+from leadline.checker.engines.progress import Progress
 from leadline.checker.result import Learning, Statistics, StopKind
 from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
 from tests.specs.learning import learning
@@ -72,10 +75,10 @@ ALL = Limits(keep_going=True)
 LOOKS = Tuning(look_seconds=1e-9, sample=40, progress_states=50)
 """A search by calls is looked at as often as it reports its progress: every 50 states."""
 
-LARGE = evolve(LOOKS, small_seconds=0.0)
-"""Every space is large."""
+LARGE = evolve(LOOKS, small_seconds=0.0, sampled_states=0)
+"""Every space is large, and learning is expected to pay."""
 
-GIVEN_UP = evolve(LOOKS, first_look=0.0, behind=1e9, narrow_levels=20, known_states=50)
+GIVEN_UP = evolve(LOOKS, sampled_states=0, first_look=0.0, behind=1e9, narrow_levels=20, known_states=50)
 """Learning is given up as soon as possible."""
 
 
@@ -192,11 +195,12 @@ def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
 def test_calls_after_learning_keep_the_memory_limit() -> None:
     """They need the oracle's memory, which is more."""
 
-    def with_little_memory(spec: Spec[Any], limits: Limits, *others: Any) -> Result:
-        return by_calls(spec, evolve(limits, max_memory=10), *others)
+    def with_little_memory(search: OracleSearch[Any], progress: Progress | None) -> Result:
+        search.budget = Budget(evolve(search.limits, max_memory=10))
+        return continued(search, progress)
 
-    by_calls = calling._by_calls
-    with mock.patch.object(calling, "_by_calls", with_little_memory):
+    continued = calling._continued
+    with mock.patch.object(calling, "_continued", with_little_memory):
         result = explore(PUZZLE, ALL, GIVEN_UP)
     assert (result.verdict, str(result.stop)) == (Verdict.INCOMPLETE, "reached 10 bytes of memory")
     assert 0 < result.statistics.distinct < 360

@@ -2,9 +2,13 @@
 
 Transition tables are faster in large state spaces, where the result of one call can be used for many similar states.
 They require the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
-with them if the first levels show that the state space is small. In a large state space, the search returns to direct
-calls if they turn out to be faster. Direct calls are faster if few results can be reused, for example because a state
-is a single value that never recurs, or if there are many levels with few states each.
+with them if the first levels show that the state space is small, or if few results can be reused, for example because a
+state is a single value that never recurs; see `recurrence`. Otherwise, the search with direct calls pauses, and a
+search with transition tables begins. If that one makes too many calls, or if there are many levels with few states
+each, it ends for good, and the search with direct calls continues where it paused.
+
+Whether results are reused is counted, and all times are CPU times. Therefore the choice does not depend on the load of
+the machine.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -20,6 +25,7 @@ from leadline.checker.engines import oracle
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.compiled.forecast import Forecast, SlowerThanCalling, expected_states, is_narrow
 from leadline.checker.engines.evidence import nothing_searched
+from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
 from leadline.checker.errors import LeadlineError, SpecError
@@ -36,6 +42,9 @@ direct calls will probably take more than `EARLY` times `Tuning.small_seconds`."
 LEFT_LATER = 10
 """The factor by which `is_narrow` multiplies the rate of direct calls after `Tuning.small_seconds`. It makes the search
 less likely to stop direct calls late, which would waste the work already done."""
+
+AGAIN = 4
+"""The factor by which the number of states must grow before the fraction of new calls is estimated again."""
 
 _log = logging.getLogger("leadline")
 
@@ -63,14 +72,14 @@ def explore(
     limits, settings = limits or Limits(), settings or CompiledSettings()
     if limits.coverage and settings.resume is not None:
         raise SpecError("coverage cannot be collected for a resumed search: leave out coverage or resume")
-    began, forecast = time.monotonic(), None
+    began, paused = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
     if settings.tuning.look_seconds and not learns:
         first = _first(spec, limits, progress, settings.tuning)
         if isinstance(first, Result):
             return _of_this_engine(first, settings)
-        forecast = first
-    spent = time.monotonic() - began
+        paused = first
+    spent, forecast = time.monotonic() - began, None if paused is None else paused.forecast
 
     try:
         from leadline.checker.engines.compiled import search
@@ -79,12 +88,15 @@ def explore(
         if settings.checkpoint is not None or settings.resume is not None:
             raise LeadlineError(f"checkpoints require Numba, which cannot be loaded: {error}") from error
         _log.warning("Numba cannot be loaded, so the search is not compiled and may be slower: %s", error)
-        return _of_this_engine(_by_calls(spec, limits, progress, spent, settings.tuning), settings)
+        if paused is not None:
+            return _of_this_engine(_continued(paused.search, progress), settings)
+        return _of_this_engine(oracle.explore(spec, limits, progress, tuning=settings.tuning), settings)
     try:
         return _of_this_engine(search.explore(spec, limits, progress, settings, forecast, spent), settings)
     except SlowerThanCalling as given_up:
         now = given_up.statistics
-    result = _by_calls(spec, limits, progress, now.seconds, settings.tuning)
+    assert paused is not None  # without a forecast, a search is not given up
+    result = _continued(paused.search, progress)
     statistics = result.statistics
     calls = tables.calls_by_oracle(
         spec, statistics.expanded, statistics.distinct + statistics.outside, statistics.successors
@@ -94,47 +106,64 @@ def explore(
     return _of_this_engine(result, settings)
 
 
+@attrs.frozen
+class _Paused(Generic[S]):
+    """A search with direct calls that has been paused.
+
+    Attributes:
+        search: the search.
+        forecast: a forecast that is based on the speed at which direct calls expanded the first states.
+    """
+
+    search: OracleSearch[S]
+    forecast: Forecast
+
+
+def _continued(search: OracleSearch[S], progress: Progress | None) -> Result:
+    """Continue a search with direct calls to its end."""
+    search.look, search.progress = None, progress
+    return within(search.budget, search.spec, "oracle", search.run)
+
+
 class _Large(Exception):
-    """Raised when the state space is probably large.
+    """Raised when transition tables are expected to be faster than direct calls.
 
     Attributes:
         forecast: a forecast that is based on the speed at which direct calls expanded the first states.
     """
 
-    def __init__(self, statistics: Statistics, tuning: Tuning) -> None:
-        self.forecast = _forecast(statistics, tuning)
-        super().__init__(self.forecast)
+    def __init__(self, forecast: Forecast) -> None:
+        self.forecast = forecast
+        super().__init__(forecast)
 
 
-def _forecast(statistics: Statistics, tuning: Tuning) -> Forecast:
-    return Forecast(statistics.expanded / max(statistics.seconds, 1e-3), tuning)
-
-
-def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | Forecast:
-    """Search a spec with direct calls. Return the result, or a forecast if the state space is probably large."""
-    before = Budget(limits, tuning=tuning)
-    initials = within(before, spec, "oracle", spec.initials)
+def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | _Paused[S]:
+    """Search a spec with direct calls. Return the result, or pause if transition tables are expected to be faster."""
+    budget = Budget(limits, tuning=tuning)
+    initials = within(budget, spec, "oracle", spec.initials)
     if isinstance(initials, Result):
         return initials
-    if before.swallowed:  # the spec caught an interrupt, so the states may be wrong
-        return nothing_searched(spec, "oracle", before.swallowed)
-    began, look = time.monotonic(), _Look(progress, tuning)
+    if budget.swallowed:  # the spec caught an interrupt, so the states may be wrong
+        return nothing_searched(spec, "oracle", budget.swallowed)
+    look = _Look[S](progress, tuning)
+    search = OracleSearch(spec, limits, budget=budget, look=look, tuning=tuning)
     try:
         if len(initials) > tuning.sample and limits.depth != 1:  # a search with depth 1 expands no state
-            begins = attrs.evolve(spec, initial_states=lambda _: initials[: tuning.sample])
-            result = oracle.explore(begins, attrs.evolve(limits, depth=2, coverage=False), look=look, tuning=tuning)
+            sample = initials[: tuning.sample]
+            begins = attrs.evolve(spec, initial_states=lambda _: sample)
+            of_sample = OracleSearch(begins, attrs.evolve(limits, depth=2, coverage=False), look=look, tuning=tuning)
+            result = within(of_sample.budget, begins, "oracle", of_sample.run)
             if result.interrupted:
                 return attrs.evolve(result, spec=spec)
             # twice the limit, because the first states take longer than others
             if look.seconds / tuning.sample * len(initials) > 2 * tuning.small_seconds:
-                return _forecast(result.statistics, tuning)
-        budget = Budget(limits, spent=time.monotonic() - began, tuning=tuning)
-        return oracle.explore(spec, limits, budget=budget, look=look, tuning=tuning)
+                look.choose(of_sample)
+        return within(budget, spec, "oracle", search.run)
     except _Large as large:
-        return large.forecast
+        return _Paused(search, large.forecast)
 
 
-class _Look:
+class _Look(Generic[S]):
     """Decides whether a search with direct calls should continue. The search calls this object regularly.
 
     Parameters:
@@ -145,26 +174,52 @@ class _Look:
 
     def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
         self._progress, self._tuning, self._began = progress, tuning, time.thread_time()
+        self._next = 0
 
     @property
     def seconds(self) -> float:
         """The number of CPU seconds since the first state was expanded."""
         return time.thread_time() - self._began
 
-    def __call__(self, statistics: Statistics) -> None:
+    def __call__(self, search: OracleSearch[S]) -> None:
         """Decide whether the search with direct calls should continue.
 
         Raises:
-            _Large: if the state space is probably large, so that transition tables are expected to be faster.
+            _Large: if the state space is probably large, and transition tables are expected to be faster.
         """
+        statistics = search.statistics
         if not statistics.expanded:
             self._began = time.thread_time()
         elif self.seconds >= self._tuning.look_seconds:
             if not _is_small(statistics, self.seconds, self._tuning):
-                raise _Large(statistics, self._tuning)
+                self.choose(search)
             # a shorter search does not report its progress
             if self.seconds > self._tuning.small_seconds and self._progress is not None:
                 self._progress(statistics)
+
+    def choose(self, search: OracleSearch[S]) -> None:
+        """Decide whether a large state space should be searched with direct calls.
+
+        Raises:
+            _Large: if transition tables are expected to be faster.
+        """
+        expanded, began = search.statistics.expanded, time.thread_time()
+        if expanded < self._next:
+            return
+        forecast = Forecast(expanded / max(self.seconds, 1e-3), self._tuning)
+        if _learning_pays(search.spec, [*search.arrivals][:expanded], self._tuning):
+            raise _Large(forecast)
+        self._next = AGAIN * expanded
+        self._began += time.thread_time() - began
+
+
+def _learning_pays(spec: Spec[S], states: Sequence[S], tuning: Tuning) -> bool:
+    """Return whether enough results can be reused, as far as the states found so far show."""
+    try:
+        from leadline.checker.engines.compiled import recurrence  # it loads NumPy, which direct calls do not need
+    except (ImportError, OSError, MemoryError):
+        return True
+    return recurrence.learning_pays(spec, states, tuning)
 
 
 def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
@@ -182,10 +237,6 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     if seconds < EARLY_SECONDS:
         return states == math.inf or states <= EARLY * tuning.small_seconds * rate
     return states <= tuning.small_seconds * rate
-
-
-def _by_calls(spec: Spec[S], limits: Limits, progress: Progress | None, spent: float, tuning: Tuning) -> Result:
-    return oracle.explore(spec, limits, progress, Budget(limits, spent=spent, tuning=tuning), tuning=tuning)
 
 
 def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:

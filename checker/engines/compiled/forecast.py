@@ -16,7 +16,7 @@ from leadline.checker.result import Statistics
 from leadline.checker.settings import DEFAULT, Tuning
 
 LAST_LOOK = 4.0
-"""The number of seconds after which a search with transition tables is no longer stopped to use direct calls."""
+"""The number of CPU seconds after which a search with transition tables is no longer stopped to use direct calls."""
 
 HOPELESS = 0.5
 """If a search with transition tables makes more than this fraction of the calls that the oracle makes, it is not faster
@@ -88,7 +88,7 @@ def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
 
     Parameters:
         now: the current statistics of a search.
-        rate: the number of states per second that a search with direct calls expands.
+        rate: the number of states per CPU second that a search with direct calls expands.
         tuning: internal settings, including the minimum number of levels, and the minimum time that the compiled loops
             take for a level.
     """
@@ -112,7 +112,7 @@ class Forecast:
     """Decides whether a search with transition tables should be stopped because direct calls are faster.
 
     Attributes:
-        rate: the number of states per second that a search with direct calls expands.
+        rate: the number of states per CPU second that a search with direct calls expands.
         tuning: internal settings, including the times and the speeds at which a search may be stopped.
     """
 
@@ -123,7 +123,7 @@ class Forecast:
         """Check whether a search should be stopped. Call this between two blocks of states.
 
         Parameters:
-            seconds: the number of seconds since the search started or was last restarted.
+            seconds: the number of CPU seconds since the search started or was last restarted.
             statistics: a function that returns the current statistics.
 
         Raises:

@@ -89,7 +89,7 @@ class CompiledSearch(Generic[S]):
         self._problem, self._adjustments, self._resumed = problem, adjustments, saved is not None
         self.spec, self.limits, self.workers = problem.spec, problem.limits, problem.workers
         self.budget, self.checkpoint, self.tuning = problem.budget, problem.checkpoint, problem.tuning
-        self._began = time.monotonic()
+        self._began = time.process_time()
         self._payoff = Payoff(self.tuning)
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
@@ -288,7 +288,7 @@ class CompiledSearch(Generic[S]):
                 raise Crowded(frozenset(expander.layout.crowded))
             expander.watch.pause()
             if self._problem.forecast is not None:
-                self._problem.forecast.check(time.monotonic() - self._began, self._statistics)
+                self._problem.forecast.check(time.process_time() - self._began, self._statistics)
                 self._payoff.check(int(expander.store.counters[kernel.EXPANDED]), self._statistics)
             if at.next == at.levels[-1] and self._is_large(at.level_end - at.next):
                 raise HandOver

@@ -1,0 +1,153 @@
+"""Estimates from a sample of states which fraction of calls cannot be learned, before the compiler is loaded.
+
+A call is learned once for all states that agree with it in the slots that it read. In some state spaces, hardly any
+states agree in these slots, because each state contains a value that never recurs. There, learning costs more than it
+saves. The estimate needs only a few recorded calls: for each of them, the states that agree with it are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.engines.compiled.forecast import FALLING, HOPELESS
+from leadline.checker.engines.learning.calls import Caller
+from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, Adjustments, Crowded
+from leadline.checker.engines.purity import Purity
+from leadline.checker.errors import SpecError
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.lazy import make_ordinary
+from leadline.checker.settings import DEFAULT, Tuning
+from leadline.checker.spec import Spec
+
+S = TypeVar("S")
+
+CALLS = 400
+"""The number of calls that are recorded."""
+
+TREES = 24
+"""The maximum number of action instances and predicates that are called."""
+
+ATTEMPTS = 8
+"""The number of times that the sample is converted to rows because a part of the state must be split or must not."""
+
+
+FEWEST = 40
+"""The minimum number of states for an estimate."""
+
+
+class Shares(NamedTuple):
+    """The fractions of the work that cannot be learned from earlier states.
+
+    Attributes:
+        before: the fraction for the second quarter of the states.
+        now: the fraction for the second half of the states.
+    """
+
+    before: float
+    now: float
+
+
+def learning_pays(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) -> bool:
+    """Estimate whether enough results of calls can be reused for learning to pay.
+
+    The estimate is wrong where results begin to be reused only later, so it should be repeated with more states. If it
+    cannot be made, for example because a call raises an exception, the answer is true.
+
+    Parameters:
+        spec: the spec.
+        states: states in the order in which a breadth-first search found them.
+        tuning: internal settings, including the size of the sample.
+    """
+    if len(states) < FEWEST or not tuning.sampled_states:
+        return True
+    shares = shares_of_new_work(spec, states[:: -(-len(states) // tuning.sampled_states)], tuning)
+    return shares is None or not (shares.now > HOPELESS and shares.now > FALLING * shares.before)
+
+
+def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) -> Shares | None:
+    """Estimate which fraction of the work of calls cannot be learned from calls on earlier states.
+
+    The work of a call is counted: one for the call, and one for each next state.
+
+    Parameters:
+        spec: the spec.
+        states: states in the order in which a breadth-first search found them.
+        tuning: internal settings.
+
+    Returns:
+        The fractions, or None if they cannot be estimated, because a call raised an exception.
+    """
+    # the search itself makes the checks that these settings leave out
+    tuning = attrs.evolve(
+        tuning, compared_calls=0, made_again=0, made_again_later=2**62, pure_states=0, pure_growth=1e9
+    )
+    adjustments = NO_ADJUSTMENTS
+    try:
+        for _ in range(ATTEMPTS):
+            try:
+                return _Sample(spec, states, adjustments, tuning).shares()
+            except CHANGES as change:
+                adjustments = adjustments.after(change)
+    except SpecError:
+        pass  # the search will find the error
+    finally:
+        make_ordinary()
+    return None
+
+
+class _Sample(Generic[S]):
+    """One attempt at an estimate.
+
+    Parameters:
+        spec, states, tuning: see `shares_of_new_work`.
+        adjustments: what earlier attempts have found out about the spec.
+    """
+
+    def __init__(self, spec: Spec[S], states: Sequence[S], adjustments: Adjustments, tuning: Tuning) -> None:
+        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
+        self._layout = Layout(spec.initials()[0], *given, tuning.many_values)
+        rows = self._given = self._layout.rows(states)
+        if self._layout.crowded:
+            raise Crowded(frozenset(self._layout.crowded))
+        self._caller = Caller(spec, self._layout, adjustments.given_states, Purity(spec, tuning), tuning)
+        self._rows: NDArray[np.int32] = np.zeros((len(rows), self._layout.slots), np.int32)
+        for place, row in enumerate(rows):
+            self._rows[place, : len(row)] = row
+
+    def shares(self) -> Shares:
+        """Make calls on some of the states, and return the fractions of those that are new."""
+        count, trees = len(self._rows), self._caller.first_step
+        chosen = range(0, trees, -(-trees // TREES))
+        calls = CALLS // (2 * len(chosen))
+        halves = range(count // 4, count // 2), range(count // 2, count)
+        for tree in chosen:
+            self._caller.take_apart(tree)
+        shares = []
+        for half in halves:
+            places = half[:: -(-len(half) // calls)]
+            works = [self._work(tree, place) for tree in chosen for place in places]
+            shares.append(sum(work for work, is_new in works if is_new) / sum(work for work, _ in works))
+        return Shares(*shares)
+
+    def _work(self, tree: int, place: int) -> tuple[int, bool]:
+        """Make a call on a state.
+
+        Returns:
+            The work that it is, and whether no earlier state agrees with the state in the slots that it read.
+        """
+        call = self._caller.make(tree, (self._given[place],))
+        parts = [call.reads] if call.positions is None else [position.reads for position in call.positions]
+        work = 1 + (len(call.gave) if isinstance(call.gave, list) else 0)
+        return work, not all(self._agrees(reads, place) for reads in parts)
+
+    def _agrees(self, reads: dict[int, int], place: int) -> bool:
+        """Return whether an earlier state has given values in given slots."""
+        known = {slot: number for slot, number in reads.items() if slot < self._rows.shape[1]}
+        if len(known) < len(reads):
+            return False
+        return bool((self._rows[:place, [*known]] == [*known.values()]).all(axis=1).any())
