@@ -37,8 +37,8 @@ FAIRNESS = {
 }
 """The values of `Action.fair`. Steps that do not change the state are ignored.
 
-An instance is the action with the values of its parameters. ``weak`` and ``strong`` apply to the action as a whole: a
-step of any instance counts as a step of the action.
+An instance is the action with the values of its parameters, also of those in `Action.drawn`. ``weak`` and ``strong``
+apply to the action as a whole: a step of any instance counts as a step of the action.
 """
 
 EFFECTS = ("", "healing", "perturbing")
@@ -59,9 +59,8 @@ class Action(Generic[S, P]):
         fair: the fairness of the action, a key of `FAIRNESS`. Only liveness properties depend on it.
         effect: ``"healing"`` if the action repairs something, ``"perturbing"`` if it is a failure or another
             disturbance, or an empty string. Only liveness properties depend on it.
-        drawn: for each parameter whose values are drawn from the state, a function of the state that returns them. An
-            instance of the action has a value for each other parameter. It takes one step for each drawn value, and
-            traces show the value.
+        drawn: for each parameter whose values are drawn from the state, a function of the state that returns them. The
+            instances in `Spec.instances` have a value for each other parameter; see `ActionInstance.with_drawn`.
     """
 
     name: str
@@ -119,11 +118,35 @@ class ActionInstance(Generic[S]):
 
     def _successors_of_drawn(self, state: S) -> Iterator[S]:
         function, arguments, drawn = self.action.function, self.arguments, self.action.drawn
-        if self.drawn is not None:
-            yield from function(state, **arguments)
-            return
-        for values in itertools.product(*[values_of(state) for values_of in drawn.values()]):
-            yield from function(state, **arguments, **dict(zip(drawn, values, strict=True)))
+        for values in self._drawn_in(state) if self.drawn is None else [self.drawn]:
+            yield from function(state, **{**arguments, **dict(zip(drawn, values, strict=True))})
+
+    def _drawn_in(self, state: S) -> list[tuple[Any, ...]]:
+        """Return the distinct combinations of the values that are drawn from a state. Each value is hashed. Therefore,
+        a recorded call of the action has read all of it, and states with the same reads have the same values.
+        """
+        combinations = []
+        for name, values_of in self.action.drawn.items():
+            values = values_of(state)
+            if not isinstance(values, Iterable):
+                raise SpecError(f"action {self.action.name}: the domain of {name!r} must return a collection of values")
+            combinations.append(values)
+        try:
+            return list(dict.fromkeys(itertools.product(*combinations)))
+        except TypeError as error:
+            if "unhashable" not in str(error):
+                raise
+            raise SpecError(
+                f"action {self.action.name}: a value drawn from the state must be hashable: {error}"
+            ) from None
+
+    def with_drawn(self, state: S) -> list[ActionInstance[S]]:
+        """Return this instance with each combination of the values that are drawn from a state, in the order in which
+        `successors` takes their steps. If the action draws no values, return only this instance.
+        """
+        if not self.action.drawn or self.drawn is not None:
+            return [self]
+        return [ActionInstance(self.action, self.values, values) for values in self._drawn_in(state)]
 
     def of_step(self, before: S, after: S) -> ActionInstance[S]:
         """Return the instance with the drawn values of a step. If several lead to the same state, return the first in
@@ -134,9 +157,7 @@ class ActionInstance(Generic[S]):
         """
         if not self.action.drawn or self.drawn is not None:
             return self
-        values = itertools.product(*[values_of(before) for values_of in self.action.drawn.values()])
-        for drawn in sorted(values, key=lambda each: content("", each)):
-            instance = attrs.evolve(self, drawn=drawn)
+        for instance in sorted(self.with_drawn(before), key=lambda each: content("", each.drawn)):
             if any(state == after for state in instance.successors(before)):
                 return instance
         return self
@@ -219,11 +240,6 @@ def action(
         check_sentence(owner, sentence, parameters)
         check_fairness(name, fair, effect)
         drawn = {parameter: domains[parameter] for parameter in parameters if takes_state(domains[parameter])}
-        if drawn and fair.endswith("each"):
-            raise SpecError(
-                f"action {name}: fair={fair!r} needs instances with fixed values, but the values of {min(drawn)!r} are "
-                "drawn from the state"
-            )
         fixed = {parameter: domains[parameter] for parameter in parameters if parameter not in drawn}
         return Action(name, function, fixed, sentence, fair, effect, drawn)  # type: ignore[arg-type]
 

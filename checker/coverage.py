@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import attrs
 
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
 from leadline.checker.state import is_component, is_constant
+
+S = TypeVar("S")
 
 FEW_VALUES = 12
 """The maximum number of values of a field that are listed. If there are more, only their number is reported."""
+
+
+MOST_DRAWN = 1_000
+"""The maximum number of combinations of drawn values that are listed for an instance in `Spec.instances`. If there are
+more, only this instance is reported.
+"""
 
 
 @attrs.frozen
@@ -89,7 +100,9 @@ class CoverageCounts:
     """The coverage of a search.
 
     Attributes:
-        instances: the coverage of each action instance, keyed by its text.
+        instances: the coverage of each action instance, keyed by its text. An action that draws values from the state
+            has an instance for each combination of drawn values that is enabled in an expanded state, except in a
+            random search.
         shown: for each property that is a witness or has a premise, the number of distinct states in which the witness
             or the premise is true. Step witnesses are not counted.
         fields: the values of each field in the distinct states, keyed by the path of the field. In a path, ``[]`` means
@@ -104,6 +117,37 @@ class CoverageCounts:
     fields: dict[str, FieldCoverage]
     source: tuple[FunctionCoverage, ...] = ()
     sampled: int | None = None
+
+
+def instance_coverage(
+    spec: Spec[S],
+    enabled: Mapping[ActionInstance[S], int],
+    generated: Mapping[ActionInstance[S], int],
+    distinct: Mapping[ActionInstance[S], int],
+) -> dict[str, InstanceCoverage]:
+    """Return the coverage of each action instance, keyed by its text.
+
+    Parameters:
+        spec: the spec.
+        enabled, generated, distinct: see `InstanceCoverage`. The keys are the instances in `Spec.instances`, and those
+            with drawn values. Missing keys stand for 0.
+    """
+    drawn: dict[ActionInstance[S], list[ActionInstance[S]]] = {}
+    for instance in generated:
+        if instance.drawn is not None:
+            drawn.setdefault(instance.of_search, []).append(instance)
+    found = {}
+    for instance in spec.instances:
+        named = drawn.get(instance, [])
+        for each in sorted(named, key=_in_text_order) if 0 < len(named) <= MOST_DRAWN else [instance]:
+            counts = (counted.get(each, 0) for counted in (enabled, generated, distinct))
+            found[str(each)] = InstanceCoverage(*counts)
+    return found
+
+
+def _in_text_order(instance: ActionInstance[S]) -> tuple[int, str]:
+    """Return a key that sorts numbers in the text of instances with few digits first."""
+    return len(str(instance)), str(instance)
 
 
 class FieldValues:

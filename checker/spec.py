@@ -430,8 +430,13 @@ class Spec(Generic[S]):
                 raise SpecError(f"action {instance} yields a state that is nested too deeply to be hashed") from error
         return [canonical(successor, state) for successor in successors]
 
-    def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
+    def successors(self, state: S, *, drawn: bool = False) -> Iterator[tuple[ActionInstance[S], S]]:
         """Yield an (action instance, next state) pair for every step from a state.
+
+        Parameters:
+            state: the state.
+            drawn: whether the instances have the values that are drawn from the state. Otherwise, they are those in
+                `instances`. The order of the steps is the same.
 
         Yields:
             The pairs. If `within` is false for the state, there are none.
@@ -442,8 +447,17 @@ class Spec(Generic[S]):
         if not self.is_within(state):
             return
         for instance in self.instances:
-            for successor in self.take(instance, state):
-                yield instance, successor
+            for each in self.with_drawn(instance, state) if drawn else [instance]:
+                for successor in self.take(each, state):
+                    yield each, successor
+
+    def with_drawn(self, instance: ActionInstance[S], state: S) -> list[ActionInstance[S]]:
+        """Return an action instance with each combination of the values that are drawn from a state.
+
+        Raises:
+            SpecError: if a domain raised an exception, or returned something invalid.
+        """
+        return _guarded(f"action {instance}", lambda: instance.with_drawn(state))
 
     def complaint(self, item: Property, *states: S, differ: Callable[[S, S], bool] = operator.ne) -> str | None:
         """Return the first reason why a property is false, or None if the property is true; see `Property.complaint`.

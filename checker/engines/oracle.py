@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCoverage
+from leadline.checker.coverage import CoverageCounts, FieldValues, instance_coverage
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.evidence import Sighting, property_results, states_shown
 from leadline.checker.engines.progress import Progress
@@ -77,7 +77,8 @@ class OracleSearch(Generic[S]):
         self._outside: set[S] = set()
         self._levels: list[int] = []
         self._shown: Counter[Property] = Counter()
-        self._generated: Counter[str] = Counter()
+        self._generated: Counter[ActionInstance[S]] = Counter()
+        self._distinct: Counter[ActionInstance[S]] = Counter()
         self._purity = Purity(spec, tuning)
         self._values = Values(type(spec.initials()[0]).__name__)
 
@@ -111,19 +112,15 @@ class OracleSearch(Generic[S]):
 
     def _covered(self) -> CoverageCounts:
         spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
-        enabled, distinct = Counter[str](), Counter[str]()
+        enabled = Counter[ActionInstance[S]]()
         for state in within[: self.statistics.expanded]:
-            enabled.update({str(instance) for instance, _ in spec.successors(state)})
-        for state in within:
-            distinct.update(str(instance) for _, instance in self.arrivals[state][:1])
+            taken = {instance for instance, _ in spec.successors(state, drawn=True)}
+            enabled.update(taken | {instance.of_search for instance in taken})
         values = FieldValues(self.tuning.field_values)
         values.add_all(within)
         counted = dict.fromkeys(self._state_checks, 0) | self._shown
         return CoverageCounts(
-            instances={
-                name: InstanceCoverage(enabled[name], self._generated[name], distinct[name])
-                for name in map(str, spec.instances)
-            },
+            instances=instance_coverage(spec, enabled, self._generated, self._distinct),
             shown=states_shown(spec, counted),
             fields=values.fields,
         )
@@ -191,7 +188,7 @@ class OracleSearch(Generic[S]):
     def _expand(self, state: S) -> None:
         self._purity.check(state)
         steps = 0
-        for instance, successor in self.spec.successors(state):
+        for instance, successor in self.spec.successors(state, drawn=self.limits.coverage):
             steps += 1
             self._step(state, instance, successor)
         if self._deadlock and not steps and not self.spec.is_final(state):
@@ -202,17 +199,19 @@ class OracleSearch(Generic[S]):
         count = self.statistics.actions[instance.action.name]
         self._values.check(successor, state)
         if successor not in self.arrivals:
-            self._found(successor, [(state, instance)])
+            self._found(successor, [(state, instance.of_search)])
             count.distinct += successor not in self._outside
+            if self.limits.coverage and successor not in self._outside:
+                self._distinct.update({instance, instance.of_search})
         elif successor in self._level:
-            self.arrivals[successor].append((state, instance))
+            self.arrivals[successor].append((state, instance.of_search))
         self.statistics.generated += 1
         count.generated += 1
         if self.limits.coverage:
-            self._generated[str(instance)] += 1
+            self._generated.update({instance, instance.of_search})
         for item in self._step_checks:
             if self._shows(item, state, successor):
-                self._see(item, Sighting(state, (instance, successor)))
+                self._see(item, Sighting(state, (instance.of_search, successor)))
 
     def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
         if self.limits.max_states is not None and len(self.arrivals) == self.limits.max_states:

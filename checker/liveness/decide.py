@@ -196,7 +196,7 @@ def _instance(graph: StateGraph[S], before: int, after: int, *, quiet: bool) -> 
     found = [
         instance for instance, target in graph.steps[before] if target == after and not (quiet and disturbs(instance))
     ]
-    return next((instance for instance in found if condition_of(graph.spec, instance)), found[0])
+    return next((instance for instance in found if condition_of(graph.spec, instance)), found[0]).of_search
 
 
 def _way(before: Ways, last: tuple[int, bool]) -> list[int]:

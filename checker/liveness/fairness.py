@@ -24,7 +24,8 @@ class Condition:
     """A fairness condition.
 
     Attributes:
-        name: the name of the action, or the instance as text, for example ``fetch(follower=1)``.
+        name: the name of the action, or the instance as text, for example ``fetch(follower=1)``. This includes values
+            that are drawn from the state.
         strong: whether the condition is strong instead of weak.
     """
 
@@ -44,11 +45,6 @@ def condition_of(spec: Spec[S], instance: ActionInstance[S]) -> Condition | None
         return None
     strength, _, each = fair.partition(" ")
     return Condition(repr(instance) if each else instance.action.name, strength == "strong")
-
-
-def conditions_of(spec: Spec[S]) -> list[Condition]:
-    """Return the fairness conditions of a spec, in the order of its action instances."""
-    return list(dict.fromkeys(filter(None, (condition_of(spec, instance) for instance in spec.instances))))
 
 
 def disturbs(instance: ActionInstance[S]) -> bool:

@@ -49,7 +49,7 @@ class StateGraph(Generic[S]):
         steps, open_states = [], set()
         for index, state in enumerate(found):
             visit()
-            after = ((instance, number[successor]) for instance, successor in spec.successors(state))
+            after = ((instance, number[successor]) for instance, successor in spec.successors(state, drawn=True))
             steps.append([(instance, target) for instance, target in after if target != index])
             if spec.is_open(state):
                 open_states.add(index)

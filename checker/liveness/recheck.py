@@ -56,7 +56,7 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
     shown: dict[str, tuple[bool, Condition | None]] = {}
     for before, after in pairs:
         here = set()
-        for instance, successor in spec.successors(before):
+        for instance, successor in spec.successors(before, drawn=True):
             if successor == before:
                 continue
             condition, disturbing = condition_of(spec, instance), disturbs(instance)

@@ -35,9 +35,9 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     states = [_initial(spec, recorded.states[0])]
     instances: list[ActionInstance[S]] = []
     for index, target in enumerate(recorded.states[1:], start=1):
-        instance = _instance(spec, index, target)
+        instance = _instance(spec, index, target, states[-1])
         states.append(_follow(spec, index, instance, states, target))
-        instances.append(instance)
+        instances.append(instance.of_search)
     if recorded.loop is not None and states[recorded.loop] != states[-1]:
         raise TraceError(
             f"every step is as recorded, but the last state is not equal to state {recorded.loop}, "
@@ -74,20 +74,21 @@ def _initial(spec: Spec[S], target: RecordedState) -> S:
     raise TraceError(f"the recorded initial state is not an initial state of the spec: {first}")
 
 
-def _instance(spec: Spec[S], index: int, target: RecordedState) -> ActionInstance[S]:
+def _instance(spec: Spec[S], index: int, target: RecordedState, before: S) -> ActionInstance[S]:
     if target.action is None:
         raise TraceError(f'step {index} does not name its action: "#meta" lacks "action" or "parameters"')
     names = [action.name for action in spec.actions]
     if target.action not in names:
         raise TraceError(f"step {index}: {spec.name} has no action {target.action!r}{nearest(target.action, names)}")
+    drawn: set[str] = set()
     for instance in spec.instances:
-        if instance.action.name != target.action:
-            continue
-        arguments = {name: encode(value) for name, value in instance.arguments.items()}
-        fixed = {name: value for name, value in target.arguments.items() if name not in instance.action.drawn}
-        if arguments == fixed and len(target.arguments) == len(fixed) + len(instance.action.drawn):
-            return instance
-    raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}")
+        if instance.action.name == target.action:
+            drawn |= instance.action.drawn.keys()
+            for each in spec.with_drawn(instance, before):
+                if {name: encode(value) for name, value in each.arguments.items()} == target.arguments:
+                    return each
+    where = f", and {' and '.join(sorted(drawn))} drawn from the previous state" if drawn else ""
+    raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}{where}")
 
 
 def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list[S], target: RecordedState) -> S:

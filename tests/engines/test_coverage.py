@@ -36,6 +36,7 @@ from leadline.checker.result import Result
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.runs.phrases import walked_lines
+from tests.specs.agreement import SMALL
 from tests.specs.going_wrong import ONLY_LEARNED
 from tests.specs.learning import learning
 
@@ -287,6 +288,68 @@ def test_many_values_are_not_counted_to_the_last() -> None:
     covered = explore(spec, COVERAGE, settings=settings).statistics.covered
     assert covered is not None
     assert covered.fields == {"Count.at": FieldCoverage(100, False, ())}
+
+
+@attrs.frozen
+class Queues:
+    """Values of which actions draw some: elements of components, members of sets, and the same value twice."""
+
+    slots: tuple[int, ...] = component(default=(0, 1, 2))
+    queue: tuple[int, ...] = ()
+    log: frozenset[int] = frozenset()
+    got: int = 9
+
+
+def slots(state: Queues) -> tuple[int, ...]:
+    return state.slots
+
+
+@action(value=slots)
+def pick(state: Queues, value: int) -> Iterator[Queues]:
+    yield attrs.evolve(state, got=value)  # the value is only copied
+
+
+@action(value=slots)
+def touch(state: Queues, value: int) -> Iterator[Queues]:
+    if value != 1:
+        yield attrs.evolve(state, got=7)  # several values lead to the same state
+
+
+@action()
+def rotate(state: Queues) -> Iterator[Queues]:
+    yield attrs.evolve(state, slots=(*state.slots[1:], state.slots[0]))
+
+
+@action(number=range(3))
+def push(state: Queues, number: int) -> Iterator[Queues]:
+    if len(state.queue) < 3:
+        yield attrs.evolve(state, queue=(*state.queue, number), log=frozenset({*state.log, number}))
+
+
+@action(value=lambda state: state.queue, other=lambda state: state.log, least=range(2))
+def pop(state: Queues, value: int, other: int, least: int) -> Iterator[Queues]:
+    if value > least:
+        rest = tuple(each for each in state.queue if each != value)
+        yield attrs.evolve(state, queue=rest, log=state.log - {other})
+        yield attrs.evolve(state, log=frozenset({least}))
+
+
+@pytest.mark.parametrize("limits", [Limits(coverage=True, depth=5), Limits(coverage=True, max_states=97)])
+def test_instances_with_drawn_values_are_counted(limits: Limits) -> None:
+    spec = Spec(name="queues", initial_states=lambda _: [Queues()], actions=[pick, touch, rotate, push, pop])
+    expected = ENGINES["oracle"](spec, limits).statistics
+    assert expected.covered is not None
+    instances = expected.covered.instances
+    assert {"pick(value=0)", "touch(value=2)"} <= instances.keys()
+    assert ("pop(least=1, value=2, other=0)" in instances) == (limits.max_states is None)
+    assert not {"touch(value=1)", "pick()", "pop(least=0)"} & instances.keys()
+    assert sum(each.generated for each in instances.values()) == expected.generated - 1
+    assert sum(each.distinct for each in instances.values()) == expected.distinct - 1
+    for tuning in (Tuning(), ONLY_LEARNED, SMALL):
+        found = ENGINES["compiled"](spec, limits, settings=learning(CompiledSettings(tuning=tuning))).statistics
+        assert found.calls
+        assert found.covered is not None
+        assert found.covered.instances == instances
 
 
 @pytest.mark.parametrize("engine", ["oracle", "compiled", "random"])

@@ -4,6 +4,7 @@ state, maps, choices and products of initial states. Each means the same in all 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from leadline.checker import (
     Map,
     Spec,
     SpecError,
+    TraceError,
     Verdict,
     action,
     bound,
@@ -191,6 +193,13 @@ def test_a_trace_names_the_drawn_value_and_can_be_replayed(tmp_path: Any) -> Non
     path = tmp_path / "trace.itf.json"
     write_trace(trace, path)
     assert replay(spec, read_trace(path)).states == trace.states
+    recorded = json.loads(path.read_text())
+    recorded["states"][-1]["#meta"]["parameters"]["message"]["value"]["to"] = 3
+    path.write_text(json.dumps(recorded))
+    with pytest.raises(
+        TraceError, match=r"receive\(message=Message\(to=3, number=2\)\) is not possible .*, and message drawn"
+    ):
+        replay(spec, read_trace(path))
 
 
 def test_the_premise_of_a_property_can_take_its_parameters() -> None:
@@ -223,7 +232,6 @@ def test_the_premise_of_a_property_can_take_its_parameters() -> None:
             "the sentence names {q}, which is not a parameter of the invariant",
         ),
         (lambda: invariant("x", message=in_flight)(lambda state, message: True), "cannot be drawn from the state"),
-        (lambda: action(fair="weak each", message=in_flight)(receive.function), "are drawn from the state"),
         (lambda: enabled(receive, message=1), "'message' of action receive is drawn from the state: leave it out"),
         (lambda: enabled(send, other=1), "action send has no parameter 'other': it has process, to"),
         (lambda: enabled(send, to=1), "give a value of 'process', as in enabled\\(send, process=...\\)"),

@@ -74,7 +74,9 @@ def drawn(seed: int, most: int = 5) -> Drawn:
     )
 
 
-def spec_of(graph: Drawn) -> Spec[Node]:
+def spec_of(graph: Drawn, *, draws: bool = False) -> Spec[Node]:
+    """The graph as a spec. If `draws` is set, the actions draw their instances from the state."""
+
     def p(state: Node) -> bool:
         return state.at in graph.p
 
@@ -101,19 +103,23 @@ def spec_of(graph: Drawn) -> Spec[Node]:
     return Spec(
         name="graph",
         initial_states=lambda bounds: [Node(index) for index in graph.initials],
-        actions=[_action(graph, number) for number in range(3)],
+        actions=[_action(graph, number, draws) for number in range(3)],
         properties=properties,
         cut=(lambda state: state.at in graph.cut) if graph.cut else None,
     )
 
 
-def _action(graph: Drawn, number: int) -> Action[Node, [int]]:
+def _action(graph: Drawn, number: int, draws: bool) -> Action[Node, [int]]:
     def move(state: Node, instance: int) -> Iterator[Node]:
         for after in graph.steps[number][instance].get(state.at, ()):
             yield Node(after)
 
+    def here(state: Node) -> list[int]:
+        return [instance for instance in (1, 0) if state.at in graph.steps[number][instance]]
+
     move.__name__ = f"move{number}"
-    return action("", fair=graph.fair[number], effect=graph.effects[number], instance=range(2))(move)
+    instances = here if draws else range(2)
+    return action("", fair=graph.fair[number], effect=graph.effects[number], instance=instances)(move)
 
 
 def expected(graph: Drawn, item: Property) -> bool | None:

@@ -61,7 +61,7 @@ def test_random_graphs() -> None:
     seen = set()
     for seed in SEEDS:
         graph = drawn(seed)
-        spec = spec_of(graph)
+        spec = spec_of(graph, draws=seed % 3 == 0)
         right = {item.name: expected(graph, item) for item in spec.properties}
         spec = spec.with_properties([name for name, holds in right.items() if holds is not None])
         result = learning.explore(spec, Limits())

@@ -72,7 +72,7 @@ class LivenessCheck(Generic[S]):
         self._levels = np.array([*levels, self._count], np.int64)
         self._evaluate(expander)
         self._graph = PackedGraph.of(expander, steps)
-        self._none = np.zeros(len(self._spec.instances), np.bool_)
+        self._none = np.zeros(len(self._graph.instances), np.bool_)
         self._loops, self._single = np.ones(self._count, np.bool_), 0
         found, several, self._single = self._decompose(self._loops, self._none)
         sizes = np.bincount(found, minlength=several + 1)[1:]
@@ -179,7 +179,7 @@ class LivenessCheck(Generic[S]):
         """
         spec, dropped = self._spec, self._none
         if item.by_healing:
-            dropped = np.array([not heals(instance) for instance in spec.instances])
+            dropped = np.array([not heals(instance) for instance in self._graph.instances])
         recovered = ~self._where(item) | self._open
         graph_loops.add_recovering(*self._graph.rows, dropped, recovered)
         lost = np.flatnonzero(~recovered)

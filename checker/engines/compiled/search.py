@@ -14,11 +14,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.coverage import CoverageCounts, InstanceCoverage
+from leadline.checker.coverage import CoverageCounts, instance_coverage
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import graph_loops, kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Checkpoint
+from leadline.checker.engines.compiled.drawn import drawn_counts
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.forecast import Forecast, Payoff
 from leadline.checker.engines.compiled.paths import Paths, steps_into
@@ -245,7 +246,9 @@ class CompiledSearch(Generic[S]):
         at, expander = self.at, self.expander
         shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
         try:
-            enabled = results.enabled_counts(expander, int(expander.store.counters[kernel.EXPANDED]))
+            expanded = int(expander.store.counters[kernel.EXPANDED])
+            enabled = results.enabled_counts(expander, expanded)
+            drawn = drawn_counts(expander, len(self._initials), expanded, at.counts[:, 0].tolist())
             fields = results.field_coverage(expander, expander.store.count)
         except (StopSearch, KeyboardInterrupt, MemoryError):
             self._note = self._note or "coverage was not counted: it was stopped"
@@ -255,9 +258,10 @@ class CompiledSearch(Generic[S]):
                 raise
             self._note = self._note or "coverage was not counted: the search was stopped"
             return None
-        counts = zip(self.spec.instances, enabled.tolist(), at.counts.tolist(), strict=True)
+        generated, distinct = at.counts.T.tolist()
+        whole = [dict(zip(self.spec.instances, each, strict=True)) for each in (enabled.tolist(), generated, distinct)]
         return CoverageCounts(
-            instances={str(instance): InstanceCoverage(states, *taken) for instance, states, taken in counts},
+            instances=instance_coverage(self.spec, *(all_of | of for all_of, of in zip(whole, drawn, strict=True))),
             shown=states_shown(self.spec, shown),
             fields=fields,
         )

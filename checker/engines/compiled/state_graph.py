@@ -5,6 +5,7 @@ The steps are generated again after the search, from the learned transition tabl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 import attrs
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 from leadline.checker.action import ActionInstance
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import graph_loops, kernel
+from leadline.checker.engines.compiled.drawn import BLOCK, DrawnSteps
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.learning.arrays import Flags
 from leadline.checker.errors import SpecError
-from leadline.checker.liveness.fairness import condition_of, conditions_of, disturbs
+from leadline.checker.liveness.fairness import condition_of, disturbs
 from leadline.checker.result import Stop, StopKind
+from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 
 S = TypeVar("S")
@@ -33,8 +36,10 @@ class PackedGraph(Generic[S]):
 
     Attributes:
         expander: contains all states.
-        rows: the graph; see `graph_loops`.
+        rows: the graph; see `graph_loops`. The labels are indices in `instances`.
         settled: for each state, whether no fairness condition is enabled in it.
+        instances: the action instances of the steps: first those of the spec, then those with drawn values, for actions
+            each of whose instances is fair.
         bits: for each action instance, the bit of its fairness condition. The shape is (action instances, words).
         strong: the bits of the strong conditions, one word per column of `bits`.
         disturbing: for each action instance, whether it is perturbing.
@@ -43,6 +48,7 @@ class PackedGraph(Generic[S]):
     expander: Expander[S]
     rows: Rows
     settled: Flags
+    instances: list[ActionInstance[S]]
     bits: NDArray[np.uint64]
     strong: NDArray[np.uint64]
     disturbing: Flags
@@ -63,54 +69,20 @@ class PackedGraph(Generic[S]):
         if states > graph_loops.MOST_STATES or steps > graph_loops.MOST_STEPS:
             found = f"{counted(states, 'state')} and {counted(steps, 'step')}"
             raise StopSearch(Stop(StopKind.MEMORY, f"found {found}, too many to check liveness"))
-        label = expander.store.arrivals.dtype
+        drawn = [
+            tree
+            for tree, instance in enumerate(spec.instances)
+            if instance.action.drawn and spec.fair(instance.action).endswith("each")
+        ]
+        label = np.dtype(np.uint32) if drawn else expander.store.arrivals.dtype
         expander.watch.need(steps * (4 + label.itemsize) + states * 5)
-        conditions = conditions_of(spec)
-        number = {condition: place for place, condition in enumerate(conditions)}
-        words = len(conditions) // 64 + 1
-        bits, strong = np.zeros((len(spec.instances), words), np.uint64), np.zeros(words, np.uint64)
-        for place, instance in enumerate(spec.instances):
-            condition = condition_of(spec, instance)
-            if condition is not None:
-                word, bit = divmod(number[condition], 64)
-                bits[place, word] = np.uint64(1) << np.uint64(bit)
-                strong[word] |= bits[place, word] if condition.strong else np.uint64(0)
         rows = np.zeros(states + 1, np.uint32), np.empty(steps, np.uint32), np.empty(steps, label)
-        graph = cls(
-            expander, rows, np.zeros(states, np.bool_), bits, strong, np.array(list(map(disturbs, spec.instances)))
-        )
-        graph._generate()
-        return graph
-
-    def _generate(self) -> None:
-        """Generate the steps of all states, in blocks."""
-        expander, filled, first = self.expander, 0, 0
-        (starts, targets, labels), is_fair = self.rows, np.any(self.bits, axis=1)
-        workers, tuning, count = expander.workers, expander.tuning, len(self.settled)
-        wanted = np.zeros(len(expander.tables.step_checks), np.bool_)
-        while first < count:
-            expander.watch.pause()
-            last = min(first + tuning.block * workers.count, count)
-            parts, buffers = expander.generate(first, last, wanted)
-            sizes = parts.cursors[:, kernel.FILLED].tolist()
-            until = filled + sum(sizes)
-            missing = until - len(targets)
-            if missing <= 0:
-                work = [
-                    (
-                        parts.ends[part], parts.ends[part + 1], size, buffers.of(part), expander.store.kept,
-                        workers.count, is_fair, filled + sum(sizes[:part]), starts, targets, labels, self.settled,
-                    )
-                    for part, size in enumerate(sizes)
-                ]  # fmt: skip
-                found = workers.run(graph_loops.add_rows, work, alone=last - first < tuning.alone)
-                missing = sum(number for number, _ in found)
-            if missing > 0:
-                raise SpecError("the search did not find the state after a step: an action is not a pure function")
-            first, filled = last, until
-        if filled < len(targets):
-            raise SpecError("the search found steps that are not found again: an action is not a pure function")
-        starts[count] = filled
+        settled, instances = np.zeros(states, np.bool_), list(spec.instances)
+        _generate(expander, rows, settled)
+        for tree in drawn:
+            _name_drawn(expander, rows, tree, instances)
+        bits, strong = _conditions(spec, instances)
+        return cls(expander, rows, settled, instances, bits, strong, np.array(list(map(disturbs, instances))))
 
     def steps(self, index: int) -> list[tuple[int, int]]:
         """Return the steps of a state that change it, each as the next state and the action instance."""
@@ -129,4 +101,76 @@ class PackedGraph(Generic[S]):
         labels = [label for target, label in self.steps(before) if target == after]
         labels = [label for label in labels if not (quiet and self.disturbing[label])]
         best = next((label for label in labels if self.bits[label].any()), labels[0])
-        return self.expander.tables.spec.instances[best]
+        return self.instances[best].of_search
+
+
+def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the bits of the fairness conditions of action instances, and those of the strong conditions."""
+    of_instances = [condition_of(spec, instance) for instance in instances]
+    number = {condition: place for place, condition in enumerate(dict.fromkeys(filter(None, of_instances)))}
+    words = len(number) // 64 + 1
+    bits, strong = np.zeros((len(instances), words), np.uint64), np.zeros(words, np.uint64)
+    for place, condition in enumerate(of_instances):
+        if condition is not None:
+            word, bit = divmod(number[condition], 64)
+            bits[place, word] = np.uint64(1) << np.uint64(bit)
+            strong[word] |= bits[place, word] if condition.strong else np.uint64(0)
+    return bits, strong
+
+
+def _name_drawn(expander: Expander[S], rows: Rows, tree: int, instances: list[ActionInstance[S]]) -> None:
+    """Replace the label of the steps of an instance that draws values by labels of instances with the drawn values.
+
+    Parameters:
+        expander: contains all states.
+        rows: the graph. Its labels are changed.
+        tree: the label to be replaced.
+        instances: the instances of the labels, to which those with the drawn values are added.
+    """
+    starts, _, labels = rows
+    drawn, number = DrawnSteps(expander, tree), dict[ActionInstance[S], int]()
+    for first in range(0, len(starts) - 1, BLOCK):
+        expander.watch.pause()
+        last = min(first + BLOCK, len(starts) - 1)
+        places = int(starts[first]) + np.flatnonzero(labels[starts[first] : starts[last]] == tree)
+        states = first + np.searchsorted(starts[first : last + 1], places, side="right") - 1
+        named = [each for steps in drawn.of(np.unique(states)) for each in steps]
+        if len(named) != len(places):
+            raise SpecError("the search found steps that are not found again: an action is not a pure function")
+        for each in named:
+            if each not in number:
+                number[each] = len(instances)
+                instances.append(each)
+        labels[places] = [number[each] for each in named]
+
+
+def _generate(expander: Expander[S], rows: Rows, settled: Flags) -> None:
+    """Generate the steps of all states, in blocks; see `PackedGraph`."""
+    spec, filled, first = expander.tables.spec, 0, 0
+    (starts, targets, labels), count = rows, len(settled)
+    is_fair = np.array([bool(spec.fair(instance.action)) for instance in spec.instances])
+    workers, tuning = expander.workers, expander.tuning
+    wanted = np.zeros(len(expander.tables.step_checks), np.bool_)
+    while first < count:
+        expander.watch.pause()
+        last = min(first + tuning.block * workers.count, count)
+        parts, buffers = expander.generate(first, last, wanted)
+        sizes = parts.cursors[:, kernel.FILLED].tolist()
+        until = filled + sum(sizes)
+        missing = until - len(targets)
+        if missing <= 0:
+            work = [
+                (
+                    parts.ends[part], parts.ends[part + 1], size, buffers.of(part), expander.store.kept,
+                    workers.count, is_fair, filled + sum(sizes[:part]), starts, targets, labels, settled,
+                )
+                for part, size in enumerate(sizes)
+            ]  # fmt: skip
+            found = workers.run(graph_loops.add_rows, work, alone=last - first < tuning.alone)
+            missing = sum(number for number, _ in found)
+        if missing > 0:
+            raise SpecError("the search did not find the state after a step: an action is not a pure function")
+        first, filled = last, until
+    if filled < len(targets):
+        raise SpecError("the search found steps that are not found again: an action is not a pure function")
+    starts[count] = filled
