@@ -145,9 +145,12 @@ class PreparedCheck:
 
     @property
     def coverable(self) -> list[str]:
-        """The names that `Check.covers` may contain: those of actions, witnesses, and properties with a premise."""
-        items = [item.name for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
-        return list(dict.fromkeys([*(action.name for action in self.spec.actions), *items]))
+        """The names that `Check.covers` may contain: those of actions, witnesses, and properties with a premise. The
+        name of a property with parameters stands for all its instances.
+        """
+        items = [item for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
+        names = [name for item in items for name in (item.name, (item.declared or item).name)]
+        return list(dict.fromkeys([*(action.name for action in self.spec.actions), *names]))
 
     def run(self, progress: Progress | None = None, coverage: bool = False, verify: float | None = None) -> Outcome:
         """Run the check with its engine.
@@ -253,7 +256,7 @@ class Outcome:
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
         missed = {name: f"action {visible(name)} is {yet} enabled" for name in expected if name in idle}
-        for item in (item for item in result.properties if item.property.name in expected):
+        for item in (item for item in result.properties if any(map(item.property.is_named, expected))):
             if item.property.kind.is_witness and item.verdict is not Verdict.HOLDS:
                 missed[item.property.name] = f"witness {visible(item.property.name)} is {yet} shown"
             if item.premise is False:
@@ -388,9 +391,9 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
         _check_sense(check, set(entry))
         spec = load_spec(check.spec, path.parent).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
-        if check.violates and check.violates not in (wanted or []):
-            raise LeadlineError(f"violates = {check.violates!r} does not name a property of this check")
         prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
+        if check.violates and not any(item.is_named(check.violates) for item in prepared.spec.checks):
+            raise LeadlineError(f"violates = {check.violates!r} does not name a property of this check")
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
                 raise LeadlineError(
