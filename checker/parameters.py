@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from typing import Any
@@ -12,6 +13,10 @@ from leadline.checker.errors import SpecError, raised
 Domain = Iterable[object] | Callable[[Any], Iterable[object]]
 """The possible values of a parameter: an iterable, or a function that takes the spec's bounds and returns an
 iterable."""
+
+
+MOST_VALUES = 1_000_000
+"""The maximum number of values in a domain."""
 
 
 def takes_bounds(function: Callable[..., object]) -> bool:
@@ -45,11 +50,13 @@ def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) ->
         bounds: the bounds of the spec.
 
     Raises:
-        SpecError: if the values are a set or are not iterable, if two values are equal, or if a value is not hashable.
+        SpecError: if the values are a set or are not iterable, if there are more than `MOST_VALUES`, if two values are
+            equal, or if a value is not hashable.
     """
     try:
         given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is iterable and callable
-        values = [value for value in given]  # noqa: C416  # unlike `list`, Ctrl-C can interrupt it
+        some = itertools.islice(given, MOST_VALUES + 1)
+        values = [value for value in some]  # noqa: C416  # unlike `list`, Ctrl-C can interrupt it
         distinct = len(set(values))
     except KeyboardInterrupt:
         raise
@@ -60,6 +67,8 @@ def domain_values(owner: str, parameter: str, domain: Domain, bounds: object) ->
         raise SpecError(f"{owner}: the domain of {parameter!r} {raised(error)}{of_state}") from error
     if isinstance(given, Set):
         raise SpecError(f"{owner}: the domain of {parameter!r} is a set, which has no order: pass a list or a range")
+    if len(values) > MOST_VALUES:
+        raise SpecError(f"{owner}: the domain of {parameter!r} has more than {MOST_VALUES:,} values")
     if distinct != len(values):
         raise SpecError(f"{owner}: the domain of {parameter!r} contains a value twice: {values}")
     return values

@@ -27,6 +27,9 @@ from leadline.checker.support.messages import nearest
 S = TypeVar("S")
 T = TypeVar("T")
 
+MOST_INITIALS = 10_000_000
+"""The maximum number of initial states, including equal ones."""
+
 MOST_COMPLAINTS = 100
 """The maximum number of reasons that `Spec.complaints` returns."""
 
@@ -376,7 +379,8 @@ class Spec(Generic[S]):
         """Return the distinct initial states, in the order in which `initial_states` returns them.
 
         Raises:
-            SpecError: if there are no initial states, or if one of them is not a valid state.
+            SpecError: if there are no initial states, if there are more than `MOST_INITIALS`, or if one of them is not
+                a valid state.
         """
         return list(self._initials)
 
@@ -385,7 +389,13 @@ class Spec(Generic[S]):
         returned = _guarded("initial_states", lambda: self.initial_states(self.bounds))
         if not isinstance(returned, Iterable):
             raise SpecError(f"spec {self.name}: initial_states must return a collection of states, not {returned!r}")
-        states = _guarded("initial_states", lambda: [state for state in returned])  # noqa: C416  # see `domain_values`
+        first_ones = itertools.islice(returned, MOST_INITIALS + 1)
+        states = _guarded("initial_states", lambda: [state for state in first_ones])  # noqa: C416  # see `domain_values`
+        if len(states) > MOST_INITIALS:
+            raise SpecError(
+                f"spec {self.name}: initial_states returns more than {MOST_INITIALS:,} states "
+                f"with {self.named_bounds}: return fewer, or let the first action choose"
+            )
         if not states:
             raise SpecError(f"spec {self.name} has no initial state with {self.named_bounds}")
         check_state_class(type(states[0]))

@@ -4,6 +4,7 @@ state, maps, choices and products of initial states. Each means the same in all 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -330,6 +331,21 @@ def test_initial_states_may_be_a_generator_a_product_or_a_set_and_count_once() -
         spec = Spec(name="many", initial_states=initial_states, actions=[up, aside])
         assert len(spec.initials()) == 3
         assert_same_answers(spec, Limits())
+
+
+def test_initial_states_and_values_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leadline.checker.spec.MOST_INITIALS", 1_000)
+    for endless in (lambda _: map(Counter, itertools.count()), lambda _: itertools.repeat(Counter())):
+        spec = Spec(name="endless", initial_states=endless, actions=[up])
+        with pytest.raises(
+            SpecError, match="initial_states returns more than 1,000 states with no bounds: return fewer"
+        ):
+            oracle.explore(spec)
+    assert len(Spec(name="many", initial_states=lambda _: map(Counter, range(1_000)), actions=[up]).initials()) == 1_000
+    monkeypatch.setattr("leadline.checker.parameters.MOST_VALUES", 1_000)
+    spec = Spec(name="endless", initial_states=product(Counter, value=lambda _: itertools.count()), actions=[up])
+    with pytest.raises(SpecError, match="initial states: the domain of 'value' has more than 1,000 values"):
+        spec.initials()
 
 
 def test_initial_states_of_different_classes_are_refused() -> None:
