@@ -353,15 +353,16 @@ class Events:
         """Yield the ISR changes that leaders write to ZooKeeper (in releases up to 2.6)."""
         if self._read.kraft or any(frame.api == "AlterPartition" for frame in self._read.frames):
             return
-        decided = {(decision.epoch, frozenset(decision.isr)) for decision in self._decisions}
+        begun: set[int] = set()
         for frame, state in self._state_writes():
-            writer, answer = self._read.replica(frame.source), self._succeeded(frame)
-            isr = frozenset(state["isr"])
-            if writer is None or answer is None or frame.passed is None or frame.source != state["leader"]:
+            writer, answer, epoch = self._read.replica(frame.source), self._succeeded(frame), state["leader_epoch"]
+            if answer is None or frame.passed is None:
                 continue
-            if (state["leader_epoch"], isr) not in decided:
+            first = epoch not in begun  # the controller's, who may be the leader too
+            begun.add(epoch)
+            if not first and writer is not None and frame.source == state["leader"]:
                 window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
-                yield self._make.isr_written(window, writer, self._read.isr(list(isr)))
+                yield self._make.isr_written(window, writer, self._read.isr(list(state["isr"])))
 
     # --- what brokers learn ---------------------------------------------------------------------------------------
 
