@@ -20,8 +20,8 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import counted
 from leadline.model.kafka.actions import actions_of
 from leadline.model.kafka.releases import Column
-from leadline.model.kafka.rules import RULES, rule_of
-from leadline.reports.conformance.report import conformance_report
+from leadline.model.kafka.rules import RULES
+from leadline.reports.conformance.report import conformance_report, other_values
 
 _INTRODUCTION = """\
 # What real brokers have confirmed
@@ -103,13 +103,9 @@ def confirmed_by(path: Path) -> Confirmed:
 
 
 def _rejects_changes(read: PartitionRecording, column: Column, one: str, other: str) -> bool:
-    changes = itertools.product(_other_values(column, one), _other_values(column, other))
+    changes = itertools.product(other_values(column, one), other_values(column, other))
     what_ifs = (column.with_rules({one: first, other: second}) for first, second in changes)
     return all(check(read, each, keeps_logs=False).conformance.answer is Answer.REJECTED for each in what_ifs)
-
-
-def _other_values(column: Column, rule: str) -> list[str]:
-    return [value.name for value in rule_of(rule).values if value.name != column.values[rule]]
 
 
 def _needs(read: PartitionRecording, column: Column, action: str) -> bool:

@@ -21,7 +21,7 @@ from leadline.checker.conformance import Answer, Limits
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import nearest
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column, column_of
-from leadline.model.kafka.rules import RULES
+from leadline.model.kafka.rules import RULES, rule_of
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 
 EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UNDECIDED: INCOMPLETE}
@@ -147,14 +147,17 @@ def _rules(
     read: PartitionRecording, column: Column, limits: Limits | None, progress: Callable[[str], None]
 ) -> Iterator[RuleShown]:
     for rule in RULES:
-        own = column.values[rule.name]
         answers = {}
-        for value in rule.values:
-            if value.name != own:
-                what_if = column.with_rules({rule.name: value.name})
-                progress(what_if.name)
-                answers[value.name] = check(read, what_if, limits, keeps_logs=False).conformance.answer
-        yield RuleShown(rule.name, own, answers)
+        for value in other_values(column, rule.name):
+            what_if = column.with_rules({rule.name: value})
+            progress(what_if.name)
+            answers[value] = check(read, what_if, limits, keeps_logs=False).conformance.answer
+        yield RuleShown(rule.name, column.values[rule.name], answers)
+
+
+def other_values(column: Column, rule: str) -> list[str]:
+    """Return the names of the values of a rule that a release does not have."""
+    return [value.name for value in rule_of(rule).values if value.name != column.values[rule]]
 
 
 def _column(spec: str) -> Column:

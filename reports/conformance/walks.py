@@ -6,9 +6,10 @@ random. Every recording must be a behaviour of the model of the release.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,24 @@ from leadline.brokers.driver.replay import Listener
 from leadline.brokers.errors import Unmakeable
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
-from leadline.checker.conformance import Limits
+from leadline.checker.conformance import Answer, Limits, follow
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.model.kafka.releases import column_of
-from leadline.reports.conformance.report import ConformanceReport, conformance_report
+from leadline.model.kafka.conformance.following import followed_release, forget
+from leadline.model.kafka.conformance.observations import Window
+from leadline.model.kafka.conformance.projection import Taken, seen
+from leadline.model.kafka.releases import Column, column_of
+from leadline.model.kafka.rules import RULES
+from leadline.model.kafka.state import Partition
+from leadline.reports.conformance.report import ConformanceReport, conformance_report, other_values
 from leadline.reports.loading import load_spec
 from leadline.reports.reality.reproduce import run as run_on_brokers
 
 BOUNDS = {"brokers": 3, "max_epoch": 3, "crashes": 2, "session_expiries": 1, "isr_shrinks": 1}
-STEPS = 14
+STEPS = 18
 FEWEST_STEPS = 6
+CANDIDATES = 40
 TRIES = 200
 CHAOS_SECONDS = 15.0
 
@@ -74,24 +81,85 @@ def walk(spec: Spec[Any], chosen: random.Random, taken: Counter[str], steps: int
     return Trace(spec, states, instances)
 
 
-def planned_walks(release: BrokerRelease, seed: int, steps: int = STEPS) -> Iterator[tuple[int, Plan]]:
+def planned_walks(
+    release: BrokerRelease, seed: int, steps: int = STEPS, candidates: int | None = None
+) -> Iterator[tuple[int, Plan]]:
     """Yield random behaviours that can be executed on brokers, each with its seed. A behaviour ends before the first
     step that cannot be executed.
+
+    Each behaviour is chosen from several: it is the one that would confirm most rules that the ones before it do not.
+
+    Parameters:
+        release: the release of the brokers.
+        seed: the first seed.
+        steps: the maximum number of steps.
+        candidates: the number of behaviours to choose from, or None for the default.
 
     Raises:
         LeadlineError: if in many tries, no long enough behaviour can be executed.
     """
     column = column_of(release.spec)
     assert column is not None
-    spec, taken, failed = load_spec(release.spec).with_bounds(BOUNDS), Counter[str](), 0
-    while failed < TRIES:
-        plan = _longest_plan(walk(spec, random.Random(seed), taken, steps), column.controller)
-        if plan is not None:
-            taken.update(step.instance.action.name for step in plan.steps)
-            yield seed, plan
-        failed = failed + 1 if plan is None else 0
-        seed += 1
-    raise LeadlineError(f"none of {TRIES} random behaviours of {release.spec} can be executed on brokers")
+    candidates = CANDIDATES if candidates is None else candidates
+    spec, taken, known = load_spec(release.spec).with_bounds(BOUNDS), Counter[str](), frozenset[str]()
+    tries = itertools.count(seed)
+    while True:
+        found: list[tuple[frozenset[str], int, Plan]] = []
+        for each in itertools.islice(tries, TRIES):
+            plan = _longest_plan(walk(spec, random.Random(each), taken, steps), column.controller)
+            if plan is not None:
+                confirmed = would_confirm(plan.trace, column, known) if candidates > 1 else frozenset()
+                found.append((confirmed, each, plan))
+            if len(found) == candidates:
+                break
+        if not found:
+            raise LeadlineError(f"none of {TRIES} random behaviours of {release.spec} can be executed on brokers")
+        confirmed, chosen, plan = max(found, key=lambda one: len(one[0]))
+        known |= confirmed
+        taken.update(step.instance.action.name for step in plan.steps)
+        yield chosen, plan
+
+
+def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Return the rules that a behaviour of a release would confirm if brokers executed it, and each step were seen when
+    it happens.
+
+    Parameters:
+        trace: the behaviour.
+        column: the release.
+        known: rules to leave out.
+    """
+    steps = [(step.instance.action.name, step.instance.values, step.before, step.after) for step in trace.steps]
+    if not _explains(column, steps):  # a step is not seen as it is
+        return frozenset()
+    return frozenset(
+        rule.name
+        for rule in RULES
+        if rule.name not in known
+        and not any(
+            _explains(column.with_rules({rule.name: other}), steps) for other in other_values(column, rule.name)
+        )
+    )
+
+
+def _what_ifs(column: Column, rule: str) -> Iterator[Column]:
+    return (column.with_rules({rule: value}) for value in other_values(column, rule))
+
+
+def _explains(column: Column, steps: Sequence[Taken]) -> bool:
+    first = steps[0][2]
+    bounds = first.bounds
+    followed = followed_release(
+        column,
+        bounds.brokers,
+        acks=bounds.acks,
+        min_insync_replicas=bounds.min_insync_replicas,
+        unclean_leader_election=bounds.unclean_leader_election,
+    )
+    with attrs.validators.disabled():  # see `followed_release`
+        beginning = attrs.evolve(forget(first), bounds=followed.bounds, protocol=followed.protocol)
+    observations = (see(Window(time, time)) for time, see in seen(followed, steps))
+    return follow([beginning], observations, followed.hidden, forget=forget).answer is not Answer.REJECTED
 
 
 def _longest_plan(trace: Trace[Any], controller: str) -> Plan | None:

@@ -23,6 +23,7 @@ import attrs
 from leadline.checker.conformance import Observation, follow, uncut
 from leadline.model.kafka.conformance.following import FollowedRelease, forget
 from leadline.model.kafka.conformance.observations import Observations, Window
+from leadline.model.kafka.conformance.projection import Taken, seen
 from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import column_of
 from leadline.model.kafka.state import Partition
@@ -30,7 +31,7 @@ from leadline.model.log import Log, Record
 from leadline.reports.conformance.report import conformance_report
 from tests.bench.machine import print_section
 from tests.conformance.long import long_recording
-from tests.conformance.walks import BROKERS, NOT_WALKED, RARE, Taken, beginning, release, seen
+from tests.conformance.walks import BROKERS, NOT_WALKED, RARE, beginning, release
 
 RELEASE = "kafka/3.9"
 SIZES = 100, 10_000, 100_000

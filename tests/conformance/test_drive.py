@@ -14,8 +14,9 @@ import pytest
 from leadline.brokers.driver.replay import Replay
 from leadline.brokers.releases import broker_release
 from leadline.checker.errors import LeadlineError
+from leadline.model.kafka.releases import column_of
 from leadline.reports.conformance import walks
-from leadline.reports.conformance.walks import BOUNDS, FEWEST_STEPS, planned_walks, walk
+from leadline.reports.conformance.walks import BOUNDS, FEWEST_STEPS, planned_walks, walk, would_confirm
 from leadline.reports.loading import load_spec
 from tests.conformance.test_recordings import RECORDINGS
 from tests.suite.command import call
@@ -23,8 +24,8 @@ from tests.suite.command import call
 
 @pytest.mark.parametrize("name", ["0.10.2.2", "0.11.0.3", "2.8.0", "3.4.1", "3.9.1", "4.1.1"])
 def test_random_behaviours_can_be_executed_on_brokers(name: str) -> None:
-    plans = list(islice(planned_walks(broker_release(name), 0), 3))
-    again = list(islice(planned_walks(broker_release(name), 0), 3))
+    plans = list(islice(planned_walks(broker_release(name), 0, candidates=2), 3))
+    again = list(islice(planned_walks(broker_release(name), 0, candidates=2), 3))
     assert [(seed, plan.lines) for seed, plan in plans] == [(seed, plan.lines) for seed, plan in again]
     for _, plan in plans:
         assert len(plan.steps) >= FEWEST_STEPS
@@ -39,6 +40,24 @@ def test_actions_that_were_not_taken_yet_are_preferred() -> None:
         covering.update(each.action.name for each in walk(spec, random.Random(seed), covering).instances)
         uniform.update(each.action.name for each in walk(spec, random.Random(seed), _Nothing()).instances)
     assert min(covering[name] for name in uniform) > min(uniform.values())
+
+
+def test_behaviours_that_confirm_more_rules_are_preferred() -> None:
+    release = broker_release("0.11.0.3")
+    column = column_of(release.spec)
+    assert column is not None
+    ((_, first),) = islice(planned_walks(release, 0, candidates=1), 1)
+    ((_, chosen),) = islice(planned_walks(release, 0, candidates=8), 1)
+    found = would_confirm(chosen.trace, column)
+    assert len(would_confirm(first.trace, column)) < len(found)
+    assert would_confirm(chosen.trace, column, found) == frozenset()
+
+
+def test_a_behaviour_that_the_release_does_not_have_confirms_nothing() -> None:
+    ((_, plan),) = islice(planned_walks(broker_release("2.8.0"), 0, candidates=1), 1)
+    other = column_of("kafka/0.10.2")
+    assert other is not None
+    assert would_confirm(plan.trace, other) == frozenset()
 
 
 class _Nothing(Counter[str]):
@@ -72,6 +91,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         copy(folder.parent)
         return ["killed broker 1", "started broker 1"]
 
+    monkeypatch.setattr(walks, "CANDIDATES", 1)
     monkeypatch.setattr(walks, "run_on_brokers", run)
     monkeypatch.setattr(walks, "chaos", chaos)
     return names

@@ -16,6 +16,7 @@ from leadline.checker.conformance import Answer, Observation, Undecided, follow,
 from leadline.model.kafka.bounds import NO_LIMIT
 from leadline.model.kafka.conformance import window
 from leadline.model.kafka.conformance.following import FollowedRelease, forget
+from leadline.model.kafka.conformance.projection import Taken
 from leadline.model.kafka.conformance.window import CutLog, Rest, cut, cut_at
 from leadline.model.kafka.epochs import known_from_election, known_from_first_append
 from leadline.model.kafka.releases import KRAFT, RELEASES, ZOOKEEPER, Column
@@ -24,7 +25,7 @@ from leadline.model.log import Log, Record
 from tests.bench.bench_conform import recording as recording_of
 from tests.bench.bench_conform import walk as endless_walk
 from tests.conformance.test_recordings import CONFORMS_TO, read
-from tests.conformance.walks import BROKERS, Taken, beginning, changed, instances, recorded, release, walk
+from tests.conformance.walks import BROKERS, beginning, changed, instances, recorded, release, walk
 
 SEARCH = sys.modules["leadline.checker.conformance.follow"]
 

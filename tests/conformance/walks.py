@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
 from leadline.checker.conformance import Observation
-from leadline.model.kafka.conformance.following import HIDDEN_ACTIONS, FollowedRelease, followed_release, forget
+from leadline.model.kafka.conformance.following import FollowedRelease, followed_release, forget
 from leadline.model.kafka.conformance.observations import (
-    Answer,
-    Observations,
-    SeenDiverging,
-    SeenFetch,
-    SeenOutOfRange,
-    SeenRecords,
     Window,
 )
-from leadline.model.kafka.messages import Diverging, EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message
+from leadline.model.kafka.conformance.projection import Taken, seen
+from leadline.model.kafka.messages import FetchRequest, FetchResponse
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Record
@@ -38,9 +33,6 @@ RARE = {
 
 NOT_WALKED = {"begin_shutdown", "stop", "delay_fetch", "handle_late_fetch", "update_min_insync_replicas"}
 """Steps of which nothing, or too little, is seen as long as nothing follows from them."""
-
-Taken = tuple[str, tuple[int, ...], Partition, Partition]
-See = Callable[[Window], Observation[Partition]]
 
 
 def release(column: Column, **more: Any) -> FollowedRelease:
@@ -91,24 +83,6 @@ def instances(followed: FollowedRelease, state: Partition) -> Iterator[tuple[str
             yield from ((name, pair) for pair in pairs)
 
 
-def seen_fetch(follower: int, request: FetchRequest, followed: FollowedRelease) -> SeenFetch:
-    names = followed.protocol.sends_last_epoch.__name__ != "nothing"
-    epoch = request.epoch if followed.protocol.accepts.__name__ == "from_own_epoch" else None
-    return SeenFetch(request.leader, follower, epoch, request.offset, request.last_epoch, names)
-
-
-def seen_answer(message: Message | None, offset: int) -> Answer | None:
-    match message:
-        case FetchResponse(records=records, high_watermark=watermark):
-            told = tuple((record.value, record.epoch) for record in records)
-            return SeenRecords(told, watermark, offset if told else None)
-        case Diverging(epoch=epoch, end_offset=end, high_watermark=watermark):
-            return SeenDiverging(epoch, end, watermark or 0)
-        case EpochResponse() | EpochRequest() | FetchRequest() | None:
-            return None
-    return SeenOutOfRange()
-
-
 def recorded(
     followed: FollowedRelease, steps: list[Taken], rng: random.Random, spread: float
 ) -> list[Observation[Partition]]:
@@ -117,83 +91,6 @@ def recorded(
     for time, see in seen(followed, steps):
         observations.append(see(Window(time - rng.uniform(0, spread), time + rng.uniform(0, spread))))
     return sorted(observations, key=lambda each: each.earliest)
-
-
-def seen(followed: FollowedRelease, steps: Iterable[Taken]) -> Iterator[tuple[int, See]]:
-    """Yield the number of each step of which something is seen, with a function that makes the observation."""
-    make = Observations(followed)
-    asked: dict[int, tuple[SeenFetch, Answer]] = {}
-    for time, (name, values, before, after) in enumerate(steps):
-        see = _see(make, name, values, before, after, asked)
-        if see is not None:
-            yield time, see
-
-
-def _see(
-    make: Observations,
-    name: str,
-    values: tuple[int, ...],
-    before: Partition,
-    after: Partition,
-    asked: dict[int, tuple[SeenFetch, Answer]],
-) -> See | None:
-    if name in HIDDEN_ACTIONS:
-        return None
-    broker, other = values[0], values[-1]
-    replica = after.replicas[broker]
-    match name:
-        case "produce":
-            base, value = replica.log.end_offset - 1, replica.log.records[-1].value
-            return lambda w: make.produced(w, broker, (value,), "all", base)
-        case "handle_fetch":
-            request = before.replicas[other].in_flight
-            assert isinstance(request, FetchRequest)
-            fetch = seen_fetch(other, request, make.release)
-            told = seen_answer(after.replicas[other].in_flight, request.offset)
-            assert told is not None
-            asked[other] = fetch, told
-            return lambda w: make.fetch_answered(w, fetch, told, arrives=True)
-        case "handle_fetch_response":
-            fetch, answer = asked[broker]
-            following = replica.in_flight
-            then = seen_fetch(broker, following, make.release) if isinstance(following, FetchRequest) else None
-            return lambda w: make.response_handled(w, fetch, answer, then)
-        case "handle_epoch_request":
-            question, answered = before.replicas[other].in_flight, after.replicas[other].in_flight
-            assert isinstance(question, EpochRequest)
-            assert isinstance(answered, EpochResponse)
-            end = answered.epoch, answered.end_offset
-            return lambda w: make.epoch_answered(w, broker, other, question.wanted, *end)
-        case "handle_epoch_response":
-            request = replica.in_flight
-            offset = request.offset if isinstance(request, FetchRequest) else None
-            return lambda w: make.epoch_response_handled(w, broker, offset)
-        case "become_leader" | "become_follower":
-            announced = before.requests[other]
-            assert announced is not None
-            assert announced.leader is not None
-            leader, isr = announced.leader, announced.isr
-            return lambda w: make.learned(w, broker, leader, other, isr, optional=False)
-        case "shrink_isr" if replica.proposal is None:
-            return lambda w: make.isr_written(w, broker, after.quorum.isr)
-        case "shrink_isr":
-            proposal = replica.proposal
-            assert proposal is not None
-            return lambda w: make.proposed(w, broker, replica.epoch, proposal.isr)
-        case "handle_alter_partition":
-            quorum = after.quorum
-            result = (quorum.leader, quorum.epoch, quorum.isr)
-            return lambda w: make.proposal_handled(w, broker, None if quorum == before.quorum else result)
-        case "crash" | "crash_after_append":
-            return lambda w: make.killed(w, broker)
-        case "crash_losing_tail":
-            return lambda w: make.killed(w, broker, cut_to=other)
-        case "restart":
-            return lambda w: make.restarted(w, broker)
-    if after.quorum == before.quorum:
-        return lambda w: make.fenced(w, broker, fenced=name == "session_expires")
-    decided = after.quorum
-    return lambda w: make.decided(w, decided.leader, decided.epoch, decided.isr)
 
 
 # --- changed walks ----------------------------------------------------------------------------------------------
