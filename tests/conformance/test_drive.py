@@ -37,8 +37,8 @@ def test_actions_that_were_not_taken_yet_are_preferred() -> None:
     spec = load_spec("kafka/3.9").with_bounds(BOUNDS)
     covering, uniform = Counter[str](), Counter[str]()
     for seed in range(12):
-        covering.update(each.action.name for each in walk(spec, random.Random(seed), covering).instances)
-        uniform.update(each.action.name for each in walk(spec, random.Random(seed), _Nothing()).instances)
+        covering.update(each.action.name for each in walk(spec, random.Random(seed), covering, 14).instances)
+        uniform.update(each.action.name for each in walk(spec, random.Random(seed), _Nothing(), 14).instances)
     assert min(covering[name] for name in uniform) > min(uniform.values())
 
 
