@@ -113,6 +113,18 @@ class RuleColumn(abc.ABC):
         changed = self.with_rules(parsed)
         return changed.called(name + changed.name.removeprefix(self.name))
 
+    @property
+    def changeable(self) -> dict[str, str]:
+        """The values of the rules that `with_rules` can change: a family may take no notice of rules that it shares."""
+        return {rule: value for rule, value in self.values.items() if self._has(rule)}
+
+    def _has(self, rule: str) -> bool:
+        try:
+            self._rule(rule)
+        except SpecError:
+            return False
+        return True
+
     def called(self, name: str) -> Self:
         """Return the column with a different name."""
         return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)

@@ -110,7 +110,7 @@ def _of_column(column: Column) -> RuleTable:
     itself = [base] if column.values != base.values else []
     later = [RuleSet(each.name, each.values, line_of(each)) for each in (*itself, *_after(base))]
     spec_with, tickets_of = functools.partial(_with_rules, column, base), functools.partial(_tickets, column)
-    return RuleTable(dict(column.values), later, spec_with, tickets_of)
+    return RuleTable(column.changeable, later, spec_with, tickets_of)
 
 
 def _after(base: Column) -> Sequence[Column]:

@@ -58,7 +58,7 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
     """Yield the states after a controller has raised the controller epoch and started (`onControllerFailover`).
 
     It reads the live brokers and the partition state, sends this state with its old leader epoch to the live brokers,
-    and elects a leader if the leader is not live. Since 2.4, it first removes brokers that are down from the ISR
+    and elects a leader if the leader is not live. Since 2.3, it first removes brokers that are down from the ISR
     (KAFKA-3143).
     """
     epoch = state.registry.controller_epoch + 1

@@ -24,7 +24,7 @@ def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "controller_session_expires", {"controller": number}:
-            yield f"the session of controller {number} expires, and it goes on: it has not heard of it", "zombie"
+            yield f"controller {number} loses /controller, and goes on: it has not heard of it", "zombie"
         case "become_controller" | "start", {"controller": number} if after.controllers[number].epoch:
             epoch = after.controllers[number].epoch
             yield f"controller {number} starts with controller epoch {epoch}{_misses(before)}", "failover"

@@ -16,9 +16,13 @@ from leadline.model.kafka.crash import followers_first
 from leadline.model.quorum import brokers
 
 
-@action("the session of controller {controller} expires", controller=controllers, effect="perturbing")
+@action("controller {controller} loses /controller", controller=controllers, effect="perturbing")
 def controller_session_expires(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """ZooKeeper removes `/controller`, but the controller goes on until it hears of it.
+    """The node `/controller` vanishes, but the controller goes on until it hears of it.
+
+    Its session expires, or an operator deletes the node. Up to 1.0, a controller can write after both: its client
+    repeats the write in the next session (`ZkClient.retryUntilConnected`). Since 1.1, writes of an expired session
+    fail (`KafkaZkClient.retryRequestsUntilConnected`), so that only the deletion leaves a controller that can write.
 
     A controller on a broker with a replica loses the broker's session, too.
     """

@@ -36,7 +36,7 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
 
 
 def may_be_mutated(values: Mapping[str, str]) -> bool:
-    """Return whether a release satisfies the properties within its default bounds. This is so since 2.4.
+    """Return whether a release satisfies the properties within its default bounds. This is so since 2.3.
 
     Parameters:
         values: the values of the column.

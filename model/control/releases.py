@@ -77,15 +77,16 @@ _CHANGED: Mapping[str, tuple[tuple[str, str], str, dict[str, str]]] = {
         {"controller_election": "at-once", "controller_writes": "fenced"},
     ),
     "2.2": (
-        ("2.2.0", "2.3.1"),
+        ("2.2.0", "2.2.2"),
         "broker epochs (KIP-380) show that a broker has restarted",
         {"broker_change": "epochs", "broker_epoch": "named"},
     ),
-    "2.4": (
-        ("2.4.0", "2.5.1"),
-        "a new controller removes brokers that are down from the ISR, and reassignments can be cancelled",
-        {"dead_at_start": "leave", "reassigning": "assignment"},
+    "2.3": (
+        ("2.3.0", "2.3.1"),
+        "a new controller removes brokers that are down from the ISR",
+        {"dead_at_start": "leave"},
     ),
+    "2.4": (("2.4.0", "2.5.1"), "reassignments can be cancelled (KIP-455)", {"reassigning": "assignment"}),
     "2.6": (("2.6.0", "2.6.3"), "StopReplica requests contain a leader epoch (KIP-570)", {"stop_replica": "newer"}),
 }
 """For each column: its releases, a phrase for the summary, and the rules of the controller that changed."""

@@ -102,12 +102,12 @@ RULES = (
         "what a new controller does with followers that are down",
         (
             Value(
-                "stay", "nothing: the leader removes them from the ISR", "up to 2.3", {"removes_dead_at_start": False}
+                "stay", "nothing: the leader removes them from the ISR", "up to 2.2.2", {"removes_dead_at_start": False}
             ),
             Value(
                 "leave",
                 "it removes them from the ISR",
-                "KAFKA-3143; 2.4.0: ReplicaStateMachine.startup",
+                "KAFKA-3143; 2.3.0: ReplicaStateMachine.startup",
                 {"removes_dead_at_start": True},
             ),
         ),
