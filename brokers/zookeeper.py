@@ -25,6 +25,7 @@ from leadline.brokers.messages.zookeeper import (
     write_close,
     write_connect,
     write_create,
+    write_delete,
     write_get_data,
 )
 
@@ -90,6 +91,19 @@ def create(port: int, path: str, data: bytes, *, timeout: float = 60.0) -> None:
         body = connection.ask("create", write_create(path, data))
     if body["error"]:
         raise ZooKeeperError("create", path, body["error"])
+
+
+def delete(port: int, path: str, *, timeout: float = 60.0) -> None:
+    """Delete a node.
+
+    Raises:
+        OSError: if ZooKeeper does not respond in time.
+        ZooKeeperError: if the response contains an error, for example because there is no such node.
+    """
+    with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
+        body = connection.ask("delete", write_delete(path))
+    if body["error"]:
+        raise ZooKeeperError("delete", path, body["error"])
 
 
 @attrs.frozen

@@ -42,7 +42,8 @@ NO_NODE, NODE_EXISTS = -101, -110
 NEW_SESSION = 0
 """The id in the request for a new session."""
 
-_CREATE, _GET_DATA, _CLOSE = 1, 4, -11
+_CREATE, _DELETE, _GET_DATA, _CLOSE = 1, 2, 4, -11
+_ANY_VERSION = -1
 _XID = 1
 _WATCH = -1
 _ALL_PERMISSIONS = 31
@@ -186,6 +187,11 @@ def write_close() -> bytes:
 def write_get_data(path: str) -> bytes:
     """Encode a request for the data of a node, without a watch, prefixed with its length."""
     return _framed(struct.pack(">ii", _XID, _GET_DATA) + _sized(path.encode()) + b"\0")
+
+
+def write_delete(path: str) -> bytes:
+    """Encode a request that deletes a node of any version, prefixed with its length."""
+    return _framed(struct.pack(">ii", _XID, _DELETE) + _sized(path.encode()) + struct.pack(">i", _ANY_VERSION))
 
 
 def write_create(path: str, data: bytes) -> bytes:

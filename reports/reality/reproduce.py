@@ -8,6 +8,8 @@ from typing import Any
 
 import attrs
 
+from leadline.brokers.control.plan import ControlPlan
+from leadline.brokers.control.replay import replay as replay_controllers
 from leadline.brokers.driver.plan import Plan
 from leadline.brokers.driver.replay import Listener, Replay, replay
 from leadline.brokers.driver.step_report import AnyPlan
@@ -75,4 +77,6 @@ def run(plan: AnyPlan, release: BrokerRelease, folder: Path, listener: Listener)
             return replay(plan, release, folder, listener, recording)
         if isinstance(plan, TransactionsPlan):
             return replay_transactions(plan, release, folder, listener, recording)
+        if isinstance(plan, ControlPlan):
+            return replay_controllers(plan, release, folder, listener, recording)
         raise TypeError(f"{plan!r} is not a plan")

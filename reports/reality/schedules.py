@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import attrs
 
+from leadline.brokers.control.plan import plan_of as plan_of_controllers
+from leadline.brokers.control.schedule import schedule_of as schedule_of_controllers
 from leadline.brokers.driver.plan import plan_of
 from leadline.brokers.driver.schedule import schedule_of
 from leadline.brokers.driver.step_report import AnyPlan
@@ -16,6 +18,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
 from leadline.checker.traces.divergence import follow
+from leadline.model.control import releases as control_releases
 from leadline.model.kafka.published import minor
 from leadline.model.kafka.releases import KRAFT, ZOOKEEPER, Column, column_of
 from leadline.model.kafka.state import Partition
@@ -75,15 +78,12 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
         name: the requested release, or None for the last release that is affected as published, without changed rules.
 
     Raises:
-        LeadlineError: if the bug does not affect the requested release, or if it is about controllers.
+        LeadlineError: if the bug does not affect the requested release, or no release that can be run.
     """
-    if family_of(bug) == CONTROL:
-        raise LeadlineError(
-            "failures of the controller cannot be replayed on brokers yet, because leadline does not hold back its "
-            "requests"
-        )
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
+        if family_of(bug) == CONTROL and not as_published:
+            raise LeadlineError(f"{bug.ticket} was fixed before Kafka 0.10.2, the first release that can be run")
         return _last_release((as_published or bug.affected)[-1].partition("+")[0])
     release = broker_release(name)
     if _spec_name(bug, release) not in [each.partition("+")[0] for each in bug.affected]:
@@ -111,6 +111,8 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
             own = _txn_column(_spec_name(bug, affected)).values[_VERSION]
             fixed = [_txn_column(each) for each in bug.fixed if "+" not in each]
             return next((_first_release(each.versions) for each in fixed if each.values[_VERSION] == own), None)
+        if family_of(bug) == CONTROL:
+            return next((_first_release(_control_column(each).versions) for each in bug.fixed if "+" not in each), None)
         columns = [_column(each) for each in bug.fixed]
         mended = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
         return _first_release(mended[0].versions, mended[0].suffix) if mended else None
@@ -140,6 +142,8 @@ def schedules_of(
         LeadlineError: if the bug violates a liveness property, or if the counterexample does not violate the property
             in the spec of the affected release.
     """
+    if family_of(bug) == CONTROL:
+        return _of_controllers(bug, affected, mended)
     runs = archive.runs(bug)
     for item in runs[0].spec.liveness:
         raise LeadlineError(f"{bug.ticket} violates {item.name}, a property of what happens for ever: a replay ends")
@@ -161,6 +165,19 @@ def schedules_of(
     if again is not None and family_of(bug) != TRANSACTIONS:
         trace = _for_mended(found, again, search, controller_of(mended))
     return Schedules(bug, affected, plan, mended, _plan(bug, trace, mended, _spec(bug, mended)))
+
+
+def _of_controllers(bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None) -> Schedules:
+    """Plan two replays for a bug of controllers. The archive's counterexample is not used: a real former controller
+    hears of its successor, so another one is searched for.
+    """
+    if mended is None:
+        raise LeadlineError(f"{bug.ticket} has no control replay, because no release of the family has the fix")
+    spec, right = _spec(bug, affected), _spec(bug, mended)
+    wrong: Spec[Any] = load_spec("+".join([right.name, *(f"{rule}={value}" for rule, value in bug.rules.items())]))
+    wrong = wrong.with_bounds(bug.bounds).with_properties([bug.property])
+    plan = plan_of_controllers(schedule_of_controllers(spec))
+    return Schedules(bug, affected, plan, mended, plan_of_controllers(schedule_of_controllers(wrong), right))
 
 
 def _plan(bug: Bug, trace: Trace[Any], release: BrokerRelease, spec: Spec[Any] | None = None) -> AnyPlan:
@@ -243,6 +260,9 @@ def _spec(bug: Bug, release: BrokerRelease) -> Spec[Any]:
 
 def _spec_name(bug: Bug, release: BrokerRelease) -> str:
     """Return the name of the spec that describes a release, in the family of a bug."""
+    if family_of(bug) == CONTROL:
+        controllers = _control_column(f"control/{release.number}")
+        return controllers.same_as or controllers.name
     if family_of(bug) != TRANSACTIONS:
         return release.spec
     column = _txn_column(f"txn/{release.number}")
@@ -257,6 +277,8 @@ def _last_release(name: str) -> BrokerRelease:
     """Return the last release that a spec describes."""
     if name.startswith("txn/"):
         return broker_release(_txn_column(name).versions[-1])
+    if name.startswith("control/"):
+        return broker_release(_control_column(name).versions[-1])
     column = _column(name)
     return broker_release(f"{column.versions[-1]}{column.suffix}")
 
@@ -269,6 +291,13 @@ def _first_release(versions: Sequence[str], suffix: str = "") -> BrokerRelease:
 
 def _txn_column(name: str) -> txn_releases.Column:
     column = txn_releases.column_of(name)
+    if column is None or not column.versions:
+        raise LeadlineError(f"{name} is not a release")
+    return column
+
+
+def _control_column(name: str) -> control_releases.Column:
+    column = control_releases.column_of(name)
     if column is None or not column.versions:
         raise LeadlineError(f"{name} is not a release")
     return column

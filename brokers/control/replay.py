@@ -1,0 +1,252 @@
+"""Replay a plan of controllers: execute the steps on real brokers, and compare them with the model after each step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import attrs
+
+from leadline.brokers.control.plan import ControlPlan, ControlStep
+from leadline.brokers.control.sight import ControlSight, differences, sight_of
+from leadline.brokers.control.stage import EPOCH_PATH, ControlStage, error_in, is_about
+from leadline.brokers.driver.replay import Listener, Replay, copy_disks
+from leadline.brokers.driver.stage import CONTROLLER_PATH, STATE_PATH
+from leadline.brokers.driver.step_report import StepReport
+from leadline.brokers.driver.waiting import NotMade, until, until_alike
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.frame import Frame, Rule
+from leadline.brokers.pending import Refused, Unanswered
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.traffic import Hold
+from leadline.brokers.zookeeper import ZooKeeperError
+from leadline.model.control.state import Cluster
+
+STEP_SECONDS = 20.0
+"""The time limit of a step until the brokers have the state of the model, in seconds on an idle machine."""
+
+REST_SECONDS = 5.0
+"""The time for which brokers are watched when nothing is held any more, in seconds on an idle machine."""
+
+_FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError, ZooKeeperError)
+_ERRORS = {0: "no error", 11: "STALE_CONTROLLER_EPOCH", 77: "STALE_BROKER_EPOCH"}
+
+
+def replay(
+    plan: ControlPlan,
+    release: BrokerRelease,
+    folder: Path,
+    listener: Listener | None = None,
+    recording: RecordingWriter | None = None,
+) -> Replay:
+    """Replay a plan on real brokers.
+
+    Parameters:
+        plan: the plan.
+        release: the release of the brokers.
+        folder: an empty folder. The replay creates the folder `cluster` in it, and a copy of the data directories at
+            the end, in the folder `after`.
+        listener: the listener that receives the events of the replay, or None.
+        recording: the recording to which all frames are written, or None.
+
+    Raises:
+        BrokerError: if the brokers cannot be started.
+    """
+    began, listener = time.monotonic(), listener or Listener()
+    listener.starting(release)
+    with ControlStage(release, plan, folder / "cluster", recording) as stage:
+        stage.start()
+        listener.started(time.monotonic() - began)
+        driver = _Driver(stage, plan)
+        start = driver.awaited([plan.start])[1]
+        steps: list[StepReport] = []
+        for step in plan.steps if not start else ():
+            listener.step(step)
+            steps.append(driver.make(step))
+            listener.made(steps[-1])
+            if not steps[-1].is_as_in_model:
+                break
+        made = Replay(release, plan, tuple(start), tuple(steps))
+        if made.is_as_in_model:
+            made = attrs.evolve(made, told=_told(steps[-1]))
+        copy_disks(stage.cluster, stage.replicas, folder / "after")
+    return attrs.evolve(made, seconds=time.monotonic() - began)
+
+
+def _told(report: StepReport) -> tuple[str, ...]:
+    return tuple(f"{name}: {text}" for name, text in report.sight.columns.items())
+
+
+class _Driver:
+    """Executes the steps of a plan on brokers."""
+
+    def __init__(self, stage: ControlStage, plan: ControlPlan) -> None:
+        self._stage, self._plan = stage, plan
+        self._limit = STEP_SECONDS * stage.pace
+        self._reads: dict[int, Hold] = {}
+        self._takes: dict[int, Hold] = {}
+        self._silent: dict[int, Hold] = {}
+        self._did: list[str] = []
+
+    def make(self, step: ControlStep) -> StepReport:
+        """Execute a step, and wait until the brokers have the state of the model."""
+        began = time.monotonic()
+        self._did.clear()
+        not_made = ""
+        if step.heals or step.wire.alone:
+            self._did.append("by themselves")
+        else:
+            try:
+                self._act(step)
+            except _FAILURES as error:
+                not_made = str(error)
+        if step.is_last and not not_made:
+            sight, found = self._at_rest()
+        elif step.heals:
+            sight, found = self._stage.sight(), []
+        else:
+            sight, found = self.awaited([step.after], 1.0 if not_made else self._limit)
+        return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
+
+    def awaited(self, states: Sequence[Cluster], limit: float | None = None) -> tuple[ControlSight, list[str]]:
+        """Wait until the brokers have one of several states of the model. Return what was observed last, and its
+        differences from the most similar state.
+        """
+        sights = [sight_of(state) for state in states]
+        closest = partial(_closest, sights)
+        return until_alike(self._stage.sight, closest, self._limit if limit is None else limit)
+
+    def _at_rest(self) -> tuple[ControlSight, list[str]]:
+        """Let everything through, and watch the brokers until they have come to rest as in the model, and stay so."""
+        stage = self._stage
+        for hold in (*stage.told.values(), *stage.changed.values(), *stage.requests.values(), *self._reads.values()):
+            hold.end()
+        self._did.append("everything is let through")
+        rests = list(self._plan.rests)
+        sight, found = self.awaited(rests)
+        if not found:
+            time.sleep(REST_SECONDS * stage.pace)
+            sight, found = self.awaited(rests, 0.0)
+            self._did.append(f"nothing changes for {REST_SECONDS * stage.pace:.0f} s")
+        return sight, found
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def _act(self, step: ControlStep) -> None:
+        arguments = step.instance.arguments
+        match step.instance.action.name, arguments:
+            case "deliver", {"controller": number, "broker": broker}:
+                self._deliver(number, broker)
+            case "read_brokers", {"controller": number}:
+                self._read(number)
+            case "act_on_brokers", {"controller": number}:
+                self._write(number)
+            case "become_controller", {"controller": number}:
+                self._become(number, at_once=not step.wire.holds)
+            case "start", {"controller": number}:
+                self._start(number)
+            case "controller_session_expires", _:
+                self._stage.delete_controller_node()
+                self._did.append("deleted /controller")
+            case "controller_dies", {"controller": number}:
+                self._kill(self._stage.controllers[number])
+            case "broker_dies", {"broker": broker}:
+                self._kill(broker)
+                self._stage.down.add(broker)
+            case "restart", {"broker": broker}:
+                self._stage.forget(broker)
+                self._stage.cluster.start_broker(broker)
+                self._stage.down.discard(broker)
+                self._stage.proxy.note("started", node=broker)
+                self._did.append(f"started broker {broker}")
+            case "broker_session_expires", {"broker": broker}:
+                self._silent[broker] = self._stage.proxy.hold(Rule(broker, "zookeeper", None, True))
+                self._stage.close_session(broker)
+                self._did.append(f"closed the session of broker {broker}, and held what it sends to ZooKeeper")
+            case "register", {"broker": broker}:
+                self._silent.pop(broker).end()
+                until(lambda: self._stage.is_registered(broker), self._limit, f"broker {broker} does not register")
+                self._did.append(f"let through: what broker {broker} sends to ZooKeeper; it has a new session")
+            case name, _:
+                raise NotMade(f"the driver does not know how to make {name}")
+
+    def _kill(self, process: int) -> None:
+        self._stage.cluster.kill(process)
+        self._stage.proxy.note("killed", node=process)
+        self._stage.proxy.cut(process)
+        self._stage.close_session(process)
+        self._did.append(f"killed broker {process}, and closed its session")
+
+    def _deliver(self, number: int, broker: int) -> None:
+        hold = self._stage.requests[self._stage.controllers[number], broker]
+        frame = until(lambda: next(iter(hold.held), None), self._limit, f"controller {number} sends nothing")
+        hold.release(frame)
+        answer = self._stage.proxy.wait(
+            Rule(broker, frame.source, "LeaderAndIsr", False), after=frame.number, timeout=self._limit, passed=True
+        )
+        body = answer.body or {}
+        code = body.get("ErrorCode") or error_in(body)
+        self._did.append(f"let through: frame {frame.number}; the response has {_ERRORS.get(code, f'error {code}')}")
+
+    def _read(self, number: int) -> None:
+        """Let a controller hear of a change of the brokers. It reads them, and its next request, for the partition
+        state, is held."""
+        controller = self._stage.controllers[number]
+        self._reads[number] = hold = self._stage.proxy.hold(
+            Rule(controller, "zookeeper", None, True, is_about(STATE_PATH))
+        )
+        told = self._release_watch(self._stage.changed[controller], f"controller {number} is told nothing of brokers")
+        frame = until(lambda: next(iter(hold.held), None), self._limit, f"controller {number} does not read the state")
+        self._did.append(f"let through: frame {told.number}, a watch on /brokers/ids")
+        self._did.append(f"held: frame {frame.number}, {frame.api} of the partition state")
+
+    def _write(self, number: int) -> None:
+        """Let a controller go on, and wait until ZooKeeper has answered a write of it."""
+        controller, last = self._stage.controllers[number], self._stage.proxy.newest
+        self._reads.pop(number).end()
+        answer = until(partial(self._answered, controller, last), self._limit, f"controller {number} writes nothing")
+        error = (answer.body or {}).get("error", 0)
+        self._did.append(f"let through: its requests; {answer.api} is answered in frame {answer.number}, error {error}")
+
+    def _answered(self, controller: int, last: int) -> Frame | None:
+        answers = (
+            frame
+            for frame in self._stage.proxy.frames
+            if frame.number > last and (frame.source, frame.target) == ("zookeeper", controller)
+        )
+        return next((frame for frame in answers if frame.api in ("setData", "multi") and frame.state == "passed"), None)
+
+    def _become(self, number: int, *, at_once: bool) -> None:
+        stage = self._stage
+        controller = stage.controllers[number]
+        if not at_once:
+            self._takes[number] = stage.proxy.hold(Rule(controller, "zookeeper", "setData", True, is_about(EPOCH_PATH)))
+        told = self._release_watch(stage.told[controller], f"controller {number} is not told that /controller is gone")
+        self._did.append(f"let through: frame {told.number}, a watch on /controller")
+        until(partial(self._holds_node, controller), self._limit, f"controller {number} is not elected")
+        for hold in stage.told.values():  # the others find that somebody was elected
+            hold.release()
+        if not at_once:
+            taking = self._takes[number]
+            frame = until(lambda: next(iter(taking.held), None), self._limit, f"controller {number} takes no epoch")
+            self._did.append(f"held: frame {frame.number}, setData of the controller epoch")
+
+    def _holds_node(self, controller: int) -> bool:
+        found = self._stage.read(CONTROLLER_PATH)
+        return found is not None and found["brokerid"] == controller
+
+    def _start(self, number: int) -> None:
+        self._takes.pop(number).end()
+        self._did.append("let through: its request to set the controller epoch")
+
+    def _release_watch(self, hold: Hold, what: str) -> Frame:
+        frame = until(lambda: next(iter(hold.held), None), self._limit, what)
+        hold.release(frame)
+        return frame
+
+
+def _closest(models: Sequence[ControlSight], real: ControlSight) -> list[str]:
+    return min((differences(model, real) for model in models), key=len)

@@ -1,0 +1,150 @@
+"""The observable part of a state of controllers. Its form is the same for the model and for real brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from leadline.model.control.state import Cluster, LeaderAndIsr
+
+NOBODY = -1
+"""The leader of a partition that has none."""
+
+
+@attrs.frozen
+class SeenRequest:
+    """A LeaderAndIsr request on its way: the epoch of its controller, the leader, the leader epoch and the ISR."""
+
+    controller_epoch: int
+    leader: int
+    epoch: int
+    isr: frozenset[int]
+
+    def __str__(self) -> str:
+        return f"c{self.controller_epoch}: leader {self.leader}, epoch {self.epoch}, ISR {_numbers(self.isr)}"
+
+
+@attrs.frozen
+class SeenZooKeeper:
+    """What ZooKeeper stores: the controller or None, the controller epoch, the partition state with the epoch of the
+    controller that has written it last, and the brokers that have a session.
+    """
+
+    controller: int | None
+    controller_epoch: int
+    leader: int
+    epoch: int
+    isr: frozenset[int]
+    written_by: int
+    live: frozenset[int]
+
+    def __str__(self) -> str:
+        leads = "no leader" if self.leader == NOBODY else f"leader {self.leader}"
+        holder = "no controller" if self.controller is None else f"controller {self.controller}"
+        return (
+            f"{leads}, epoch {self.epoch}, ISR {_numbers(self.isr)}, written by c{self.written_by}; {holder}, "
+            f"c{self.controller_epoch}; live: {_numbers(self.live)}"
+        )
+
+
+@attrs.frozen
+class SeenBroker:
+    """A broker.
+
+    Attributes:
+        up: whether the process is running.
+        leads: whether it answers a consumer as the leader.
+        obeys: the highest controller epoch of the requests that it has accepted since it started. 0 if there are none.
+        epoch: the leader epoch of the last request that it has obeyed since it started, or None.
+        requests: for each controller, the next request to the broker that is on its way, or None. Empty if the broker
+            is down.
+    """
+
+    up: bool
+    leads: bool = False
+    obeys: int = 0
+    epoch: int | None = None
+    requests: tuple[SeenRequest | None, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.up:
+            return "down"
+        leads = "leads" if self.leads else "does not lead"
+        epoch = "no epoch" if self.epoch is None else f"epoch {self.epoch}"
+        waiting = [f"from controller {number}: {each}" for number, each in enumerate(self.requests) if each is not None]
+        return "; ".join([f"{leads}, {epoch}, obeys c{self.obeys}", *waiting])
+
+
+@attrs.frozen
+class ControlSight:
+    """The observable part of a state: ZooKeeper, and the brokers with a replica."""
+
+    zookeeper: SeenZooKeeper
+    brokers: tuple[SeenBroker, ...]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The observed state as text, keyed by the name of the row in the drawing of the model's state."""
+        rows = {f"broker {number}": str(broker) for number, broker in enumerate(self.brokers)}
+        return rows | {"ZooKeeper": str(self.zookeeper)}
+
+    @property
+    def as_object(self) -> dict[str, Any]:
+        """The observed state as an object for `json.dumps`."""
+        return {"zookeeper": str(self.zookeeper), "brokers": [str(broker) for broker in self.brokers]}
+
+
+def sight_of(state: Cluster) -> ControlSight:
+    """Return the observable part of a model state."""
+    quorum, registry = state.quorum, state.registry
+    return ControlSight(
+        SeenZooKeeper(
+            registry.controller,
+            registry.controller_epoch,
+            NOBODY if quorum.leader is None else quorum.leader,
+            quorum.epoch,
+            quorum.isr,
+            registry.written_by,
+            frozenset(broker for broker, is_there in enumerate(registry.registered) if is_there),
+        ),
+        tuple(_broker(state, broker) for broker in range(len(state.replicas))),
+    )
+
+
+def _broker(state: Cluster, broker: int) -> SeenBroker:
+    replica = state.replicas[broker]
+    if not replica.up:
+        return SeenBroker(up=False)
+    return SeenBroker(
+        up=True,
+        leads=replica.leader == broker,
+        obeys=state.heard[broker].controller_epoch,
+        epoch=None if replica.leader is None else replica.epoch,
+        requests=tuple(_next(state, number, broker) for number in range(len(state.controllers))),
+    )
+
+
+def _next(state: Cluster, controller: int, broker: int) -> SeenRequest | None:
+    for request in state.queue(controller, broker)[:1]:
+        if isinstance(request, LeaderAndIsr):
+            return SeenRequest(request.controller_epoch, request.leader, request.epoch, request.isr)
+    return None
+
+
+def differences(model: ControlSight, real: ControlSight) -> list[str]:
+    """Return a sentence for each difference between real brokers and the model."""
+    return list(_differences(model, real))
+
+
+def _differences(model: ControlSight, real: ControlSight) -> Iterator[str]:
+    if model.zookeeper != real.zookeeper:
+        yield f"ZooKeeper: {real.zookeeper}; in the model: {model.zookeeper}"
+    for number, (own, other) in enumerate(zip(model.brokers, real.brokers, strict=True)):
+        if own != other:
+            yield f"broker {number}: {other}; in the model: {own}"
+
+
+def _numbers(brokers: frozenset[int]) -> str:
+    return " ".join(map(str, sorted(brokers))) or "-"

@@ -1,0 +1,233 @@
+"""Start brokers, ZooKeeper and two brokers that can be the controller, and hold back what controllers hear and send."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from leadline.brokers import zookeeper
+from leadline.brokers.behind_proxy import cluster_behind
+from leadline.brokers.client import Client
+from leadline.brokers.control.plan import ControlPlan
+from leadline.brokers.control.sight import ControlSight, SeenBroker, SeenRequest, SeenZooKeeper
+from leadline.brokers.driver.stage import CONTROLLER_PATH, PARTITION, READY_SECONDS, STATE_PATH, TOPIC
+from leadline.brokers.driver.waiting import NotMade, until
+from leadline.brokers.errors import BrokerError
+from leadline.brokers.frame import Frame, Rule
+from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.pace import pace
+from leadline.brokers.pending import Refused, Unanswered
+from leadline.brokers.proxy import Proxy
+from leadline.brokers.recording import RecordingWriter
+from leadline.brokers.releases import BrokerRelease
+from leadline.brokers.traffic import Hold
+
+EPOCH_PATH = "/controller_epoch"
+BROKERS_PATH = "/brokers/ids"
+"""The ZooKeeper nodes of the controller epoch and of the live brokers."""
+
+Where = Callable[[Mapping[str, Any]], bool]
+
+
+def is_about(path: str) -> Where:
+    """Return a predicate that is true for a ZooKeeper frame about a node, or a transaction about it."""
+
+    def check(body: Mapping[str, Any]) -> bool:
+        return any(each.get("path") == path for each in (body, *body.get("operations", ())))
+
+    return check
+
+
+class ControlStage:
+    """A cluster whose controllers hear and send only what a driver lets through.
+
+    A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
+
+    Parameters:
+        release: the release of the brokers.
+        plan: the plan of the replay.
+        folder: an empty folder for the cluster.
+        recording: the recording to which all frames are written, or None.
+    """
+
+    def __init__(
+        self, release: BrokerRelease, plan: ControlPlan, folder: Path, recording: RecordingWriter | None = None
+    ) -> None:
+        self.release, self.pace = release, pace()
+        self.replicas = range(plan.brokers)
+        self.controllers = range(plan.brokers, plan.brokers + plan.start.bounds.controllers)
+        """The broker that is controller 0, the one that is controller 1, and so on. They have no replica."""
+        self.down: set[int] = set()
+        self.requests: dict[tuple[int, int], Hold] = {}
+        """The held requests of each controller to each broker."""
+        self.told: dict[int, Hold] = {}
+        """What ZooKeeper tells each process about `/controller`, which is held."""
+        self.changed: dict[int, Hold] = {}
+        """What ZooKeeper tells each controller about the live brokers, which is held."""
+        self._since = dict.fromkeys(self.replicas, 0)
+        self._stack = ExitStack()
+        definitions = definitions_of(release)
+        self.proxy = self._stack.enter_context(Proxy(definitions, recording))
+        count = len(self.replicas) + len(self.controllers)
+        self.cluster = self._stack.enter_context(cluster_behind(self.proxy, release, folder, count, {}))
+        self.client = Client(definitions, self.cluster.ports.advertised)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def start(self) -> None:
+        """Start the cluster, create the topic, and hold what controllers hear and send.
+
+        Raises:
+            BrokerError: if a process does not start, or the topic cannot be created or replicated.
+        """
+        first, *others = self.controllers
+        self.cluster.start(["zookeeper", first])
+        self.cluster.start([*self.replicas, *others])
+        limit = READY_SECONDS * self.pace
+        try:
+            until(self._all_are_known, limit, "the brokers are not registered")
+            self.client.create_topic(first, TOPIC, [list(self.replicas)])
+            until(self._is_replicated, limit, "the topic is not replicated")
+        except (NotMade, Refused, Unanswered) as error:
+            raise BrokerError(f"cannot begin: {error}") from error
+        for controller in self.controllers:
+            for broker in self.replicas:
+                self.requests[controller, broker] = self.proxy.hold(Rule(controller, broker, "LeaderAndIsr", True))
+            self.changed[controller] = self.proxy.hold(
+                Rule("zookeeper", controller, "watch", False, is_about(BROKERS_PATH))
+            )
+        for process in (*self.replicas, *others):  # the first controller is handling an event when it loses the node
+            self.told[process] = self.proxy.hold(Rule("zookeeper", process, "watch", False, is_about(CONTROLLER_PATH)))
+
+    def _all_are_known(self) -> bool:
+        with suppress(Unanswered, Refused):
+            told = self.client.metadata(self.controllers[0], timeout=5)
+            known = {each["NodeId"] for each in told["Brokers"]}
+            return known >= {*self.replicas, *self.controllers} and told["ControllerId"] == self.controllers[0]
+        return False
+
+    def _is_replicated(self) -> bool:
+        with suppress(Unanswered, Refused):
+            views = [self.client.partition(broker, TOPIC, PARTITION) for broker in self.replicas]
+            expected = (self.replicas[0], frozenset(self.replicas), 0)
+            return all(view is not None and (view.leader, view.isr, view.error) == expected for view in views)
+        return False
+
+    # --- ZooKeeper ------------------------------------------------------------------------------------------------
+
+    @property
+    def _port(self) -> int:
+        return self.cluster.ports.real["zookeeper"]
+
+    def read(self, path: str) -> Any:
+        """Return the content of a node of ZooKeeper, decoded from JSON, or None if there is no such node."""
+        data = zookeeper.read(self._port, path)
+        return json.loads(data) if data else None
+
+    def delete_controller_node(self) -> None:
+        """Delete `/controller`, as operators do."""
+        zookeeper.delete(self._port, CONTROLLER_PATH)
+
+    def close_session(self, process: int) -> None:
+        """Close the session of a broker."""
+        session = self.proxy.session(process)
+        if session is not None:
+            zookeeper.close_session(self._port, session)
+        self.proxy.note("session_closed", node=process)
+
+    def is_registered(self, broker: int) -> bool:
+        """Return whether a broker is registered in ZooKeeper."""
+        return self.read(f"{BROKERS_PATH}/{broker}") is not None
+
+    # --- what can be observed ---------------------------------------------------------------------------------------
+
+    def forget(self, broker: int) -> None:
+        """Forget what a broker has obeyed, because it is down."""
+        self._since[broker] = self.proxy.newest
+
+    def sight(self) -> ControlSight:
+        """Return what can be observed now.
+
+        Raises:
+            OSError: if ZooKeeper does not answer.
+        """
+        holder, state = self.read(CONTROLLER_PATH), self.read(STATE_PATH)
+        live = frozenset(broker for broker in self.replicas if self.is_registered(broker))
+        registry = SeenZooKeeper(
+            None if holder is None else holder["brokerid"] - len(self.replicas),
+            self.read(EPOCH_PATH) or 0,
+            state["leader"],
+            state["leader_epoch"],
+            frozenset(state["isr"]),
+            state["controller_epoch"],
+            live,
+        )
+        return ControlSight(registry, tuple(map(self._broker, self.replicas)))
+
+    def _broker(self, broker: int) -> SeenBroker:
+        if broker in self.down:
+            return SeenBroker(up=False)
+        obeys, epoch = self._obeyed(broker)
+        requests = tuple(self._next(controller, broker) for controller in self.controllers)
+        return SeenBroker(True, self.leads(broker), obeys, epoch, requests)
+
+    def leads(self, broker: int) -> bool:
+        """Return whether a broker answers a consumer as the leader."""
+        with suppress(Refused, Unanswered):
+            return not self.client.fetch(broker, TOPIC, 0, max_wait_ms=0).error
+        return False
+
+    def _obeyed(self, broker: int) -> tuple[int, int | None]:
+        """Return the highest controller epoch of the requests that a broker has accepted since it started, and the
+        leader epoch of the last one that it has obeyed. Its responses show both.
+        """
+        obeys, epoch, asked = 0, None, dict[int, Frame]()
+        for frame in self.proxy.frames:
+            if frame.api != "LeaderAndIsr" or frame.number <= self._since[broker]:
+                continue
+            if frame.request and frame.target == broker:
+                asked[frame.number] = frame
+            elif (
+                frame.source == broker and frame.answers in asked and not (frame.body or {"ErrorCode": 1})["ErrorCode"]
+            ):
+                request = asked[frame.answers].body or {}
+                obeys = max(obeys, request["ControllerEpoch"])
+                if (state := state_in(request)) is not None and not error_in(frame.body or {}):
+                    epoch = state["LeaderEpoch"]
+        return obeys, epoch
+
+    def _next(self, controller: int, broker: int) -> SeenRequest | None:
+        hold = self.requests[controller, broker]
+        for frame in hold.held[:1]:
+            body = frame.body or {}
+            state = state_in(body)
+            if state is not None:
+                return SeenRequest(
+                    body["ControllerEpoch"], state["Leader"], state["LeaderEpoch"], frozenset(state["Isr"])
+                )
+        return None
+
+
+def state_in(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the partition state in a LeaderAndIsr request, or None if the request is not about the partition."""
+    states = list(request.get("UngroupedPartitionStates") or ())
+    for topic in request.get("TopicStates") or ():
+        states += [{"TopicName": topic["TopicName"], **state} for state in topic["PartitionStates"]]
+    return next((state for state in states if state.get("TopicName") == TOPIC), None)
+
+
+def error_in(response: Mapping[str, Any]) -> int:
+    """Return the error for the partition in a response to a LeaderAndIsr request."""
+    errors = list(response.get("PartitionErrors") or ())
+    errors += [error for topic in response.get("Topics") or () for error in topic["PartitionErrors"]]
+    return next((int(error["ErrorCode"]) for error in errors), 0)
