@@ -15,7 +15,10 @@ from leadline.model.kafka.state import Partition
 READING_PROPERTIES = ("reads_not_taken_back",)
 """Properties of reads by consumers, which cannot be evaluated in a single state of the brokers."""
 
-LOSS_PROPERTIES = ("committed_never_lost", "acked_never_lost")
+LOSS_PROPERTIES = (
+    *("committed_never_lost", "acked_never_lost"),
+    *("durable_as_promised", "durable_after_few_unclean_stops"),
+)
 """Properties whose violation loses a record that was acknowledged or read."""
 
 

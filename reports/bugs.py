@@ -58,6 +58,9 @@ Column = kafka.Column | txn.Column | control.Column
 
 AnyBounds = Bounds | txn_bounds.Bounds | control_bounds.Bounds
 
+NO_TICKET = "none found: "
+"""Begins the name of a bug for which no ticket was found. Its own name follows."""
+
 Values = dict[str, int | bool | str]
 Expected = Literal["violated", "holds"]
 
@@ -347,7 +350,8 @@ def family_of(bug: Bug | UnmodelledBug) -> str:
 
 
 def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
-    return ticket.upper() in (name.upper() for name in (bug.ticket, *bug.also))
+    names = (bug.ticket, bug.ticket.removeprefix(NO_TICKET), *bug.also)
+    return ticket.upper() in (name.upper() for name in names)
 
 
 def column_of(name: str) -> Column | None:

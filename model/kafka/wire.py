@@ -99,8 +99,9 @@ _EXITS = OnTheWire(
 )
 """A follower that exits when it handles a fetch response (KAFKA-3410). The exit begins with a controlled shutdown."""
 
-_READS_ISR = OnTheWire(passes=(attrs.evolve(_METADATA, target="leader"),))
-"""A leader that learns the ISR from KRaft's metadata log, and not from the response to a request of its own."""
+_READS_METADATA = OnTheWire(passes=(attrs.evolve(_METADATA, target="leader"),))
+"""A leader that applies a part of KRaft's metadata log. It learns the ISR from it, if not from the response to a request
+of its own."""
 
 _NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
 """The actions that may include an immediate election by the controller."""
@@ -149,7 +150,7 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "update_min_insync_replicas": _CONFIGURED,
     "raise_min_insync_replicas": _CONFIGURED,
     "apply_setting": _CONFIGURED,
-    "apply_record": OnTheWire(unmade="the driver gives a leader its answers and its metadata together"),
+    "apply_record": _READS_METADATA,
     "delete_replica": OnTheWire(unmade=_REASSIGNED),
     "reassign": OnTheWire(unmade=_REASSIGNED),
     "cancel_reassignment": OnTheWire(unmade=_REASSIGNED),
@@ -186,7 +187,7 @@ def on_the_wire(
     if exits and action == "handle_fetch_response":
         return _EXITS
     if not answers and action == "hear_isr" and controller == KRAFT:
-        return _READS_ISR
+        return _READS_METADATA
     if protocol.in_flight:
         return found
     return attrs.evolve(found, leaves=tuple(kind for kind in found.leaves if kind.api != "AlterPartition"))

@@ -22,11 +22,12 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.releases import column_of
 from leadline.model.txn import releases as txn_releases
-from leadline.reports.bugs import Bug, read_archive
+from leadline.reports.bugs import Bug
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.reproductions import REPRODUCTION_FORMATS
+from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.lines import say
 from leadline.reports.reality.counterexamples import counterexample
 from leadline.reports.reality.disks import audited
@@ -81,7 +82,7 @@ def reproduce(
     on the affected release, or occurs on the other release; 2: usage error, or the brokers cannot be started; 3: the
     brokers did not execute a step.
     """
-    archive, files = read_archive(), Files(REPRODUCTION_FORMATS, wanted)
+    archive, files = archive_with_causes(), Files(REPRODUCTION_FORMATS, wanted)
     bug = bug_of(archive, ticket)
     affected = affected_release(bug, release)
     mended = mended_release(bug, affected, against)

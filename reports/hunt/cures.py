@@ -21,7 +21,7 @@ from leadline.model.kafka import releases as kafka
 from leadline.model.kafka.rules import RULES
 from leadline.model.rules import Rule
 from leadline.model.txn.rules import RULES as TXN_RULES
-from leadline.reports.bugs import Bug, Column, column_of, fix_of, read_archive, releases_of
+from leadline.reports.bugs import Archive, Bug, Column, column_of, fix_of, read_archive, releases_of
 from leadline.reports.hunt.plan import OwnCure, Values
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
@@ -152,8 +152,14 @@ def own_cures(spec: Spec[Any], planned: Sequence[OwnCure]) -> tuple[Cure, ...]:
     return tuple(Cure(f"without {name}", NEW, without=(name,)) for name in names) if len(names) > 1 else ()
 
 
+def archive_with_causes() -> Archive:
+    """Return the archive of known bugs, followed by the causes of `causes.toml`."""
+    archive = read_archive()
+    return attrs.evolve(archive, bugs=[*archive.bugs, *read_archive(CAUSES).bugs])
+
+
 def _of_archive(column: Column) -> Iterator[Cure]:
-    for bug in (*read_archive().bugs, *read_archive(CAUSES).bugs):
+    for bug in archive_with_causes().bugs:
         if bug.fixed and bug.rules and _has(column, bug):
             rules = {rule: value for rule, value in fix_of(bug, column).items() if column.values[rule] != value}
             yield Cure(_named(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design)

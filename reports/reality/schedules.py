@@ -113,7 +113,7 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
             return next((_first_release(each.versions) for each in fixed if each.values[_VERSION] == own), None)
         if family_of(bug) == CONTROL:
             return next((_first_release(_control_column(each).versions) for each in bug.fixed if "+" not in each), None)
-        columns = [_column(each) for each in bug.fixed]
+        columns = [_column(each) for each in bug.fixed if "+" not in each]
         mended = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
         return _first_release(mended[0].versions, mended[0].suffix) if mended else None
     release = broker_release(name)
