@@ -18,6 +18,8 @@ def cluster_behind(
     brokers: int,
     settings: Mapping[str, str],
     per_broker: Mapping[int, Mapping[str, str]] | None = None,
+    *,
+    log_dirs: int = 1,
 ) -> Cluster:
     """Return a cluster, not started yet, behind a proxy that listens in front of each process.
 
@@ -28,6 +30,7 @@ def cluster_behind(
         brokers: the number of brokers.
         settings: configuration properties for all brokers and the KRaft controller.
         per_broker: additional configuration properties for individual brokers, keyed by broker id.
+        log_dirs: the number of log directories of each broker.
 
     Raises:
         BrokerError: see `Cluster`.
@@ -41,6 +44,8 @@ def cluster_behind(
             broker: proxy.listen("zookeeper", real["zookeeper"], client=broker) for broker in range(brokers)
         }
     ports = Ports(real, advertised, zookeeper_for)
-    cluster = Cluster(release, folder, brokers=brokers, ports=ports, settings=settings, per_broker=per_broker)
+    cluster = Cluster(
+        release, folder, brokers=brokers, ports=ports, settings=settings, per_broker=per_broker, log_dirs=log_dirs
+    )
     proxy.attribute(cluster.pids)
     return cluster

@@ -25,12 +25,14 @@ CLIENT_ID = "leadline"
 
 NEWEST = {
     "AddPartitionsToTxn": 3,
+    "AlterPartitionReassignments": 0,
     "CreateTopics": 5,
     "DescribeTopicPartitions": 0,
     "ElectLeaders": 2,
     "EndTxn": 3,
     "Fetch": 10,
     "FindCoordinator": 2,
+    "IncrementalAlterConfigs": 1,
     "InitProducerId": 3,
     "ListOffsets": 4,
     "Metadata": 9,
@@ -372,6 +374,44 @@ class Client:
             if result["ErrorCode"]:
                 raise Refused("ElectLeaders", result["ErrorCode"], result.get("ErrorMessage"))
 
+    def reassign(self, broker: int, topic: str, replicas: Sequence[int] | None, *, partition: int = 0) -> None:
+        """Ask for a reassignment of a partition, or cancel the one in progress (KIP-455).
+
+        Parameters:
+            broker: the broker that receives the request.
+            topic, partition: the topic and the number of the partition.
+            replicas: the wanted replicas, beginning with the preferred leader, or None to cancel.
+
+        Raises:
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
+        """
+        wanted = {"PartitionIndex": partition, "Replicas": None if replicas is None else list(replicas)}
+        body = {"TimeoutMs": int(self._timeout * 1000), "Topics": [{"Name": topic, "Partitions": [wanted]}]}
+        answer = self.ask(broker, "AlterPartitionReassignments", body)
+        _refuse("AlterPartitionReassignments", answer)
+        for each in answer["Responses"]:
+            for result in each["Partitions"]:
+                _refuse("AlterPartitionReassignments", result)
+
+    def configure_topic(self, broker: int, topic: str, name: str, value: str) -> None:
+        """Set a configuration property of a topic (KIP-339).
+
+        Parameters:
+            broker: the broker that receives the request.
+            topic: the topic.
+            name, value: the property.
+
+        Raises:
+            Unanswered: if there is no valid response in time.
+            Refused: if the response contains an error.
+        """
+        config = {"Name": name, "ConfigOperation": _SET, "Value": value}
+        resource = {"ResourceType": _TOPIC, "ResourceName": topic, "Configs": [config]}
+        answer = self.ask(broker, "IncrementalAlterConfigs", {"Resources": [resource], "ValidateOnly": False})
+        for each in answer["Responses"]:
+            _refuse("IncrementalAlterConfigs", each)
+
     def describe(self, broker: int, topic: str) -> dict[str, Any]:
         """Return the description of a topic, including its eligible leader replicas (KIP-966). Requires Kafka 3.8 or
         later.
@@ -385,6 +425,14 @@ class Client:
         if found["ErrorCode"]:
             raise Refused("DescribeTopicPartitions", found["ErrorCode"])
         return dict(found)
+
+
+_SET, _TOPIC = 0, 2
+
+
+def _refuse(api: str, result: Mapping[str, Any]) -> None:
+    if result["ErrorCode"]:
+        raise Refused(api, result["ErrorCode"], result.get("ErrorMessage"))
 
 
 def _produced(answer: dict[str, Any]) -> int:

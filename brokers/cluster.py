@@ -39,6 +39,8 @@ START_SECONDS = 120.0
 """The time in which a process must be ready. A broker needs 2 to 7 seconds on an idle machine."""
 
 _METADATA_LOG = "__cluster_metadata-0"
+_METADATA = "metadata"
+_FORMATTED = "meta.properties"
 _METADATA_SECONDS = 5.0
 """The time in which the controller must have written a batch of its log completely."""
 
@@ -68,6 +70,8 @@ class Cluster:
         ports: the ports of the processes.
         settings: configuration properties for all brokers and the KRaft controller. They override the defaults.
         per_broker: additional configuration properties for individual brokers, keyed by broker id.
+        log_dirs: the number of log directories of each broker. If there are several, the metadata log has a directory
+            of its own.
         features: the feature levels with which a KRaft cluster (4.0 or later) is formatted, keyed by feature name. A
             feature without an entry gets the default level of the release.
 
@@ -85,6 +89,7 @@ class Cluster:
         settings: Mapping[str, str] | None = None,
         per_broker: Mapping[int, Mapping[str, str]] | None = None,
         features: Mapping[str, int] | None = None,
+        log_dirs: int = 1,
     ) -> None:
         if sys.platform != "linux":
             raise BrokerError(f"real brokers can run only on Linux, not on {sys.platform}")
@@ -95,6 +100,7 @@ class Cluster:
             )
         self._brokers, self._settings, self._per_broker = range(brokers), settings or {}, per_broker or {}
         self._features = features or {}
+        self._log_dirs = {node: _directories(log_dirs) for node in self._brokers} if log_dirs > 1 else {}
         self._cluster_id = _random_id()
         self._processes: dict[Node, OwnedProcess] = {}
         self._starts: dict[Node, int] = {}
@@ -225,8 +231,28 @@ class Cluster:
         cut_log(self.data_directory(broker), topic, partition, to_offset)
 
     def data_directory(self, node: Node) -> Path:
-        """Return the data directory of a process."""
-        return self._folder(node) / "data"
+        """Return the data directory of a process: for a broker with several log directories, the first of them."""
+        return self.data_directories(node)[0]
+
+    def data_directories(self, node: Node) -> list[Path]:
+        """Return the log directories in the configuration of a process."""
+        names = self._log_dirs.get(node, _directories(1)) if isinstance(node, int) else _directories(1)
+        return [self._folder(node) / name for name in names]
+
+    def put_first(self, broker: int, directory: Path) -> None:
+        """Make one of a broker's log directories the first, which `data_directory` returns."""
+        names = self._log_dirs[broker]
+        self._log_dirs[broker] = sorted(names, key=lambda name: name != directory.name)
+
+    def remove_data_directory(self, broker: int) -> None:
+        """Remove the first log directory of a stopped broker from its configuration. The files remain.
+
+        Raises:
+            BrokerError: if the broker has one log directory.
+        """
+        if len(self._log_dirs.get(broker, ())) < 2:
+            raise BrokerError(f"{self._name(broker)} has one log directory, which cannot be removed")
+        self._log_dirs[broker] = self._log_dirs[broker][1:]
 
     def log_file(self, node: Node) -> Path:
         """Return the log file of a process. It contains the output since the last start."""
@@ -291,7 +317,7 @@ class Cluster:
         properties = self._folder(node) / "server.properties"
         properties.parent.mkdir(parents=True, exist_ok=True)
         write_properties(properties, self._properties(node))
-        if self.release.kraft and not (self.data_directory(node) / "meta.properties").exists():
+        if self.release.kraft:
             self._format(node)
         main = "org.apache.zookeeper.server.ZooKeeperServerMain" if node == "zookeeper" else "kafka.Kafka"
         self._processes[node] = self._run(node, self.log_file(node), main, str(properties))
@@ -318,6 +344,9 @@ class Cluster:
             return controller_properties(self.release, data, real, self.ports.advertised[node]) | dict(self._settings)
         broker = int(node)
         properties = broker_properties(self.release, broker, data, real, self.ports.advertised[node])
+        if broker in self._log_dirs:
+            properties["log.dirs"] = ",".join(map(str, self.data_directories(broker)))
+            properties["metadata.log.dir"] = str(self._folder(broker) / _METADATA)
         if self.release.kraft:
             properties |= with_controller(self.ports.advertised["controller"])
         else:
@@ -325,13 +354,17 @@ class Cluster:
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
-        """Format the data directory of a KRaft node. A broker's directory needs only one file, so no JVM is started for
-        it.
+        """Format the data directories of a KRaft node, unless they are formatted. A broker's directory needs only one
+        file, so no JVM is started for it.
         """
-        data = self.data_directory(node)
         if isinstance(node, int):
-            data.mkdir()
-            write_properties(data / "meta.properties", meta_properties(self._cluster_id, node))
+            metadata = [self._folder(node) / _METADATA] if node in self._log_dirs else []
+            for data in (*self.data_directories(node), *metadata):
+                data.mkdir(exist_ok=True)
+                if not (data / _FORMATTED).exists():
+                    write_properties(data / _FORMATTED, meta_properties(self._cluster_id, node))
+            return
+        if (self.data_directory(node) / _FORMATTED).exists():
             return
         features = [f"--feature={name}={level}" for name, level in self._features.items()]
         folder = self._folder(node)
@@ -351,6 +384,11 @@ class Cluster:
 def nodes_of(release: BrokerRelease, brokers: int) -> tuple[Node, ...]:
     """Return the nodes of a cluster with the given release and number of brokers."""
     return ("controller" if release.kraft else "zookeeper", *range(brokers))
+
+
+def _directories(count: int) -> list[str]:
+    """Return the names of log directories, of which the first is ``data``."""
+    return ["data", *(f"data-{number}" for number in range(2, count + 1))]
 
 
 def _random_id() -> str:

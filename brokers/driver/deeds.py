@@ -48,6 +48,7 @@ class Deeds:
     def __init__(self, stage: Stage, observer: Observer, did: list[str]) -> None:
         self.stage, self.observer, self._did = stage, observer, did
         self.produced: list[Produced] = []
+        self._shutting_down: set[int] = set()
         self._threads = ThreadPoolExecutor(thread_name_prefix="driver")
         self._sessions = Sessions(stage, self._threads)
         self._deeds: dict[Deed, Callable[[PlannedStep, float], None]] = {
@@ -64,6 +65,10 @@ class Deeds:
             Deed.WAIT_FOR_LAG: self._wait_for_lag,
             Deed.ELECT_PREFERRED: self._elect_preferred,
             Deed.ELECT_UNCLEANLY: self._elect_uncleanly,
+            Deed.REASSIGN: self._reassign,
+            Deed.CANCEL: self._cancel,
+            Deed.RAISE_MIN_ISR: self._raise_min_isr,
+            Deed.REMOVE_DIRECTORY: self._remove_directory,
         }
 
     def do(self, step: PlannedStep, limit: float) -> None:
@@ -96,6 +101,15 @@ class Deeds:
         self.stage.cluster.start_broker(broker)
         self.stage.proxy.note("started", node=broker)
         self.observer.down.discard(broker)
+
+    def await_exits(self, limit: float) -> None:
+        """Wait until the brokers whose shutdown has begun have ended.
+
+        Raises:
+            NotMade: if a broker does not end within the time limit, in seconds.
+        """
+        for broker in sorted(self._shutting_down):
+            self._await_exit(broker, limit)
 
     def await_acknowledgements(self) -> None:
         """Wait briefly for the acknowledgements that have not arrived yet."""
@@ -231,12 +245,16 @@ class Deeds:
         if pid is None:
             raise NotMade(f"broker {step.broker} is not running")
         os.kill(pid, signal.SIGTERM)
+        self._shutting_down.add(step.broker)
         self.stage.proxy.note("terminated", node=step.broker)
         self._did.append(f"asked broker {step.broker} to shut down")
 
     def _wait_for_exit(self, step: PlannedStep, limit: float) -> None:
-        broker = step.broker
+        self._await_exit(step.broker, limit)
+
+    def _await_exit(self, broker: int, limit: float) -> None:
         until(lambda: self.stage.cluster.pid(broker) is None or None, limit, f"broker {broker} does not end")
+        self._shutting_down.discard(broker)
         self.stage.lose_messages_of(broker)
         self._sessions.open.discard(broker)
         self.observer.down.add(broker)
@@ -284,6 +302,32 @@ class Deeds:
             raise NotMade("releases before 2.4 have no request that triggers an unclean election (KIP-460)")
         self._did.append("asked for an unclean election")
         self._threads.submit(self._elect, UNCLEAN)
+
+    @property
+    def _asked(self) -> int:
+        """A running broker that an operator can ask."""
+        stopped = self.observer.down | self._shutting_down
+        return next((each for each in self.stage.replicas if each not in stopped), self.stage.replicas[0])
+
+    def _reassign(self, step: PlannedStep, limit: float) -> None:
+        (target,) = step.instance.values
+        self.stage.client.reassign(self._asked, TOPIC, target, partition=PARTITION)
+        self._did.append(f"asked for a reassignment to brokers {' '.join(map(str, target))}")
+
+    def _cancel(self, step: PlannedStep, limit: float) -> None:
+        self.stage.client.reassign(self._asked, TOPIC, None, partition=PARTITION)
+        self._did.append("cancelled the reassignment")
+
+    def _raise_min_isr(self, step: PlannedStep, limit: float) -> None:
+        name, value = "min.insync.replicas", step.before.bounds.min_insync_replicas
+        self.stage.client.configure_topic(self._asked, TOPIC, name, str(value))
+        self._did.append(f"set {name} of the topic to {value}")
+
+    def _remove_directory(self, step: PlannedStep, limit: float) -> None:
+        removed = self.stage.cluster.data_directory(step.broker)
+        self.stage.cluster.remove_data_directory(step.broker)
+        self.stage.proxy.note("directory_removed", node=step.broker, directory=removed.name)
+        self._did.append(f"removed the directory {removed.name} of broker {step.broker} from log.dirs")
 
     def _elect(self, kind: int) -> None:
         """Request an election. A broker whose request is held may delay the response."""

@@ -15,6 +15,7 @@ from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.ports import Node
+from leadline.model.kafka.broker import BEHIND
 from leadline.model.kafka.messages import FetchResponse
 from leadline.model.kafka.wire import CONTROLLER, FrameKind
 
@@ -38,15 +39,21 @@ class Frames:
     def let_listed_through(self, step: PlannedStep, limit: float) -> None:
         """Wait for the frames that a step lets through, and release them."""
         action = step.instance.action.name
-        if action in ("become_leader", "become_follower"):
+        if action in ("become_leader", "become_follower", "delete_replica"):
             self._learn(step, limit)
         elif action in _FETCHES:
             self._fetch(step, limit)
-        elif action == "hear_isr" and step.wire.passes[0].api == "Fetch":
+        elif self._reads_to_the_end(step):
             self._read_isr(step.broker, limit)
         else:
             for kind in step.wire.passes:
                 self.let_through(self._frame(step, kind, limit))
+
+    def _reads_to_the_end(self, step: PlannedStep) -> bool:
+        """Return whether a leader reads the metadata log up to the last change of the partition."""
+        action = step.instance.action.name
+        is_behind = action == "apply_record" and step.before.replicas[step.broker].metadata == BEHIND
+        return is_behind or (action == "hear_isr" and step.wire.passes[0].api == "Fetch")
 
     def await_left(self, step: PlannedStep, limit: float) -> None:
         """Wait for the frames that a step leaves in flight. Instead of a fetch request, a follower may send a request
@@ -102,7 +109,8 @@ class Frames:
     def let_through(self, frame: Frame) -> None:
         if self._is_metadata(frame) and isinstance(frame.target, int):
             changes = self.stage.changes_in(frame.body or {})
-            self._read_up_to[frame.target] = max(offset for offset, _ in changes)
+            read = (offset for offset, _ in changes)
+            self._read_up_to[frame.target] = max(read, default=self._read_up_to.get(frame.target, -1))
         self.stage.release_frame(frame)
         self.did.append(f"let through: {self._told(frame)}")
 
@@ -182,6 +190,8 @@ class Frames:
             if frame.source == self.stage.controller:  # a former controller hears no answer
                 answered = Rule(target=frame.source, source=broker, api="LeaderAndIsr", request=False)
                 self.stage.proxy.wait(answered, after=frame.number, timeout=limit, passed=True)
+        if step.instance.action.name == "delete_replica":
+            return
         if step.instance.action.name == "become_leader":
             until(lambda: self._leads(broker, number), limit, f"broker {broker} does not lead in epoch {epoch}")
         elif self._is_up(step.after.requests[epoch].leader):

@@ -10,7 +10,14 @@ from typing import Any
 import attrs
 
 from leadline.brokers import zookeeper
-from leadline.brokers.driver.sight import UNKNOWN_EPOCH, SeenQuorum, SeenRecord, SeenReplica, Sight
+from leadline.brokers.driver.sight import (
+    UNKNOWN_EPOCH,
+    SeenQuorum,
+    SeenRecord,
+    SeenReplica,
+    Sight,
+    seen_assignment,
+)
 from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC, Stage, partition_of
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
@@ -18,6 +25,7 @@ from leadline.brokers.messages.batches import Batch, read_batches
 from leadline.model.disk.files import LocalFiles, Unreadable
 from leadline.model.disk.text import HIGH_WATERMARKS, offsets
 from leadline.model.disk.wire import Malformed
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.messages import (
     Diverging,
     EpochRequest,
@@ -35,12 +43,15 @@ NO_OFFSET = -1
 
 @attrs.frozen
 class Decision:
-    """The last decision of the controller: the leader, the leader epoch as numbered by brokers, the ISR and the ELR."""
+    """The last decision of the controller: the leader, the leader epoch as numbered by brokers, the ISR, the ELR, and,
+    in KRaft, the replicas in ascending order.
+    """
 
     leader: int | None
     epoch: int
     isr: frozenset[int]
     elr: frozenset[int] = frozenset()
+    assignment: Assignment | None = None
 
 
 class Observer:
@@ -69,13 +80,21 @@ class Observer:
             state = self._stage.cluster.controller_state(TOPIC, PARTITION)
             if state is None:
                 return Decision(None, NO_OFFSET, frozenset())
-            return Decision(state.leader, state.leader_epoch, state.isr, state.elr)
+            replicas = seen_assignment(state.replicas, state.adding, state.removing)
+            return Decision(state.leader, state.leader_epoch, state.isr, state.elr, replicas)
         try:
             data = zookeeper.read(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
         except OSError as error:
             raise BrokerError(f"ZooKeeper does not answer: {error}") from error
         told: dict[str, Any] = json.loads(data) if data else {"leader": -1, "leader_epoch": NO_OFFSET, "isr": []}
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
+
+    def is_whole(self) -> bool:
+        """Return whether all replicas are in the ISR, and no reassignment is in progress."""
+        decision = self.decision()
+        if decision.assignment is None:
+            return decision.isr == frozenset(self._stage.replicas)
+        return decision.isr == frozenset(decision.assignment.replicas) and not decision.assignment.in_progress
 
     def epochs_at(self) -> Mapping[int, int]:
         """Return the partition's leader epochs, as brokers number them, keyed by offset in KRaft's metadata log."""
@@ -89,7 +108,9 @@ class Observer:
         number.
         """
         decision = self.decision()
-        return SeenQuorum(decision.leader, self.number_of(decision.epoch), decision.isr, decision.elr)
+        epoch = self.number_of(decision.epoch)
+        replicas = decision.assignment if self._stage.plan.start.bounds.moves else None
+        return SeenQuorum(decision.leader, epoch, decision.isr, decision.elr, replicas)
 
     def number_of(self, epoch: int) -> int:
         """Return the model's number for a leader epoch."""

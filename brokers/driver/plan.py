@@ -140,6 +140,11 @@ class Plan:
         return sum(step.is_hidden for step in tried)
 
     @property
+    def holds_directories(self) -> bool:
+        """Whether the steps say when a broker tells the controller in which log directory its replica is."""
+        return any(action.name == "assign_directory" for action in self.trace.spec.actions)
+
+    @property
     def legend(self) -> str:
         """What is held, and the meaning of signs in the reports of a replay."""
         return (

@@ -231,10 +231,12 @@ def _outcome(driver: Driver, stage: Stage) -> Outcome:
     """Restart the brokers that are down, and read the remaining records."""
     reads = list(driver.reads)
     stage.end_holds()
+    with suppress(NotMade):
+        driver.deeds.await_exits(BACK_SECONDS * stage.pace)
     for broker in sorted(driver.observer.down):
         _bring_back(driver, broker)
     end = time.monotonic() + BACK_SECONDS
-    while time.monotonic() < end and driver.observer.decision().isr != frozenset(stage.replicas):
+    while time.monotonic() < end and not driver.observer.is_whole():
         time.sleep(0.1)
     leader = driver.observer.decision().leader
     if leader is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.messages import Diverging, EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message
 from leadline.model.kafka.messages import OffsetOutOfRange as OutOfRange
 from leadline.model.kafka.state import Partition
@@ -58,19 +59,21 @@ class SeenReplica:
 
 @attrs.frozen
 class SeenQuorum:
-    """The last decision of the controller: the leader or None, the leader epoch as numbered in the model, the ISR and
-    the ELR.
+    """The last decision of the controller: the leader or None, the leader epoch as numbered in the model, the ISR, the
+    ELR, and the replicas in ascending order if they can change.
     """
 
     leader: int | None
     epoch: int
     isr: frozenset[int]
     elr: frozenset[int] = frozenset()
+    assignment: Assignment | None = None
 
     def __str__(self) -> str:
         leader = "no leader" if self.leader is None else f"broker {self.leader} leads in epoch {self.epoch}"
         elr = f", ELR {drawn_isr(self.elr)}" if self.elr else ""
-        return f"{leader}, ISR {drawn_isr(self.isr)}{elr}"
+        replicas = f", replicas {self.assignment}" if self.assignment else ""
+        return f"{leader}, ISR {drawn_isr(self.isr)}{elr}{replicas}"
 
 
 @attrs.frozen
@@ -100,9 +103,19 @@ def sight_of(state: Partition) -> Sight:
     """Return the observable part of a model state."""
     quorum = state.quorum
     return Sight(
-        SeenQuorum(quorum.leader, quorum.epoch, quorum.isr, quorum.elr),
+        SeenQuorum(quorum.leader, quorum.epoch, quorum.isr, quorum.elr, _seen_assignment(state)),
         tuple(_seen(state, broker) for broker in range(len(state.replicas))),
     )
+
+
+def _seen_assignment(state: Partition) -> Assignment | None:
+    own = state.assignment
+    return seen_assignment(own.replicas, own.adding, own.removing) if state.bounds.moves else None
+
+
+def seen_assignment(replicas: Sequence[int], adding: frozenset[int], removing: frozenset[int]) -> Assignment:
+    """Return the replicas in ascending order, without the wish of an operator, which nothing on brokers shows."""
+    return Assignment(tuple(sorted(replicas)), adding, removing)
 
 
 def _seen(state: Partition, broker: int) -> SeenReplica:
@@ -126,6 +139,8 @@ def differences(model: Sight, real: Sight) -> list[str]:
 def _quorum_differences(model: SeenQuorum, real: SeenQuorum) -> Iterator[str]:
     if model.leader is None and real.leader is None:
         real = attrs.evolve(real, epoch=model.epoch)  # an epoch without a leader has no number in the model
+    if model.assignment is None:
+        real = attrs.evolve(real, assignment=None)
     if model != real:
         yield f"the controller: {real}; in the model: {model}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
 from leadline.brokers.traffic import Hold
 from leadline.model.disk.metadata import NO_LEADER_CHANGE
+from leadline.model.kafka.bounds import OLD_MIN_ISR
 from leadline.model.quorum import NO_EPOCH
 
 TOPIC, PARTITION = "t", 0
@@ -72,6 +73,8 @@ class Stage:
         self.release, self.plan = release, plan
         self.pace = pace()
         self.replicas = range(plan.brokers)
+        self.assigned = tuple(broker for broker in plan.replicas if broker in plan.start.assignment.replicas)
+        """The brokers with a replica in the first state, in the order of the assignment."""
         self.controller: Node = "controller" if release.kraft else plan.brokers
         """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
         self.known: dict[int, int] = dict.fromkeys(self.replicas, NO_EPOCH)
@@ -99,7 +102,8 @@ class Stage:
             leader: {"replica.lag.time.max.ms": str(int(seconds * self.pace * 1000))}
             for leader, seconds in self.plan.lag_seconds.items()
         }
-        return cluster_behind(self.proxy, self.release, folder, brokers, self._settings(), lags)
+        log_dirs = 2 if self.plan.start.bounds.lost_directories else 1
+        return cluster_behind(self.proxy, self.release, folder, brokers, self._settings(), lags, log_dirs=log_dirs)
 
     def _settings(self) -> dict[str, str]:
         if not self.release.kraft:
@@ -121,20 +125,29 @@ class Stage:
             self.cluster.start(["zookeeper", self.plan.brokers])
             self.cluster.start([*self.replicas, *self._spare_controllers])
         bounds = self.plan.start.bounds
+        min_isr = OLD_MIN_ISR if bounds.min_isr_raises else bounds.min_insync_replicas
         configs = {
-            "min.insync.replicas": str(min(max(bounds.min_insync_replicas, 1), bounds.brokers)),
+            "min.insync.replicas": str(min(max(min_isr, 1), bounds.brokers)),
             "unclean.leader.election.enable": str(bounds.unclean_leader_election).lower(),
         }
         self._until("the brokers are not registered", self._all_brokers_are_known)
         try:
-            self.client.create_topic(self._any_broker, TOPIC, [self.plan.replicas], configs)
+            self.client.create_topic(self._any_broker, TOPIC, [self.assigned], configs)
         except (Refused, Unanswered) as error:
             raise BrokerError(f"cannot create the topic: {error}") from error
         self._until("the topic is not replicated", self._is_replicated)
         self.known = dict.fromkeys(self.replicas, 0)
+        self._find_directories()
         self._hold_everything()
-        for follower in self.replicas[1:]:
+        for follower in self.assigned[1:]:
             self._until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
+
+    def _find_directories(self) -> None:
+        """If brokers have several log directories, make the one with the replica the first."""
+        for broker in self.assigned:
+            for directory in self.cluster.data_directories(broker)[1:]:
+                if (directory / f"{TOPIC}-{PARTITION}").exists():
+                    self.cluster.put_first(broker, directory)
 
     def _fetches(self, follower: int) -> bool:
         """Release the response to a follower's earlier fetch request, and return whether the follower's next fetch
@@ -212,14 +225,14 @@ class Stage:
         frames = [frame for frame in self.proxy.frames if frame.api == "Fetch" and frame.state == "passed"]
         answered = {frame.answers for frame in frames if partition_of(frame.body or {}).get("ErrorCode", -1) == 0}
         fetched = {frame.source for frame in frames if frame.target == 0 and frame.number in answered}
-        return fetched >= set(self.replicas[1:])
+        return fetched >= set(self.assigned[1:])
 
     def _sees_first_epoch(self, broker: int) -> bool:
         try:
             view = self.client.partition(broker, TOPIC, PARTITION)
         except (Unanswered, Refused):
             return False
-        return view is not None and (view.leader, view.isr, view.error) == (0, frozenset(self.replicas), 0)
+        return view is not None and (view.leader, view.isr, view.error) == (0, frozenset(self.assigned), 0)
 
     # --- what is held -------------------------------------------------------------------------------------------
 
@@ -240,6 +253,9 @@ class Stage:
             yield ("AlterPartition", False, self.controller, own), None
             if self.release.kraft:
                 yield ("Fetch", False, self.controller, own), self._announces(own)
+                yield ("BrokerHeartbeat", False, self.controller, own), lambda body: bool(body["ShouldShutDown"])
+                if self.plan.holds_directories:
+                    yield ("AssignReplicasToDirs", True, own, self.controller), None
             else:
                 yield ("LeaderAndIsr", True, self.controller, own), self._requests(own)
                 yield ("ControlledShutdown", False, self.controller, own), None
@@ -252,14 +268,14 @@ class Stage:
 
     def _announces(self, broker: int) -> Where:
         """Return a predicate that is true for a part of the metadata log if it tells a broker something new about the
-        partition.
+        partition or the configuration of the topic.
         """
 
         def is_news(body: Mapping[str, Any]) -> bool:
             caught_up_at = self.catching_up.get(broker)
             changes = self.changes_in(body)
             if caught_up_at is None:
-                return bool(changes)
+                return bool(changes) or self._changes_settings(body)
             return any(
                 offset >= caught_up_at and record.get("Leader", NO_LEADER_CHANGE) != NO_LEADER_CHANGE
                 for offset, record in changes
@@ -269,10 +285,16 @@ class Stage:
 
     def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
         """Return an (offset, record) pair for each record about the partition in a part of the metadata log."""
-        data = partition_of(body).get("Records")
-        records = read_metadata(self.definitions, data) if data else []
-        found = ((offset, record) for offset, name, record in records if name == "PartitionChangeRecord")
+        found = ((offset, record) for offset, name, record in self._records(body) if name == "PartitionChangeRecord")
         return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
+
+    def _changes_settings(self, body: Mapping[str, Any]) -> bool:
+        settings = (record for _, name, record in self._records(body) if name == "ConfigRecord")
+        return any(record["ResourceName"] == TOPIC for record in settings)
+
+    def _records(self, body: Mapping[str, Any]) -> Sequence[tuple[int, str, dict[str, Any]]]:
+        data = partition_of(body).get("Records")
+        return read_metadata(self.definitions, data) if data else []
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
         """Return a held frame with the given API, direction, source and target, or None if there is none.
@@ -284,7 +306,7 @@ class Stage:
             self.held("OffsetForLeaderEpoch", False, target, source)  # which may have to be let through first
         hold = self._holds.get((api, request, source, target))
         frames = [] if hold is None else hold.held
-        if api in ("LeaderAndIsr", "AlterPartition") or source == "controller":
+        if api in ("LeaderAndIsr", "AlterPartition", "AssignReplicasToDirs") or source == "controller":
             return frames[0] if frames else None
         for stale in frames[:-1]:
             if hold is not None:

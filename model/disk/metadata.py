@@ -42,6 +42,7 @@ class PartitionState:
         leader: the broker that leads, or None if the partition has no leader.
         leader_epoch, partition_epoch: the leader epoch and the partition epoch.
         recovering: whether the leader was elected uncleanly and has not recovered yet.
+        adding, removing: the replicas that the reassignment in progress adds and removes. They are in `replicas`.
     """
 
     replicas: tuple[int, ...]
@@ -51,6 +52,8 @@ class PartitionState:
     leader_epoch: int
     partition_epoch: int
     recovering: bool = False
+    adding: frozenset[int] = frozenset()
+    removing: frozenset[int] = frozenset()
 
     @property
     def electable(self) -> frozenset[int]:
@@ -397,8 +400,7 @@ class _Replay:
             return
         number, topic_id = wire.int32(), wire.uuid()
         replicas, isr = wire.array(wire.int32), wire.array(wire.int32)
-        wire.array(wire.int32)  # the replicas that are being removed
-        wire.array(wire.int32)  # the replicas that are being added
+        removing, adding = wire.array(wire.int32), wire.array(wire.int32)
         leader, leader_epoch, partition_epoch = wire.int32(), wire.int32(), wire.int32()
         if version >= 1:
             wire.array(wire.uuid)
@@ -416,6 +418,8 @@ class _Replay:
             leader_epoch,
             partition_epoch,
             recovering,
+            frozenset(adding),
+            frozenset(removing),
         )
         self._metadata.partitions.setdefault((topic_id, number), []).append((offset, state))
 
@@ -436,6 +440,10 @@ class _Replay:
                 changes |= {"leader": leader if leader >= 0 else None, "leader_epoch": state.leader_epoch + 1}
             elif tag == 2 and (replicas := field.nullable_array(field.int32)) is not None:
                 changes["replicas"] = tuple(replicas)
+            elif tag == 3 and (removing := field.nullable_array(field.int32)) is not None:
+                changes["removing"] = frozenset(removing)
+            elif tag == 4 and (adding := field.nullable_array(field.int32)) is not None:
+                changes["adding"] = frozenset(adding)
             elif tag == 5 and (recovery := field.int8()) >= 0:
                 changes["recovering"] = recovery == 1
             elif tag == 6 and (elr := field.nullable_array(field.int32)) is not None:

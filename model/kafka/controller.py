@@ -109,7 +109,7 @@ def build(
         changes_replicas = assignment.replicas != before.replicas or assignment.in_progress != before.in_progress
         loses_replica = not set(before.replicas) <= set(assignment.replicas)
     if quorum.leader is None:
-        yield after
+        yield from led_again(after) if changes_replicas else [after]
     elif deposed or quorum.leader not in isr:
         yield from led_again(attrs.evolve(after, quorum=attrs.evolve(after.quorum, leader=None)))
     elif loses_replica or (bumps and isr < quorum.isr):

@@ -36,6 +36,10 @@ class Deed(enum.Enum):
     WAIT_FOR_LAG = "the leader finds that a follower lags, after replica.lag.time.max.ms"
     ELECT_PREFERRED = "an operator asks for the election of the preferred leader"
     ELECT_UNCLEANLY = "an operator asks for an unclean election"
+    REASSIGN = "an operator asks for a reassignment"
+    CANCEL = "an operator cancels the reassignment"
+    RAISE_MIN_ISR = "an operator increases min.insync.replicas of the topic"
+    REMOVE_DIRECTORY = "the log directory of the replica is removed from log.dirs"
 
 
 @attrs.frozen
@@ -92,6 +96,8 @@ _METADATA = FrameKind("Fetch", False, CONTROLLER, "broker")
 _PROPOSE = FrameKind("AlterPartition", True, "leader", CONTROLLER)
 _PROPOSED = FrameKind("AlterPartition", False, CONTROLLER, "leader")
 _SHUT_DOWN = FrameKind("ControlledShutdown", False, CONTROLLER, "broker")
+_SHUT_DOWN_NOW = FrameKind("BrokerHeartbeat", False, CONTROLLER, "broker")
+_ASSIGN = FrameKind("AssignReplicasToDirs", True, "broker", CONTROLLER)
 
 _EXITS = OnTheWire(
     passes=(_FETCHED, attrs.evolve(_SHUT_DOWN, target="follower")),
@@ -110,9 +116,6 @@ _LEARNS = {
     ZOOKEEPER: OnTheWire(passes=(_LEADER_AND_ISR,), loses=True),
     KRAFT: OnTheWire(passes=(_METADATA,), loses=True),
 }
-_REASSIGNED = "the driver does not change the replicas of a partition"
-_CONFIGURED = OnTheWire(unmade="the driver does not change the configuration of topics")
-_ONE_DIRECTORY = "the driver's brokers have one log directory each"
 _LATE = "a request that outlives its connection is handled inside the leader, at a moment that no frame shows"
 
 ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
@@ -137,26 +140,26 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "session_resumes": OnTheWire(does=(Deed.RESUME_SESSION,)),
     "begin_shutdown": {
         ZOOKEEPER: OnTheWire(does=(Deed.TERMINATE,), leaves=(_SHUT_DOWN,)),
-        KRAFT: OnTheWire(unmade="a broker that shuts down under KRaft ends as soon as the controller agrees"),
+        KRAFT: OnTheWire(does=(Deed.TERMINATE,)),
     },
     "stop": {
         ZOOKEEPER: OnTheWire(does=(Deed.WAIT_FOR_EXIT,), passes=(_SHUT_DOWN,)),
-        KRAFT: OnTheWire(unmade="a broker that shuts down under KRaft ends as soon as the controller agrees"),
+        KRAFT: OnTheWire(passes=(_SHUT_DOWN_NOW,), does=(Deed.WAIT_FOR_EXIT,)),
     },
     "truncate_late": OnTheWire(
         unmade="a broker becomes leader while its fetcher handles a response, which no frame shows"
     ),
     "hear_old_answer": OnTheWire(unmade="the driver gives a leader its answers before it begins another epoch"),
-    "update_min_insync_replicas": _CONFIGURED,
-    "raise_min_insync_replicas": _CONFIGURED,
-    "apply_setting": _CONFIGURED,
+    "update_min_insync_replicas": OnTheWire(unmade="in the model, the setting has the same value before and after"),
+    "raise_min_insync_replicas": OnTheWire(does=(Deed.RAISE_MIN_ISR,)),
+    "apply_setting": OnTheWire(passes=(_METADATA,)),
     "apply_record": _READS_METADATA,
-    "delete_replica": OnTheWire(unmade=_REASSIGNED),
-    "reassign": OnTheWire(unmade=_REASSIGNED),
-    "cancel_reassignment": OnTheWire(unmade=_REASSIGNED),
-    "directory_fails": OnTheWire(unmade=_ONE_DIRECTORY),
-    "directory_removed": OnTheWire(unmade=_ONE_DIRECTORY),
-    "assign_directory": OnTheWire(unmade=_ONE_DIRECTORY),
+    "delete_replica": OnTheWire(passes=(_METADATA,), loses=True),
+    "reassign": OnTheWire(does=(Deed.REASSIGN,)),
+    "cancel_reassignment": OnTheWire(does=(Deed.CANCEL,)),
+    "directory_fails": OnTheWire(unmade="the driver makes no disk fail"),
+    "directory_removed": OnTheWire(does=(Deed.REMOVE_DIRECTORY,)),
+    "assign_directory": OnTheWire(passes=(_ASSIGN,)),
     "delay_fetch": OnTheWire(unmade=_LATE),
     "handle_late_fetch": OnTheWire(unmade=_LATE),
     "crash": OnTheWire(does=(Deed.KILL, Deed.SET_CHECKPOINT), loses=True),
