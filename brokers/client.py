@@ -374,11 +374,11 @@ class Client:
             if result["ErrorCode"]:
                 raise Refused("ElectLeaders", result["ErrorCode"], result.get("ErrorMessage"))
 
-    def reassign(self, broker: int, topic: str, replicas: Sequence[int] | None, *, partition: int = 0) -> None:
+    def reassign(self, node: Node, topic: str, replicas: Sequence[int] | None, *, partition: int = 0) -> None:
         """Ask for a reassignment of a partition, or cancel the one in progress (KIP-455).
 
         Parameters:
-            broker: the broker that receives the request.
+            node: the broker or KRaft controller that receives the request.
             topic, partition: the topic and the number of the partition.
             replicas: the wanted replicas, beginning with the preferred leader, or None to cancel.
 
@@ -388,17 +388,17 @@ class Client:
         """
         wanted = {"PartitionIndex": partition, "Replicas": None if replicas is None else list(replicas)}
         body = {"TimeoutMs": int(self._timeout * 1000), "Topics": [{"Name": topic, "Partitions": [wanted]}]}
-        answer = self.ask(broker, "AlterPartitionReassignments", body)
+        answer = self.ask(node, "AlterPartitionReassignments", body)
         _refuse("AlterPartitionReassignments", answer)
         for each in answer["Responses"]:
             for result in each["Partitions"]:
                 _refuse("AlterPartitionReassignments", result)
 
-    def configure_topic(self, broker: int, topic: str, name: str, value: str) -> None:
+    def configure_topic(self, node: Node, topic: str, name: str, value: str) -> None:
         """Set a configuration property of a topic (KIP-339).
 
         Parameters:
-            broker: the broker that receives the request.
+            node: the broker or KRaft controller that receives the request.
             topic: the topic.
             name, value: the property.
 
@@ -408,7 +408,7 @@ class Client:
         """
         config = {"Name": name, "ConfigOperation": _SET, "Value": value}
         resource = {"ResourceType": _TOPIC, "ResourceName": topic, "Configs": [config]}
-        answer = self.ask(broker, "IncrementalAlterConfigs", {"Resources": [resource], "ValidateOnly": False})
+        answer = self.ask(node, "IncrementalAlterConfigs", {"Resources": [resource], "ValidateOnly": False})
         for each in answer["Responses"]:
             _refuse("IncrementalAlterConfigs", each)
 

@@ -303,24 +303,18 @@ class Deeds:
         self._did.append("asked for an unclean election")
         self._threads.submit(self._elect, UNCLEAN)
 
-    @property
-    def _asked(self) -> int:
-        """A running broker that an operator can ask."""
-        stopped = self.observer.down | self._shutting_down
-        return next((each for each in self.stage.replicas if each not in stopped), self.stage.replicas[0])
-
     def _reassign(self, step: PlannedStep, limit: float) -> None:
         (target,) = step.instance.values
-        self.stage.client.reassign(self._asked, TOPIC, target, partition=PARTITION)
+        self.stage.client.reassign("controller", TOPIC, target, partition=PARTITION)
         self._did.append(f"asked for a reassignment to brokers {' '.join(map(str, target))}")
 
     def _cancel(self, step: PlannedStep, limit: float) -> None:
-        self.stage.client.reassign(self._asked, TOPIC, None, partition=PARTITION)
+        self.stage.client.reassign("controller", TOPIC, None, partition=PARTITION)
         self._did.append("cancelled the reassignment")
 
     def _raise_min_isr(self, step: PlannedStep, limit: float) -> None:
         name, value = "min.insync.replicas", step.before.bounds.min_insync_replicas
-        self.stage.client.configure_topic(self._asked, TOPIC, name, str(value))
+        self.stage.client.configure_topic("controller", TOPIC, name, str(value))
         self._did.append(f"set {name} of the topic to {value}")
 
     def _remove_directory(self, step: PlannedStep, limit: float) -> None:

@@ -109,7 +109,7 @@ def build(
         changes_replicas = assignment.replicas != before.replicas or assignment.in_progress != before.in_progress
         loses_replica = not set(before.replicas) <= set(assignment.replicas)
     if quorum.leader is None:
-        yield from led_again(after) if changes_replicas else [after]
+        yield from _elected_among(after, state.assignment) if changes_replicas else [after]
     elif deposed or quorum.leader not in isr:
         yield from led_again(attrs.evolve(after, quorum=attrs.evolve(after.quorum, leader=None)))
     elif loses_replica or (bumps and isr < quorum.isr):
@@ -118,6 +118,17 @@ def build(
         yield _without_telling(after, quorum.leader)
     else:
         yield after
+
+
+def _elected_among(state: Partition, before: Assignment) -> Iterator[Partition]:
+    """Yield the states after the replicas have changed while there is no leader. If a broker can be elected, it is.
+
+    The request fails if the elected broker had no replica before (`ReplicationControlManager.LeaderAcceptor` asks
+    `PartitionRegistration.directory` for its directory, which throws an exception).
+    """
+    for after in led_again(state):
+        if after.quorum.leader is None or after.quorum.leader in before.replicas:
+            yield after
 
 
 def _without_telling(state: Partition, leader: int) -> Partition:
