@@ -145,6 +145,12 @@ def truncation_ends(state: Partition) -> bool:
     )
 
 
+@recoverable("every reassignment can come to an end", source="KIP-455; KAFKA-15665, KAFKA-19975")
+def reassignments_end(state: Partition) -> bool:
+    """Checks the controller's assignment. A reassignment is not at an end if only another one would replace it."""
+    return not state.assignment.in_progress
+
+
 @recoverable(
     "the partition can come back to a leader that knows that it leads, a full ISR, and a log that is committed to its "
     "end",

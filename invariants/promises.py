@@ -76,13 +76,11 @@ def _lost_logs(state: Partition) -> int:
 
 
 def _fewest_replicas(state: Partition) -> int:
-    """Return the smallest number of replicas that the partition may have had. No record needs more copies than this.
+    """Return the smallest number of replicas that the partition has had. No record needs more copies than this.
 
-    After a reassignment, a record may have been acknowledged while the partition had one replica.
+    A record may have been acknowledged while the partition had this number of replicas.
     """
-    if not state.bounds.moves:
-        return state.bounds.brokers
-    return 1 if state.spent.reassignments else len(state.assignment.final)
+    return state.assignment.fewest_replicas if state.bounds.moves else state.bounds.brokers
 
 
 @invariant(

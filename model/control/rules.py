@@ -149,7 +149,7 @@ RULES = (
 )
 """The rules, in the order in which they are shown."""
 
-REPLACED = ("bounce", "late_requests", "elections", "shrink_epoch", "reassignment", "override")
+REPLACED = ("bounce", "late_requests", "elections", "shrink_epoch", "reassignment", "override", "override_added")
 """The rules of the `kafka` family that have no effect in this family, because it has the processes that they stand
 for.
 """

@@ -24,12 +24,15 @@ class Assignment:
         removing: the replicas that are being removed. They are replicas until the reassignment completes.
         wanted: the replicas that an operator has requested, or None once the partition has these replicas. Only
             properties read this field.
+        fewest: the smallest number of replicas that the partition has had, if it has had fewer than now, or None. Only
+            properties read this field.
     """
 
     replicas: tuple[int, ...]
     adding: frozenset[int] = frozenset()
     removing: frozenset[int] = frozenset()
     wanted: frozenset[int] | None = None
+    fewest: int | None = None
 
     def __str__(self) -> str:
         return " ".join(f"{'+' * (each in self.adding)}{'-' * (each in self.removing)}{each}" for each in self.replicas)
@@ -43,6 +46,11 @@ class Assignment:
     def final(self) -> frozenset[int]:
         """The replicas after the reassignment in progress has completed."""
         return frozenset(self.replicas) - self.removing
+
+    @property
+    def fewest_replicas(self) -> int:
+        """The smallest number of replicas that the partition has had so far."""
+        return len(self.replicas) if self.fewest is None else self.fewest
 
 
 Completes = Callable[[Assignment, frozenset[int]], bool]
@@ -69,25 +77,29 @@ def when_the_added_are_in_sync_or_all(assignment: Assignment, rest: frozenset[in
     return assignment.adding <= rest
 
 
-def changed_to(assignment: Assignment, target: tuple[int, ...], *, replaces: bool) -> Assignment:
+def changed_to(
+    assignment: Assignment, target: tuple[int, ...], *, replaces_added: bool, replaces_removed: bool
+) -> Assignment:
     """Return the assignment after an operator has requested different replicas.
 
     If a reassignment is in progress, its replicas count as the current replicas. The controller writes the sets of
     added and removed brokers only if they are not empty (`changePartitionReassignment`). Therefore an empty set does
-    not replace the set of the reassignment in progress, unless `replaces` is true.
+    not replace the set of the reassignment in progress, except in a what-if.
 
     Parameters:
         assignment: the assignment before the request.
         target: the requested replicas, in order.
-        replaces: whether an empty set also replaces the set of the reassignment in progress.
+        replaces_added: whether an empty set of added brokers also replaces that of the reassignment in progress.
+        replaces_removed: whether an empty set of removed brokers also replaces that of the reassignment in progress.
     """
     adding = frozenset(target) - frozenset(assignment.replicas)
     removing = frozenset(assignment.replicas) - frozenset(target)
     return Assignment(
         replicas=(*target, *sorted(removing)),
-        adding=adding if adding or replaces else assignment.adding,
-        removing=removing if removing or replaces else assignment.removing,
+        adding=adding if adding or replaces_added else assignment.adding,
+        removing=removing if removing or replaces_removed else assignment.removing,
         wanted=frozenset(target),
+        fewest=_fewer(assignment.fewest_replicas, len(target) + len(removing)),
     )
 
 
@@ -105,12 +117,18 @@ def completed(assignment: Assignment, isr: frozenset[int], completes: Completes)
     if not assignment.in_progress or not rest or not assignment.final or not completes(assignment, rest):
         return assignment, isr
     wanted = None if assignment.wanted == assignment.final else assignment.wanted
-    return Assignment(_without(assignment.replicas, assignment.removing), wanted=wanted), rest
+    left = _without(assignment.replicas, assignment.removing)
+    return Assignment(left, wanted=wanted, fewest=_fewer(assignment.fewest_replicas, len(left))), rest
 
 
 def reverted(assignment: Assignment) -> Assignment:
     """Return the assignment after a reassignment in progress has been cancelled. The replicas keep their order."""
-    return Assignment(_without(assignment.replicas, assignment.adding))
+    left = _without(assignment.replicas, assignment.adding)
+    return Assignment(left, fewest=_fewer(assignment.fewest_replicas, len(left)))
+
+
+def _fewer(before: int, now: int) -> int | None:
+    return before if before < now else None
 
 
 def _without(replicas: tuple[int, ...], others: frozenset[int]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ stuck. The bound `records` is different: it is the workload, and producers need 
 
 from __future__ import annotations
 
+from leadline.model.kafka.assignment import completed
 from leadline.model.kafka.broker import SHUTTING_DOWN
 from leadline.model.kafka.controller import isr_without, may_be_elected
 from leadline.model.kafka.fetch import may_join_by_fetching_again
@@ -34,6 +35,8 @@ def another_epoch_is_due(state: Partition) -> bool:
     quorum = state.quorum
     if quorum.epoch < state.bounds.max_epoch:
         return False
+    if state.bounds.moves and _would_complete(state):
+        return True
     if quorum.leader is None:
         return any(may_be_elected(state, broker) for broker in brokers(state.bounds))
     return any(_would_be_removed(state, broker) for broker in brokers(state.bounds)) or _would_shrink(state)
@@ -46,6 +49,15 @@ def _would_be_removed(state: Partition, broker: int) -> bool:
     replica = state.replicas[broker]
     leaves = not replica.up or replica.offline or state.registrations[broker].status == SHUTTING_DOWN
     return leaves and isr_without(state, broker) != state.quorum.isr
+
+
+def _would_complete(state: Partition) -> bool:
+    """Return whether the controller would begin an epoch because a reassignment that removes a replica completes, once
+    all replicas are in the ISR.
+    """
+    assignment = state.assignment
+    done, _ = completed(assignment, frozenset(assignment.replicas), state.protocol.completes)
+    return bool(assignment.removing) and done.replicas != assignment.replicas
 
 
 def _would_shrink(state: Partition) -> bool:

@@ -550,6 +550,7 @@ NOT_MUTATED = (
     "election_order",
     "reassignment",
     "override",
+    "override_added",
     "elr_members",
     "same_record",
     "directories",

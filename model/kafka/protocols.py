@@ -118,8 +118,9 @@ class Protocol:
         reassigns: whether the model has reassignments, and leaders that apply metadata late (with KRaft).
         completes: returns whether a reassignment completes. The arguments are the assignment, and the ISR without the
             replicas that are being removed.
-        replaces_empty: whether a new reassignment replaces the previous set of added or removed replicas even if its
-            own set is empty.
+        replaces_added: whether a new reassignment that adds no replica replaces the previous set of added replicas.
+        replaces_removed: whether a new reassignment that removes no replica replaces the previous set of removed
+            replicas.
         cuts_elr: whether the controller removes a broker from the ELR if the broker has no replica.
         forgets_newer_proposals: whether a leader discards its newer proposed ISR when it applies the record of a change
             that it already knows.
@@ -183,7 +184,8 @@ class Protocol:
     elects_in_order: bool
     reassigns: bool
     completes: Callable[[Assignment, frozenset[int]], bool]
-    replaces_empty: bool
+    replaces_added: bool
+    replaces_removed: bool
     cuts_elr: bool
     forgets_newer_proposals: bool
     has_directories: bool

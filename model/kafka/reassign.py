@@ -39,7 +39,12 @@ def reassign(state: Partition, target: tuple[int, ...]) -> Iterator[Partition]:
     """
     if not state.may("reassignments"):
         return
-    changed = changed_to(state.assignment, target, replaces=state.protocol.replaces_empty)
+    changed = changed_to(
+        state.assignment,
+        target,
+        replaces_added=state.protocol.replaces_added,
+        replaces_removed=state.protocol.replaces_removed,
+    )
     is_other = changed.replicas != state.assignment.replicas or changed.in_progress != state.assignment.in_progress
     if is_other:
         yield from build(state.having("reassignments"), state.quorum.isr, assignment=changed)

@@ -532,19 +532,37 @@ RULES = (
     ),
     Rule(
         "override",
-        "what a new reassignment that only adds or only removes replicas leaves of the one in progress",
+        "which replicas a reassignment that removes none still removes, if it replaces one in progress",
         (
             Value(
                 "replaced",
-                "nothing: the sets of added and removed replicas are replaced, even by empty ones",
+                "none: the set of removed replicas is replaced, even by an empty one",
                 "KIP-455 as it is written",
-                {"replaces_empty": True},
+                {"replaces_removed": True},
             ),
             Value(
                 "empty-kept",
-                "the set that the new one leaves empty",
+                "those of the reassignment in progress",
                 "KRaft: ReplicationControlManager.changePartitionReassignment",
-                {"replaces_empty": False},
+                {"replaces_removed": False},
+            ),
+        ),
+    ),
+    Rule(
+        "override_added",
+        "which replicas a reassignment that adds none is still adding, if it replaces one in progress",
+        (
+            Value(
+                "replaced",
+                "none: the set of added replicas is replaced, even by an empty one",
+                "KIP-455 as it is written",
+                {"replaces_added": True},
+            ),
+            Value(
+                "empty-kept",
+                "those of the reassignment in progress, even if it removes them now",
+                "KRaft: ReplicationControlManager.changePartitionReassignment",
+                {"replaces_added": False},
             ),
         ),
     ),

@@ -54,12 +54,14 @@ class Failure:
         bounds: the numbers that the failure adds to the bounds of a search.
         most: how often it can happen in one search.
         not_with: the value of a rule with which the failure cannot happen, keyed by rule.
+        effort: how much later a search with the failure comes, in comparison with other failures.
         properties: the only properties that are promised despite the failure. If empty, all are promised.
     """
 
     name: str
     bounds: dict[str, int]
     most: int = 1
+    effort: float = 1.0
     not_with: dict[str, str] = attrs.field(factory=dict)
     properties: list[str] = attrs.field(factory=list)
 
@@ -129,7 +131,8 @@ class Plan:
     random_seconds: float = 10.0
 
     def searches(self, spec: Spec[Any]) -> list[Planned]:
-        """Return the searches of a spec, from small to large: one more failure counts as much as the next size.
+        """Return the searches of a spec, from small to large, in the order of the sum of their failures' efforts. The
+        next size counts half a failure, and a configuration other than the first one 1.5 failures.
 
         Parameters:
             spec: the spec with its default bounds. Its name is the reference under which it is loaded.
@@ -139,7 +142,7 @@ class Plan:
         """
         column = column_of(spec.name)
         rules = {} if column is None else dict(column.values)
-        found = list[tuple[int, Planned]]()
+        found = list[tuple[float, Planned]]()
         for place, setting in enumerate(self.settings):
             if not _applies(setting, rules):
                 continue
@@ -151,7 +154,7 @@ class Plan:
                     enumerate(self.sizes), _combinations(failures, number)
                 ):
                     if names := self._properties(spec, setting, failing):
-                        effort = number + larger + (_LATER if place else 0)
+                        effort = sum(each.effort for each in failing) + _LARGER * larger + (_LATER if place else 0)
                         found.append((effort, self._planned(spec, setting, size, failing, names)))
         if not found:
             raise LeadlineError(f"the plan has no search for {spec.name}")
@@ -195,8 +198,11 @@ class Plan:
         return tuple(name for name in wanted if name in every and all(name in names for names in promised))
 
 
-_LATER = 2
-"""The searches of all but the first configuration come as late as if they had this number of further failures."""
+_LARGER = 0.5
+"""The effort of the next size."""
+
+_LATER = 1.5
+"""The effort of all configurations but the first one."""
 
 
 def _applies(setting: Setting, rules: Mapping[str, str]) -> bool:

@@ -9,7 +9,9 @@ import attrs
 import pytest
 
 from leadline.checker import Spec
-from leadline.invariants.assignment import reassignment_as_asked
+from leadline.checker.engines.compiled import explore
+from leadline.checker.result import Verdict
+from leadline.invariants.assignment import added_or_removed, reassignment_as_asked
 from leadline.invariants.candidates import isr_within_replicas
 from leadline.invariants.catalog import find
 from leadline.invariants.promises import durable_as_promised
@@ -40,6 +42,10 @@ REPLICATED = (
     "handle_fetch(leader=0, follower=1)",
 )
 """A record is written, fetched by broker 1, and acknowledged."""
+
+
+KRAFT: Mapping[str, bool] = {"replaces_added": False, "replaces_removed": False}
+"""What a release with KRaft does with the set that a new reassignment leaves empty."""
 
 
 def release(name: str, **bounds: Any) -> Spec[Partition]:
@@ -163,16 +169,16 @@ def test_a_leader_that_keeps_its_proposal_waits_for_the_joining_broker() -> None
 
 
 def test_a_reassignment_adds_and_removes() -> None:
-    moved = changed_to(Assignment((0, 1)), (2, 1), replaces=False)
-    assert moved == Assignment((2, 1, 0), frozenset({2}), frozenset({0}), frozenset({1, 2}))
+    moved = changed_to(Assignment((0, 1)), (2, 1), **KRAFT)
+    assert moved == Assignment((2, 1, 0), frozenset({2}), frozenset({0}), frozenset({1, 2}), fewest=2)
     assert moved.final == {1, 2}
     assert reverted(moved) == Assignment((1, 0))
 
 
 def test_an_assignment_is_drawn_with_what_is_added_and_removed() -> None:
-    moved = changed_to(Assignment((0, 1)), (0, 2), replaces=False)
+    moved = changed_to(Assignment((0, 1)), (0, 2), **KRAFT)
     assert str(moved) == "0 +2 -1"
-    assert str(changed_to(moved, (0, 1), replaces=False)) == "0 1 +-2"
+    assert str(changed_to(moved, (0, 1), **KRAFT)) == "0 1 +-2"
     (state,) = release("kafka/4.3", **TWO_OF_THREE).initials()
     assert rows(attrs.evolve(state, assignment=moved))["controller"].columns["role"] == "leader: 0 of 0 +2 -1"
     (ordinary,) = release("kafka/4.3").initials()
@@ -180,12 +186,12 @@ def test_an_assignment_is_drawn_with_what_is_added_and_removed() -> None:
 
 
 def test_an_override_keeps_the_sets_that_it_leaves_empty() -> None:
-    moved = changed_to(Assignment((0, 1)), (0, 2), replaces=False)
-    back = changed_to(moved, (0, 1), replaces=False)
+    moved = changed_to(Assignment((0, 1)), (0, 2), **KRAFT)
+    back = changed_to(moved, (0, 1), **KRAFT)
     assert (back.adding, back.removing) == ({2}, {2}), "broker 2 is added and removed at once"
-    more = changed_to(moved, (0, 1, 2), replaces=False)
+    more = changed_to(moved, (0, 1, 2), **KRAFT)
     assert (more.adding, more.removing, more.final) == ({2}, {1}, {0, 2}), "broker 1 is removed nevertheless"
-    replaced = changed_to(moved, (0, 1, 2), replaces=True)
+    replaced = changed_to(moved, (0, 1, 2), replaces_added=True, replaces_removed=True)
     assert (replaced.adding, replaced.removing) == (set(), set())
 
 
@@ -209,7 +215,7 @@ def test_when_a_reassignment_completes(
     by_all: bool,
     by_either: bool,
 ) -> None:
-    moved = changed_to(Assignment(replicas), target, replaces=False)
+    moved = changed_to(Assignment(replicas), target, **KRAFT)
     rules = {
         when_the_added_are_in_sync: by_added,
         when_all_are_in_sync: by_all,
@@ -222,7 +228,7 @@ def test_when_a_reassignment_completes(
 
 
 def test_a_reassignment_waits_for_a_broker_that_is_added_and_removed_in_3_7_and_4_3_but_not_in_between() -> None:
-    back = changed_to(changed_to(Assignment((0, 1)), (0, 2), replaces=False), (0, 1), replaces=False)
+    back = changed_to(changed_to(Assignment((0, 1)), (0, 2), **KRAFT), (0, 1), **KRAFT)
     for isr in (frozenset({0, 1}), frozenset({0, 1, 2})):
         ends = {
             name: completed(back, isr, OF_RELEASE[name].completes)[0]
@@ -287,7 +293,7 @@ def test_a_leader_that_does_not_know_of_a_reassignment_refuses_the_new_broker_an
 def test_an_addition_completes_without_a_leader_epoch_and_a_removal_begins_one() -> None:
     spec = release("kafka/4.3", **TWO_OF_THREE)
     grown = after(spec, *REPLICATED, *ADDED)
-    assert grown.assignment == Assignment((0, 1, 2))
+    assert grown.assignment == Assignment((0, 1, 2), fewest=2)
     assert (grown.quorum.epoch, grown.quorum.isr) == (0, {0, 1, 2})
     shrunk = after(spec, "reassign(target=(0, 2))", start=grown)
     assert shrunk.assignment == Assignment((0, 2))
@@ -349,11 +355,46 @@ def test_a_reassignment_that_is_accepted_and_ignored() -> None:
     assert list(reassignment_as_asked.complaints(ignored)) == [
         "an operator asked for the replicas 0 1 2, but the reassignment leads to 0 2"
     ]
-    endless = after(spec, "reassign(target=(0, 1))", start=asked)
-    assert list(reassignment_as_asked.complaints(endless)) == ["broker 2 is being added and removed at once"]
     mended = release("kafka/4.3+override=replaced", **TWO_OF_THREE)
     replaced = after(mended, "reassign(target=(0, 2))", "reassign(target=(0, 1, 2))")
     assert not list(reassignment_as_asked.complaints(replaced))
+
+
+def test_a_reassignment_that_adds_and_removes_a_broker_at_once() -> None:
+    back = ("reassign(target=(0, 2))", "reassign(target=(0, 1))")
+    both = after(release("kafka/4.3", **TWO_OF_THREE), *back)
+    assert list(added_or_removed.complaints(both)) == ["broker 2 is being added and removed at once"]
+    assert not list(reassignment_as_asked.complaints(both))
+    replaced = after(release("kafka/4.3+override_added=replaced", **TWO_OF_THREE), *back)
+    assert replaced.assignment == Assignment((0, 1)), "it completes at once"
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("kafka/4.3", Verdict.VIOLATED),
+        ("kafka/4.1", Verdict.HOLDS),
+        ("kafka/4.3+override_added=replaced", Verdict.HOLDS),
+    ],
+)
+def test_a_reassignment_ends_unless_a_broker_is_added_and_removed_at_once(name: str, verdict: Verdict) -> None:
+    bounds = {**TWO_OF_THREE, "records": 0, "crashes": 0, "isr_shrinks": 0, "reassignments": 2, "max_epoch": 1}
+    spec = release(name, **{**bounds, "cancellations": 0}).with_properties(["reassignments_end"])
+    (found,) = explore(spec).properties
+    assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("targets_asked", "isr", "fewest"), [([(0, 2)], (0, 2), 2), ([(0,)], (0,), 1), ([(0,), (0, 1, 2)], (0, 1, 2), 1)]
+)
+def test_the_fewest_replicas_are_remembered(
+    targets_asked: list[tuple[int, ...]], isr: tuple[int, ...], fewest: int
+) -> None:
+    state = Assignment((0, 1))
+    for target in targets_asked:
+        asked = changed_to(state, target, **KRAFT)
+        state, _ = completed(asked, frozenset(target), when_all_are_in_sync)
+    assert (state.replicas, state.fewest_replicas) == (isr, fewest)
 
 
 # --- log directories ------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ NOT_ON_DISKS = {
     "remote_leo_not_ahead": "the log end offsets that a leader knows of are in its memory",
     "isr_within_replicas": "it compares what the controllers decided, which the audit takes as given",
     "reassignment_as_asked": "no controller writes down what an operator has asked for",
+    "added_or_removed": "the audit takes what the controllers decided as given",
     "isr_and_elr_disjoint": "it compares what the controllers decided, which the audit takes as given",
     **{item.name: "the audit does not read transactions" for item in TXN_PROPERTIES if not item.kind.is_witness},
     **{
