@@ -34,7 +34,14 @@ from leadline.model.kafka.fetch import (
     park_fetch,
     truncate_late,
 )
-from leadline.model.kafka.isr import apply_record, handle_alter_partition, hear_isr, hear_old_answer, shrink_isr
+from leadline.model.kafka.isr import (
+    apply_record,
+    falls_behind,
+    handle_alter_partition,
+    hear_isr,
+    hear_old_answer,
+    shrink_isr,
+)
 from leadline.model.kafka.leadership import become_follower, become_leader, delete_replica
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import Protocol, nothing
@@ -55,6 +62,7 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     become_follower,
     delete_replica,
     shrink_isr,
+    falls_behind,
     handle_alter_partition,
     hear_isr,
     hear_old_answer,
@@ -95,6 +103,7 @@ def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
         handle_epoch_response: asks,
         learn_before_truncating: protocol.learns_before_truncating,
         truncate_late: protocol.truncates_late,
+        falls_behind: protocol.waits_for_caught_up,
         handle_alter_partition: protocol.in_flight,
         hear_isr: protocol.in_flight,
         hear_old_answer: protocol.in_flight and protocol.drops_newer_proposals,

@@ -53,6 +53,8 @@ class Replica:
         offline: whether the log directory of a running broker has failed. The broker has no replica until it restarts.
         old_min_isr: whether the broker uses `OLD_MIN_ISR` as `min.insync.replicas`, because an operator has not
             increased the setting yet or the broker has not applied the increase yet.
+        caught_up: for a leader, the followers outside the ISR that have caught up within `replica.lag.time.max.ms`.
+            Always empty if the high watermark does not wait for them (`hw_waits`).
     """
 
     log: Log = Log()
@@ -74,6 +76,7 @@ class Replica:
     metadata: str = CURRENT
     offline: bool = False
     old_min_isr: bool = False
+    caught_up: frozenset[int] = frozenset()
 
     @property
     def starts_own_epoch_at(self) -> int:

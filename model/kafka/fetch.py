@@ -291,6 +291,8 @@ def _looked_at(
     if leos[follower] != offset:
         leos = (*leos[:follower], offset, *leos[follower + 1 :])
         replica = attrs.evolve(replica, remote_leos=leos)
+    if state.protocol.waits_for_caught_up and follower not in replica.isr and request.offset >= replica.log.end_offset:
+        replica = attrs.evolve(replica, caught_up=replica.caught_up | {follower})
     if joins:
         return expanded(state, leader, replica, follower, outdated=outdated and state.protocol.names_incarnations)
     return with_leader(state, leader, replica)

@@ -41,7 +41,7 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     For brokers other than the leader, the log end offset that the leader stores is used. Only replicas that the leader
     knows of are counted.
     """
-    counted = state.protocol.counts(replica) | {leader}
+    counted = state.protocol.counts(replica) | replica.caught_up | {leader}
     if replica.assigned is not None:
         counted &= replica.assigned | {leader}
     return min(

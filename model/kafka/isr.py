@@ -54,11 +54,28 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
             return
         state = state.having("isr_shrinks")
     isr = replica.isr - {member}
+    replica = attrs.evolve(replica, caught_up=replica.caught_up - {member})
     if not state.protocol.in_flight:
         after, shrunk = with_isr(state, replica, isr)
         yield with_leader(after, leader, shrunk)
     elif not state.protocol.epoch_for_shrink or state.quorum.epoch < state.bounds.max_epoch:
         yield state.with_replica(leader, attrs.evolve(replica, proposal=_proposed(replica, isr)))
+
+
+@action(
+    "broker {follower} has not caught up with broker {leader} for replica.lag.time.max.ms",
+    leader=brokers,
+    follower=brokers,
+    fair="weak each",
+)
+def falls_behind(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
+    """A follower outside the ISR has not caught up for so long that the high watermark does not wait for it any more.
+
+    The model has no clock, so this can happen at any time.
+    """
+    replica = state.replicas[leader]
+    if state.protocol.waits_for_caught_up and follower in replica.caught_up:
+        yield with_leader(state, leader, attrs.evolve(replica, caught_up=replica.caught_up - {follower}))
 
 
 def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, outdated: bool) -> Partition:

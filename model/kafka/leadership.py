@@ -62,12 +62,14 @@ def leader_of(
         epoch, isr: the leader epoch and the ISR that the broker learns.
         assigned, metadata: see `Replica`.
     """
+    before = state.replicas[broker]
+    leads_on = state.protocol.keeps_leos and before.leader == broker
     leading = attrs.evolve(
-        state.replicas[broker],
+        before,
         epoch=epoch,
         leader=broker,
         isr=isr,
-        remote_leos=(UNKNOWN_OFFSET,) * state.bounds.brokers,
+        remote_leos=before.remote_leos if leads_on else (UNKNOWN_OFFSET,) * state.bounds.brokers,
         in_flight=None,
         proposal=None,
         waits_from=NO_EPOCH,
@@ -75,6 +77,7 @@ def leader_of(
         assigned=assigned,
         metadata=metadata,
         old_answer=_waits_for_old_answer(state, broker),
+        caught_up=frozenset(),
     )
     return attrs.evolve(leading, waits_from=waiting(leading, _waited_from(state, broker)))
 

@@ -76,6 +76,9 @@ class Protocol:
             end offset, the leader's log end offset, and whether the follower fetches from this leader.
         counts: returns the brokers whose log end offsets limit a leader's high watermark. The argument is the leader's
             replica.
+        waits_for_caught_up: whether a leader's high watermark also waits for followers outside the ISR that have caught
+            up within `replica.lag.time.max.ms`.
+        keeps_leos: whether a leader that begins another leader epoch keeps the log end offsets of its followers.
         may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
             the bounds.
         min_isr: returns the minimum size of the ISR for acks=all. The arguments are the leader's replica and the
@@ -157,6 +160,8 @@ class Protocol:
     admits: Callable[[Replica, int], bool]
     lags: Callable[[int, int, bool], bool]
     counts: Callable[[Replica], frozenset[int]]
+    waits_for_caught_up: bool
+    keeps_leos: bool
     may_raise: Callable[[Replica, Bounds], bool]
     min_isr: Callable[[Replica, Bounds], int]
     acknowledges_earlier: bool
@@ -345,8 +350,8 @@ def no_more_than_it_has(end_offset: int, told: int) -> int:
 def the_maximal_isr(leader: Replica) -> frozenset[int]:
     """The high watermark waits only for the members of the ISR and of the proposed ISR.
 
-    In Kafka, the high watermark also waits for followers that have caught up within `replica.lag.time.max.ms`
-    (KAFKA-4485). Therefore the high watermark in the model is never lower than in Kafka.
+    In Kafka, the high watermark also waits for followers that have caught up within `replica.lag.time.max.ms`; see the
+    rule `hw_waits`.
     """
     return leader.maximal_isr
 

@@ -109,6 +109,8 @@ HW_TRUNCATION = Column(
         "out_of_range": "truncate",
         "response_hw": "read-with-records",
         "hw_gate": "none",
+        "hw_waits": "isr",
+        "follower_leos": "forgotten",
         "hw_checkpoint": "exact",
         "acknowledgement": "own-epoch",
         "isr_answer": "tried",

@@ -351,6 +351,37 @@ RULES = (
         ),
     ),
     Rule(
+        "hw_waits",
+        "which followers outside the ISR the high watermark waits for",
+        (
+            Value(
+                "isr",
+                "none: it is never lower than in Kafka, so it adds behaviour and removes some",
+                "no release: an abstraction",
+                {"waits_for_caught_up": False},
+            ),
+            Value(
+                "caught-up",
+                "those that have caught up within replica.lag.time.max.ms; how long that is, is open",
+                "all releases: KAFKA-4485, Partition.maybeIncrementLeaderHW",
+                {"waits_for_caught_up": True},
+            ),
+        ),
+    ),
+    Rule(
+        "follower_leos",
+        "what a leader that begins another epoch knows of its followers' log end offsets",
+        (
+            Value("forgotten", "nothing", "no release: an abstraction that removes behaviour", {"keeps_leos": False}),
+            Value(
+                "kept",
+                "what it knew before",
+                "all releases: Partition.makeLeader resets them only for a new leader",
+                {"keeps_leos": True},
+            ),
+        ),
+    ),
+    Rule(
         "hw_checkpoint",
         "which high watermark is on disk after a crash",
         (

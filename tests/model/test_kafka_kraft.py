@@ -27,8 +27,10 @@ from leadline.model.kafka.assignment import (
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import ANSWERED, BEHIND, CURRENT, UNKNOWN_OFFSET, Replica
 from leadline.model.kafka.drawing import rows
+from leadline.model.kafka.high_watermark import smallest_leo
 from leadline.model.kafka.reassign import targets
 from leadline.model.kafka.state import Partition
+from leadline.model.log import Record
 from leadline.model.quorum import Quorum
 from tests.model.kafka_states import OF_RELEASE
 
@@ -498,3 +500,31 @@ def test_a_fetch_of_an_earlier_life_is_refused(name: str, counted: bool) -> None
     steps = (*REPLICATED[:3], "delay_fetch(follower=1)", "crash(broker=1)/0", "controller_notices_failure(broker=1)")
     late = after(spec, *steps, "restart(broker=1)", "handle_late_fetch(leader=0, follower=1)")
     assert (late.replicas[0].remote_leos[1] == 1) == counted
+
+
+# --- what Kafka does and the model leaves out by default --------------------------------------------------------------
+
+
+def test_the_high_watermark_waits_for_a_follower_outside_the_isr_that_has_caught_up() -> None:
+    spec = release("kafka/4.3+hw_waits=caught-up", brokers=3, records=2, session_expiries=1, max_epoch=1)
+    out = ("produce(leader=0)", "shrink_isr(leader=0, member=2)", "handle_alter_partition(leader=0)")
+    fetched = ("handle_fetch(leader=0, follower=2)", "handle_fetch_response(follower=2)")
+    state = after(spec, *out, "hear_isr(leader=0)", "session_expires(broker=0)/0", *fetched)
+    assert state.replicas[0].caught_up == set(), "it did not have the record when it fetched"
+    state = after(spec, "park_fetch(leader=0, follower=2)", start=state)
+    waits = state.replicas[0]
+    assert (waits.isr, waits.caught_up) == ({0, 1}, {2})
+    ahead = attrs.evolve(waits, log=waits.log.append(Record(1, 0)), remote_leos=(2, 2, 1))
+    assert smallest_leo(state, 0, ahead) == 1
+    later = after(spec, "falls_behind(leader=0, follower=2)", start=state)
+    assert later.replicas[0].caught_up == set()
+    assert smallest_leo(later, 0, attrs.evolve(ahead, caught_up=frozenset())) == 2
+    default = release("kafka/4.3", brokers=3)
+    assert not any(instance.action.name == "falls_behind" for instance in default.instances)
+
+
+@pytest.mark.parametrize(("name", "known"), [("kafka/4.3", UNKNOWN_OFFSET), ("kafka/4.3+follower_leos=kept", 1)])
+def test_a_leader_that_leads_on_keeps_what_it_knows_of_its_followers(name: str, known: int) -> None:
+    spec = release(name, **TWO_OF_THREE)
+    state = after(spec, *REPLICATED, "reassign(target=(0,))", "become_leader(broker=0, epoch=1)")
+    assert state.replicas[0].remote_leos[1] == known
