@@ -106,8 +106,8 @@ _EXITS = OnTheWire(
 """A follower that exits when it handles a fetch response (KAFKA-3410). The exit begins with a controlled shutdown."""
 
 _READS_METADATA = OnTheWire(passes=(attrs.evolve(_METADATA, target="leader"),))
-"""A leader that applies a part of KRaft's metadata log. It learns the ISR from it, if not from the response to a request
-of its own."""
+"""A leader that applies a part of KRaft's metadata log. It learns the ISR from it, if not from the response to its own
+request."""
 
 _NOTICED = ("controller_notices_failure", "session_expires", "session_resumes", "restart", "begin_shutdown", "stop")
 """The actions that may include an immediate election by the controller."""
