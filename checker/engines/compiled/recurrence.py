@@ -14,13 +14,14 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.compiled.forecast import FALLING, HOPELESS
+from leadline.checker.engines.compiled.forecast import FALLING
 from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, Adjustments, Crowded
 from leadline.checker.engines.purity import Purity
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import make_ordinary
+from leadline.checker.properties import Kind
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -29,8 +30,15 @@ S = TypeVar("S")
 CALLS = 400
 """The number of calls that are recorded."""
 
+FUNCTIONS = 8
+"""The maximum number of actions, and of properties, that are called. The analysis of each takes some time."""
+
 TREES = 24
-"""The maximum number of action instances and predicates that are called."""
+"""The maximum number of instances of these actions and properties that are called."""
+
+POOR = 0.3
+"""If a larger fraction of the work is new, and the fraction is not falling, learning saves little or nothing, because a
+call that is not learned takes at least twice as long during a search with transition tables."""
 
 ATTEMPTS = 8
 """The number of times that the sample is converted to rows because a part of the state must be split or must not."""
@@ -66,7 +74,7 @@ def learning_pays(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) 
     if len(states) < FEWEST or not tuning.sampled_states:
         return True
     shares = shares_of_new_work(spec, states[:: -(-len(states) // tuning.sampled_states)], tuning)
-    return shares is None or not (shares.now > HOPELESS and shares.now > FALLING * shares.before)
+    return shares is None or min(shares) < POOR or shares.now < FALLING * shares.before
 
 
 def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) -> Shares | None:
@@ -86,7 +94,7 @@ def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFA
     tuning = attrs.evolve(
         tuning, compared_calls=0, made_again=0, made_again_later=2**62, pure_states=0, pure_growth=1e9
     )
-    adjustments = NO_ADJUSTMENTS
+    spec, adjustments = _with_few_functions(spec), NO_ADJUSTMENTS
     try:
         for _ in range(ATTEMPTS):
             try:
@@ -98,6 +106,19 @@ def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFA
     finally:
         make_ordinary()
     return None
+
+
+def _with_few_functions(spec: Spec[S]) -> Spec[S]:
+    """Return a spec with the same states, and with some of the actions and of the properties that are about states."""
+    first, actions = spec.initials()[:1], [*dict.fromkeys(instance.action for instance in spec.instances)]
+    properties = [item for item in spec.properties if item.kind is Kind.INVARIANT and not item.at_rest]
+    return attrs.evolve(
+        spec,
+        initial_states=lambda _: first,
+        actions=actions[:: -(-len(actions) // FUNCTIONS)],
+        properties=properties[:: -(-len(properties) // FUNCTIONS) or 1],
+        check_deadlock=False, final=None, within=None, distance=None, optional=(), fairness={}, cut=None,
+    )  # fmt: skip
 
 
 class _Sample(Generic[S]):
