@@ -43,6 +43,8 @@ SMALL = (
     Size("majority", 2_733, True),
     Size("token_ring", 256, False, {"nodes": 4, "values": 4}),
     Size("simple_regular", 2_524, False, {"n": 5}),
+    Size("nano", 3_003, True, {"hashes": 3}),
+    Size("queens", 785, False),
     Size("counters", 1_000, False, {"counters": 3}),
 )
 """Sizes for tests."""
@@ -54,9 +56,13 @@ LARGE = (
     Size("disruptor", 112_929, True),
     Size("klotski", 25_955, False, {}, ("type_ok",)),
     Size("majority", 339_531, False, {"longest": 9}),
+    Size("nano", 552_991, False),
     Size("simple_regular", 277_726, True),
     Size("token_ring", 46_656, True),
     Size("token_ring", 823_543, False, {"nodes": 7, "values": 7}),
     Size("counters", 1_000_000, False, {}, ("conjunction",)),
 )
 """Sizes for the benchmark."""
+
+LOADED = ("klotski", "token_ring")
+"""Ports that the benchmark also searches while other processes use all cores: learning pays in one of them only."""
