@@ -77,11 +77,12 @@ class Decision:
 
 @attrs.frozen
 class Told:
-    """A leader epoch that a frame announced to a broker. `answered` is the time of the response, or infinity if there
-    is none.
+    """A leader epoch that a frame announced to a broker. `sent` is when the controller sent it, and `answered` the time
+    of the response, or infinity if there is none.
     """
 
     broker: int
+    sent: float
     passed: float
     answered: float
     leader: int
@@ -99,6 +100,12 @@ class Life:
     kill: tuple[float, float] | None = None
     cut_to: int | None = None
     checkpoint: int | None = None
+
+
+def _creates_id_of(node: object, frame: Seen) -> bool:
+    """Return whether a frame is a request to ZooKeeper that registers a broker."""
+    paths = [operation.get("path") for operation in frame.body.get("operations") or [frame.body]]
+    return frame.request and frame.api in ("create", "create2", "multi") and f"/brokers/ids/{node}" in paths
 
 
 def _ended(event: Any, node: object) -> bool:
@@ -183,7 +190,8 @@ class Events:
                 decisions.setdefault(epoch, Decision(0.0, frame.arrived, leader, epoch, isr, frame.number))
                 if frame.passed is not None:
                     answered = NEVER if answer is None else answer.arrived
-                    told.append(Told(frame.target, frame.passed, answered, leader, epoch, isr, frame.number))  # type: ignore[arg-type]
+                    times = frame.arrived, frame.passed, answered
+                    told.append(Told(frame.target, *times, leader, epoch, isr, frame.number))  # type: ignore[arg-type]
         written = self._written_epochs()
         first = min(decisions, default=0)
         made = []
@@ -255,7 +263,7 @@ class Events:
                     self._fences.append((min(before, at), at, broker, body["Fenced"] == FENCED, frame.number))
             before = at
         told = [
-            Told(target, passed, NEVER, *states[offset], frame=number)
+            Told(target, passed, passed, NEVER, *states[offset], frame=number)
             for target, passed, offset, number in arrivals
             if offset in states
         ]
@@ -274,7 +282,8 @@ class Events:
                 ]
                 if had:
                     offset, number = max(had)
-                    yield Told(node, math.nextafter(killed, NEVER), NEVER, *states[offset], frame=number)
+                    at = math.nextafter(killed, NEVER)
+                    yield Told(node, at, at, NEVER, *states[offset], frame=number)
 
     def _deciding(self) -> Iterator[Observation[Partition]]:
         read, make = self._read, self._make
@@ -380,8 +389,23 @@ class Events:
             dies = self._dies(broker, told.passed)
             latest = self._shown.get(told, NEVER) if read.kraft else told.answered
             sure = latest < dies
-            window = Window(told.passed, min(latest, dies), (told.frame,))
+            sent = told.sent if self._is_first(told) else told.passed
+            window = Window(sent, min(latest, dies), (told.frame,))
             yield self._make.learned(window, broker, leader, epoch, read.isr(list(told.isr)), optional=not sure)
+
+    def _is_first(self, told: Told) -> bool:
+        """Return whether an announcement is the first one that a broker receives after a start.
+
+        In the model, such a broker learns of the current epoch only. If another epoch begins before the announcement
+        arrives, the broker learns of its epoch when the controller sends it, which no other process notices.
+        """
+        broker = self._read.replica(told.broker)
+        lives = [] if broker is None else self._lives[broker]
+        start = max((life.begun[0] for life in lives if life.begun[0] <= told.passed), default=0.0)
+        return (
+            not any(each.broker == told.broker and start <= each.passed < told.passed for each in self._told)
+            and told.sent >= start
+        )
 
     def _find_fetches(self) -> tuple[dict[Told, float], dict[int, Exchange]]:
         """Read all fetches once, and find those that show something else.
@@ -656,11 +680,20 @@ class Events:
             answer = self._read.answer.get(frame.number)
             if answer is None or answer.body.get("ErrorCode") or answer.body.get("error"):
                 continue
-            paths = [operation.get("path") for operation in frame.body.get("operations") or [frame.body]]
-            created = frame.api in ("create", "create2", "multi") and f"/brokers/ids/{node}" in paths
-            if created or frame.api == "BrokerRegistration":
+            if frame.api == "BrokerRegistration" or _creates_id_of(node, frame):
                 return frame.passed, answer.arrived
         return ended, at
+
+    def _resuming(self) -> Iterator[Observation[Partition]]:
+        """Yield the registrations, in ZooKeeper, of brokers that did not start again: their session had expired."""
+        starts = {life.begun[0] for lives in self._lives.values() for life in lives}
+        for frame in () if self._read.kraft else self._read.frames:
+            broker = self._read.replica(frame.source)
+            if broker is None or frame.passed is None or frame.passed in starts:
+                continue
+            if _creates_id_of(frame.source, frame) and self._succeeded(frame) is not None:
+                window = Window(frame.passed, NEVER, (frame.number,))
+                yield self._make.fenced(window, broker, fenced=False, optional=True)
 
     def _dies(self, broker: int, at: float) -> float:
         """Return the first time, at or after the given time, at which a broker is killed. Return infinity if there is
@@ -669,6 +702,7 @@ class Events:
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _living(self) -> Iterator[Observation[Partition]]:
+        yield from self._resuming()
         for broker, lives in self._lives.items():
             for number, life in enumerate(lives):
                 if number:

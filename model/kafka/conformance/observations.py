@@ -530,8 +530,10 @@ class Observations:
                     for after in self.release.take(name, state, broker):
                         yield name, after
 
-    def fenced(self, window: Window, broker: int, *, fenced: bool) -> Observation[Partition]:
-        """The controller fences or unfences a broker, without changing the leader or ISR."""
+    def fenced(self, window: Window, broker: int, *, fenced: bool, optional: bool = False) -> Observation[Partition]:
+        """The controller fences or unfences a broker, without changing the leader or ISR. If this is optional, the
+        controller may also change them at the same time, which is an observation of its own.
+        """
         name = "session_expires" if fenced else "session_resumes"
 
         def apply(state: Partition) -> list[Partition]:
@@ -544,7 +546,7 @@ class Observations:
             return f"this would change the leader or ISR: {quorum_in_words(state.quorum)}"
 
         label = f"the controller {'fences' if fenced else 'unfences'} broker {broker}"
-        return self._made(window, label, apply, why, name)
+        return self._made(window, label, apply, why, name, optional=optional)
 
     # --- the ISR --------------------------------------------------------------------------------------------------
 
