@@ -701,6 +701,17 @@ class Events:
         """
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
+    def _elected_after(self, broker: int, killed: float, until: float) -> float:
+        """Return the time until which a broker may count as running. That is when it was killed, unless the controller
+        elects it before it starts again, because the controller has not noticed the end of the broker.
+
+        In the model, only running brokers are elected. A broker that was killed does nothing that others could see, so
+        it may as well be killed after the election.
+        """
+        node = self._read.assignment[broker]
+        elected = [each.latest for each in self._decisions if each.leader == node and killed < each.latest < until]
+        return max([killed, *(math.nextafter(each, NEVER) for each in elected)])
+
     def _living(self) -> Iterator[Observation[Partition]]:
         yield from self._resuming()
         for broker, lives in self._lives.items():
@@ -708,7 +719,8 @@ class Events:
                 if number:
                     yield self._make.restarted(Window(*life.begun), broker)
                 if life.kill is not None:
-                    window = Window(*life.kill)
+                    until = lives[number + 1].begun[0] if number + 1 < len(lives) else NEVER
+                    window = Window(life.kill[0], self._elected_after(broker, life.kill[1], until))
                     yield self._make.killed(window, broker, cut_to=life.cut_to, checkpoint=life.checkpoint)
         for frame in self._read.frames:
             stopping = self._read.replica(frame.source)
