@@ -32,6 +32,8 @@ from typing import Any
 
 import attrs
 
+from leadline.checker.bag import Bag
+from leadline.checker.map import Map
 from leadline.checker.observing import lazy, opcodes
 from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.objects import Origin, Walk, origin, referents
@@ -123,6 +125,9 @@ _DESCRIPTORS: tuple[type, ...] = (
 )
 
 
+_HELD: dict[type, str] = {Bag: "_counts", Map: "_items"}
+"""The attributes of collections that hold a dict, which only code that names these attributes can reach."""
+
 _GENERIC = (list, tuple, dict, set, frozenset)
 """The classes of which calling an alias such as ``set[int]`` only creates an instance."""
 
@@ -164,23 +169,25 @@ class Reach:
         self._stored: set[str] = set()
         self._global_names: set[str] = set()
         self._in_place = self._or_is_passed = False
+        self._held: list[tuple[str, object]] = []
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes to pickle. The objects found are left out, because they are keyed by their `id`."""
-        return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
+        return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in", "_held")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._walk = Walk(self._look_at, self._members)
-        self._named_in = {}
+        self._named_in, self._held = {}, []
 
     @property
     def met(self) -> list[object]:
         """All objects that the code can reach through names, default values, classes and the objects given."""
         if not self._walk.met:  # unpickled
             self.extend([])
-        return list(self._walk.met.values())
+        held = [inner for name, inner in self._held if self._walk.uses(name)]
+        return [*self._walk.met.values(), *held]
 
     @property
     def stored(self) -> list[str]:
@@ -348,6 +355,11 @@ class Reach:
             self._meet(stored(value, "__wrapped__"))
         if is_a(value, weakref.ReferenceType):
             self._meet(value())
+        if cls in _HELD:
+            held: dict[object, object] = stored(value, _HELD[cls])
+            self._held.append((_HELD[cls], held))
+            self._meet(*held, *held.values())
+            return
         self._meet(*(found.value for found in referents(value)))
 
     def _note_names(self, values: Iterable[object], code: CodeType, name: str) -> None:

@@ -11,7 +11,7 @@ import attrs
 import pytest
 from attrs import evolve, frozen
 
-from leadline.checker import Spec, Verdict, action, component, invariant
+from leadline.checker import Bag, Map, Spec, Verdict, action, component, invariant
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning import calls
@@ -226,6 +226,76 @@ def test_what_could_carry_information_past_a_part_stays_whole(function: Callable
     assert not tables.caller.apart[tree]
     reasons = [found.text for found in tables.caller.whole_because.values()]
     assert reasons == ([because] if because else [])  # `try` lowers the precision, which is reported elsewhere
+
+
+class Box:
+    """An object that can be changed, and is compared by value."""
+
+    def __init__(self) -> None:
+        self.content: list[int] = []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Box)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@frozen
+class Holding:
+    counters: tuple[int, ...] = component(each="counter", default=(0, 0, 0, 0))
+    table: Map[int, Any] = Map({1: 2})
+    bag: Bag[int] = Bag([1])
+
+
+def in_table(state: Holding) -> bool:
+    return all(counter in state.table or counter != 1 for counter in state.counters)
+
+
+def by_items(state: Holding) -> bool:
+    return all(key in state.bag for key, _ in state.table.items()) and all(counter < 9 for counter in state.counters)
+
+
+def past_the_map(state: Holding) -> bool:
+    inner = state.table._items
+    return all(counter in inner or counter != 1 for counter in state.counters)
+
+
+def past_the_bag(state: Holding) -> bool:
+    inner = state.bag._counts
+    return all(counter in inner or counter != 1 for counter in state.counters)
+
+
+def by_any_name(state: Holding) -> bool:
+    inner = getattr(state.table, "_it" + "ems")
+    return all(counter in inner or counter != 1 for counter in state.counters)
+
+
+@pytest.mark.parametrize(
+    ("function", "table", "is_apart"),
+    [
+        (in_table, Map({1: 2}), True),
+        (by_items, Map({1: 2}), True),
+        (in_table, Map({1: Box()}), False),
+        (in_table, Map({Box(): 1}), False),
+        (in_table, Map({1: Map({1: Box()})}), False),
+        (past_the_map, Map({1: 2}), False),
+        (past_the_bag, Map({1: 2}), False),
+        (by_any_name, Map({1: 2}), False),
+    ],
+)
+def test_a_map_or_a_bag_is_divided_unless_it_holds_what_can_be_changed(
+    function: Callable[[Holding], bool], table: Map[Any, Any], is_apart: bool
+) -> None:
+    spec = Spec(
+        name="holding",
+        initial_states=lambda _: [Holding(table=table)],
+        actions=[up],
+        properties=[invariant("it is so")(function)],
+    )
+    tables = TransitionTables(spec, spec.initials(), tuning=EARLY)
+    tables.caller.take_apart(tables.instances)
+    assert tables.caller.apart[tables.instances] is is_apart
 
 
 @action(effect="healing")

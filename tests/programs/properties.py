@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from leadline.checker import Spec, action, component, invariant, step_invariant, witness
+from leadline.checker import Bag, Map, Spec, action, component, invariant, step_invariant, witness
 
 PROPERTIES = 30
 """Properties of a spec."""
@@ -43,6 +43,8 @@ class State:
     counters: tuple[int, ...] = component(each="counter")
     leader: int | None = None
     msgs: frozenset[int] = frozenset()
+    bag: Bag[int] = Bag()
+    table: Map[int, int] = Map()
 
     def voters(self) -> Any:
         return (process for process in self.procs if process.vote is not None)
@@ -132,6 +134,9 @@ class Text:
             lambda: f"abs({self.process()}.at - {self.process()}.at)",
             lambda: f"({self.process()}.vote or 0)",
             lambda: f"len({self.state()}.msgs)",
+            lambda: f"{self.state()}.bag[{self.chance.randrange(3)}]",
+            lambda: f"{self.state()}.table.get({self.chance.randrange(3)}, 0)",
+            lambda: f"len({self.state()}.table)",
         ])  # fmt: skip
         return make()
 
@@ -148,6 +153,11 @@ class Text:
             lambda: f"({number} == 0 or 6 // {number} > 1)" if " " not in number else self.comparison(),
             lambda: f"({state}.leader is None or {state}.procs[{state}.leader].at < 2)",
             lambda: f"{number} in {state}.msgs",
+            lambda: f"{number} in {state}.bag",
+            lambda: f"{number} not in {state}.table",
+            lambda: f"{state}.bag.total() < 3",
+            lambda: f"(1 not in {state}.table or {state}.table[1] <= {number})",
+            lambda: f"{state}.table.put(1, 2) != {self.state()}.table",
             lambda: f"{process}.is_idle",
             lambda: f"{process}.voted_for({number})",
             lambda: f"helper({process}, {number})",
@@ -183,6 +193,10 @@ class Text:
             (name, f"{state}.counters", ([], [name])), (name, f"{state}.msgs", ([], [name])),
             (name, f"sorted({state}.msgs)", ([], [name])), (name, f"{self.process()}.log", ([], [name])),
             (name, f"(v.at for v in {state}.procs)", ([], [name])), (name, "(0, 1, 2)", ([], [name])),
+            (name, f"{state}.table", ([], [name])), (name, f"sorted({state}.table.values())", ([], [name])),
+            (f"{name}, {other}", f"{state}.table.items()", ([], [name, other])),
+            (name, f"{state}.bag", ([], [name])),
+            (f"{name}, {other}", f"sorted({state}.bag.items())", ([], [name, other])),
         ])  # fmt: skip
         self.processes += procs
         self.numbers += numbers
@@ -318,6 +332,12 @@ class Text:
             [f"return {state}.leader is None or (lambda l: l.at < 2 and not l.vote)({state}.procs[{state}.leader])"],
             [f"p = evolve({state}.procs[0], at=2)", f"return all(p.at >= q.at for q in {state}.procs) and p.at > 1"],
             [f"for p in {state}.procs:", "    pass", "return p.at < 2"],
+            [f"table = {state}.table.put(2, 1)", f"return all(p.at in table for p in {state}.procs)"],
+            [f"table, bag = {state}.table, {state}.bag.add(1)", f"for p in {state}.procs:",
+             "    if p.at in table and bag[p.at] > 1:", "        return False", "return len(bag) < 3"],
+            [f"{state}.table._items.setdefault(9, []).clear()", f"seen = {state}.table._items[9]",
+             f"ok = all(p.at not in seen and not seen.append(p.at) for p in {state}.procs)",
+             f"del {state}.table._items[9]", "return ok"],
             [f"for i, p in enumerate({state}.procs):", "    i = p.at", "    if i > 1:", "        break",
              "return i < 2"],
         ])  # fmt: skip
@@ -393,10 +413,17 @@ def spec_of(text: str, seed: int, *, without: frozenset[str] = frozenset()) -> S
     def lead(s: State) -> Any:
         yield evolve(s, leader=None if s.leader == guard else guard, msgs=s.msgs ^ {step})
 
+    @action(i=range(3))
+    def note(s: State, i: int) -> Any:
+        if i in s.table:
+            yield evolve(s, table=s.table.remove(i), bag=s.bag.add(i) if s.bag.total() < 2 else Bag([guard]))
+        elif s.procs[i].at == step:
+            yield evolve(s, table=s.table.put(i, s.counters[i] % 3))
+
     return Spec(
         name=f"random properties {seed}",
         initial_states=lambda _: initials,
-        actions=[move, vote, count, lead],
+        actions=[move, vote, count, lead, note],
         properties=[item for item in found if item.name not in without],
     )
 
@@ -411,4 +438,6 @@ def _state(chance: random.Random) -> State:
         counters=tuple(chance.randrange(4) for _ in range(3)),
         leader=chance.choice((None, 0, 1, 2)),
         msgs=frozenset(chance.sample(range(4), chance.randrange(4))),
+        bag=Bag(chance.choices(range(3), k=chance.randrange(3))),
+        table=Map({key: chance.randrange(3) for key in chance.sample(range(3), chance.randrange(3))}),
     )

@@ -28,7 +28,7 @@ LIMITS = Limits(depth=3, keep_going=True)
 TUNING = attrs.evolve(ONLY_LEARNED, apart_after=1, many_values=3, pure_states=2, pure_growth=1e9)
 """No net. Few states are checked for purity, as the calls of these checks are not those of an engine."""
 
-APART = frozenset(("numbers", "others", "pairs", "msgs", "sets", "bag", "rows[]", "procs[].seen"))
+APART = frozenset(("numbers", "others", "pairs", "msgs", "sets", "bag", "table", "rows[]", "procs[].seen"))
 """Collections that are taken apart from the beginning, as if they had many values."""
 
 EXAMPLES = 60
@@ -110,7 +110,8 @@ def compare_properties(text: str, seed: int) -> tuple[Counts, int]:
         spec, direct = properties.spec_of(text, seed, without=refused), None
         try:
             direct = _direct(spec)
-            return _compiled(spec, direct), len(spec.properties)
+            apart = APART if seed % 2 else frozenset[str]()  # otherwise, collections are split if they take many values
+            return _compiled(spec, direct, apart), len(spec.properties)
         except SpecError as error:
             words = str(error).replace(":", " ").split()
             more = {item.name for item in spec.properties if item.name in words}
@@ -139,10 +140,10 @@ def _is_refused(spec: Spec[Any], oracle: OracleSearch[Any]) -> bool:
     return False
 
 
-def _compiled(spec: Spec[Any], direct: tuple[OracleSearch[Any], Result]) -> Counts:
+def _compiled(spec: Spec[Any], direct: tuple[OracleSearch[Any], Result], apart: frozenset[str] = APART) -> Counts:
     oracle, expected = direct
     problem = Problem(spec=spec, limits=LIMITS, budget=Budget(LIMITS), workers=Workers(1), tuning=TUNING)
-    adjustments = Adjustments(apart=APART)
+    adjustments = Adjustments(apart=apart)
     with _Counted() as counted:
         while True:
             try:
