@@ -491,7 +491,7 @@ class Events:
             fetch = fetch if registered else self._without_answer(fetch)
             if fetch.frame.passed is not None:
                 found += self._fetch(follower, fetch, following, checked)
-            before = fetch.frame.arrived
+            before = fetch.frame.begins
             yield before, found
 
     def _is_registered(self, broker: int, at: float) -> bool:
@@ -617,7 +617,7 @@ class Events:
         """Yield the observations of produce requests, for each request."""
         for request in produces(self._read):
             if request.frame.passed is not None:
-                yield request.frame.arrived, list(self._produced(request, request.frame.passed))
+                yield request.frame.begins, list(self._produced(request, request.frame.passed))
 
     def _produced(self, request: Exchange, passed: float) -> Iterator[Observation[Partition]]:
         read, make, frame, answer, told = self._read, self._make, request.frame, request.answer, request.told

@@ -70,6 +70,13 @@ class Seen:
     arrived: float
     passed: float | None
 
+    @property
+    def begins(self) -> float:
+        """The earliest time at which the receiver may have the frame. Times in recordings that were not made by a proxy
+        can be bounds, so that `passed` may be before `arrived`.
+        """
+        return self.arrived if self.passed is None else min(self.arrived, self.passed)
+
 
 @attrs.frozen
 class Announcement:

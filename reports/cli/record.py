@@ -10,6 +10,7 @@ import click
 from leadline.brokers.messages.jars import definitions_of
 from leadline.brokers.recorder import Address, Recorder, settings
 from leadline.brokers.releases import BrokerRelease, broker_release
+from leadline.brokers.request_log import convert
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.exit_codes import AS_EXPECTED
@@ -27,6 +28,18 @@ class _Process(click.ParamType[tuple[int, Address]]):
         if not (number.isdecimal() and host and port.isdecimal()):
             self.fail(f"{value!r} must be ID=HOST:PORT, such as 1=127.0.0.1:9092", param, ctx)
         return int(number), Address(host.strip("[]"), int(port))
+
+
+class _File(click.ParamType[tuple[int, Path]]):
+    """A file of a process, given as ``ID=FILE``."""
+
+    name = "ID=FILE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, Path]:
+        number, _, path = str(value).partition("=")
+        if not (number.isdecimal() and path):
+            self.fail(f"{value!r} must be ID=FILE, such as 1=kafka-request.log", param, ctx)
+        return int(number), Path(path)
 
 
 class _Address(click.ParamType[Address]):
@@ -49,8 +62,22 @@ class _Address(click.ParamType[Address]):
     "brokers",
     type=_Process(),
     multiple=True,
-    required=True,
     help="A broker (can be repeated, also for several listeners of a broker).",
+)
+@click.option(
+    "--request-log",
+    "request_logs",
+    type=_File(),
+    multiple=True,
+    help="Instead of --broker: a file that kafka.request.logger of a broker has written (can be repeated).",
+)
+@click.option(
+    "--clock-error",
+    type=click.FloatRange(0),
+    default=50.0,
+    show_default=True,
+    metavar="MS",
+    help="With --request-log: how much the clocks of the brokers may differ, in milliseconds.",
 )
 @click.option("--controller", "controllers", type=_Process(), multiple=True, help="A KRaft controller.")
 @click.option("--zookeeper", type=_Address(), help="ZooKeeper, for releases that use it.")
@@ -76,6 +103,8 @@ def record(
     recording: Path,
     release: str,
     brokers: tuple[tuple[int, Address], ...],
+    request_logs: tuple[tuple[int, Path], ...],
+    clock_error: float,
     controllers: tuple[tuple[int, Address], ...],
     zookeeper: Address | None,
     host: str,
@@ -94,10 +123,21 @@ def record(
     leadline record run.jsonl --release 3.9.1 --controller 100=127.0.0.1:9093 \\
       --broker 0=127.0.0.1:9092 --broker 1=127.0.0.1:9192
     leadline record run.jsonl --release 2.8.0 --zookeeper 127.0.0.1:2181 --broker 0=127.0.0.1:9092
+    leadline record run.jsonl --release 2.8.2 --request-log 0=a/kafka-request.log --request-log 1=b/kafka-request.log
+
+    \b
+    With --request-log, nothing is recorded: the files of brokers of 2.8 or later with ZooKeeper, which log requests
+    at DEBUG or TRACE, are converted. They must begin before the topic is created, and include all brokers.
 
     Exit code 0: the recording is complete; 2: usage error, or a connection that cannot be decoded (TLS or SASL).
     """
     chosen = broker_release(release)
+    if request_logs:
+        if brokers or controllers or zookeeper is not None:
+            raise click.UsageError("--request-log cannot be combined with --broker, --controller and --zookeeper")
+        return _convert(recording, chosen, request_logs, clock_error)
+    if not brokers:
+        raise click.UsageError("pass --broker for each broker, or --request-log for files of their request logs")
     _check_kind(chosen, controllers, zookeeper)
     definitions = definitions_of(chosen)
     about = {"release": chosen.number, "spec": chosen.spec}
@@ -110,6 +150,18 @@ def record(
             recorder.run(seconds)
         frames, undecoded = recorder.frames, recorder.undecoded
     say(visible(f"{recording}: {counted(frames, 'frame')}, of which {undecoded} could not be decoded"))
+    return AS_EXPECTED
+
+
+def _convert(recording: Path, release: BrokerRelease, files: tuple[tuple[int, Path], ...], clock_error: float) -> int:
+    about = {"release": release.number, "spec": release.spec}
+    converted = convert(files, recording, clock_error=clock_error / 1000, **about)
+    found = f"{recording}: {counted(converted.requests, 'request')}"
+    if converted.without_answer:
+        found += (
+            f"; {counted(converted.without_answer, 'answer')} left out, because nothing shows what followers made of it"
+        )
+    say(visible(found))
     return AS_EXPECTED
 
 

@@ -1,0 +1,219 @@
+"""Find how many records the requests and answers in files of `kafka.request.logger` contain. The files have only the
+size of records.
+
+- An answer to a fetch ends where the follower's next fetch begins. If there is none, it ends at the log end of the
+  leader, as produce requests show it, if there is only one.
+- A produce request ends where the next one in the same leader epoch begins.
+
+A broker logs a request when it is complete. So those that wait when a leader is killed are missing:
+
+- Records that were fetched, and that no produce request explains, become produce requests without an answer.
+- An answer to acks=all is left out if the followers' fetches do not explain it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+Key = tuple[str, int]
+"""A partition: the name of the topic, and its number."""
+
+_SIZES = ("RecordsSizeInBytes", "RecordSetSizeInBytes")
+_ALL = -1
+
+
+@attrs.define(eq=False)
+class Request:
+    """A request that a broker has completed.
+
+    Attributes:
+        node: the broker that logged it.
+        source: the process that sent it.
+        api, version: the name of the request, and its version.
+        connection: the connection on which it came.
+        body: the request.
+        answer: the response, or None.
+        begun, sent, done: when it arrived, when its response was sent, and when that was complete, in seconds.
+    """
+
+    node: int
+    source: int | str
+    api: str
+    version: int
+    connection: str
+    body: dict[str, Any]
+    answer: dict[str, Any] | None
+    begun: float
+    sent: float
+    done: float
+
+
+@attrs.define(eq=False)
+class _Append:
+    """A produce request for a partition that was answered with an offset."""
+
+    request: Request
+    part: dict[str, Any]
+    begin: int
+    end: int
+
+
+@attrs.define(eq=False)
+class _Fetched:
+    """An answer to a follower, with records, of which it is not known how many there are."""
+
+    request: Request
+    part: dict[str, Any]
+    offset: int
+
+
+@attrs.define(eq=False)
+class _Term:
+    """What a broker did for a partition in one leader epoch.
+
+    Attributes:
+        appends: the produce requests.
+        unknown: the answers to followers with an unknown number of records.
+        fetched: the end of the records that followers were sent.
+        reached: for each follower, the highest offset from which it fetched.
+    """
+
+    appends: list[_Append] = attrs.field(factory=list)
+    unknown: list[_Fetched] = attrs.field(factory=list)
+    fetched: int = 0
+    reached: dict[int | str, int] = attrs.field(factory=dict)
+
+
+def add_records(requests: Sequence[Request]) -> tuple[int, list[Request]]:
+    """Add record batches to requests and responses.
+
+    Parameters:
+        requests: the requests, in order of arrival.
+
+    Returns:
+        The number of responses that were left out, and produce requests that the files lack.
+    """
+    records = _Records()
+    for request in requests:
+        match request.api:
+            case "LeaderAndIsr":
+                records.lead(request)
+            case "Fetch" if request.source != "client":
+                records.fetch(request)
+            case "Produce":
+                records.produce(request)
+    lost = [each for (_, key, _), term in records.terms.items() for each in records.explain(key, term)]
+    return records.left_out, lost
+
+
+class _Records:
+    """The records of all partitions."""
+
+    def __init__(self) -> None:
+        self.terms: dict[tuple[int, Key, int], _Term] = {}
+        self.left_out = 0
+        self._names: dict[str, str] = {}
+        self._epochs: dict[tuple[int, Key], int] = {}
+        self._offsets: dict[tuple[Any, ...], int] = {}
+        self._waiting: dict[tuple[Any, ...], tuple[_Term, _Fetched]] = {}
+        self._numbers = itertools.count()
+
+    def lead(self, request: Request) -> None:
+        """Note the leader epochs that a LeaderAndIsr request announces."""
+        for topic in request.body.get("TopicStates") or ():
+            self._names[topic.get("TopicId") or ""] = topic["TopicName"]
+            for state in topic["PartitionStates"]:
+                self._epochs[request.node, (topic["TopicName"], state["PartitionIndex"])] = state["LeaderEpoch"]
+
+    def fetch(self, request: Request) -> None:
+        """Find the offsets of a follower's fetch, and the ends of the answers before."""
+        pair = request.source, request.node
+        for key, part in self._parts(request.body):
+            offset = self._offsets[*pair, key] = part["FetchOffset"]
+            term, known = self._waiting.pop((*pair, key), (None, None))
+            if term is not None and known is not None and offset > known.offset:
+                self._end(term, known, offset)
+            reached = self._term(request.node, key).reached
+            reached[request.source] = max(offset, reached.get(request.source, 0))
+        for key, part in self._parts(request.answer):
+            if _size(part):
+                term = self._term(request.node, key)
+                fetched = _Fetched(request, part, self._offsets.get((*pair, key), 0))
+                term.unknown.append(fetched)
+                self._waiting[*pair, key] = term, fetched
+
+    @staticmethod
+    def _end(term: _Term, fetched: _Fetched, end: int) -> None:
+        fetched.part["Records"] = _batch(fetched.offset, end, None)
+        term.fetched = max(term.fetched, end)
+        term.unknown.remove(fetched)
+
+    def produce(self, request: Request) -> None:
+        """Note a produce request. Until more is known, it has one record in each partition."""
+        bases = {key: part.get("BaseOffset", -1) for key, part in self._parts(request.answer)}
+        for key, part in self._parts(request.body):
+            _size(part)
+            self._fill(part, 1)
+            base = bases.get(key, -1)
+            if base >= 0:
+                self._term(request.node, key).appends.append(_Append(request, part, base, base + 1))
+
+    def explain(self, key: Key, term: _Term) -> Iterator[Request]:
+        """Find what is not known yet of a leader epoch. Yield the produce requests that are missing."""
+        term.appends.sort(key=lambda each: each.begin)
+        for append, following in itertools.pairwise(term.appends):
+            append.end = following.begin
+            self._fill(append.part, append.end - append.begin)
+        for fetched in list(term.unknown):
+            appended = [each for each in term.appends if each.request.begun <= fetched.request.sent]
+            before = max([0, *(each.end for each in appended if each.request.done <= fetched.request.begun)])
+            ends = {each.end for each in appended if each.end > fetched.offset and each.end >= before}
+            if len(ends) == 1:
+                self._end(term, fetched, ends.pop())
+            else:
+                fetched.request.answer, self.left_out = None, self.left_out + 1
+        if not term.appends:
+            return
+        last = term.appends[-1]
+        for _ in range(last.end, term.fetched):
+            part: dict[str, Any] = {"Index": key[1]}
+            self._fill(part, 1)
+            topic = {"Name": key[0], "PartitionData": [part]}
+            yield attrs.evolve(
+                last.request, body={"Acks": last.request.body["Acks"], "TopicData": [topic]}, answer=None
+            )
+        for append in term.appends:
+            late = any(offset < append.end for offset in term.reached.values())
+            if late and append.request.body["Acks"] == _ALL and append.request.answer is not None:
+                append.request.answer, self.left_out = None, self.left_out + 1
+
+    def _term(self, node: int, key: Key) -> _Term:
+        return self.terms.setdefault((node, key, self._epochs.get((node, key), -1)), _Term())
+
+    def _parts(self, body: Mapping[str, Any] | None) -> Iterator[tuple[Key, dict[str, Any]]]:
+        """Yield the partitions of a request or response."""
+        for field in ("Topics", "Responses", "TopicData"):
+            for topic in (body or {}).get(field) or ():
+                name = topic.get("Topic") or topic.get("Name") or self._names.get(topic.get("TopicId"), "")
+                for inner in ("Partitions", "PartitionData", "PartitionResponses"):
+                    for part in topic.get(inner) or ():
+                        index = next(part[each] for each in ("Partition", "PartitionIndex", "Index") if each in part)
+                        yield (name, index), part
+
+    def _fill(self, part: dict[str, Any], count: int) -> None:
+        """Add records that differ from all others."""
+        values = [f"unknown record {next(self._numbers)}" for _ in range(count)]
+        part["Records"] = _batch(0, count, [{"offset": 0, "key": None, "value": value} for value in values])
+
+
+def _size(part: dict[str, Any]) -> int:
+    """Remove the size of a part's records, and return it."""
+    return sum(part.pop(name, 0) for name in _SIZES)
+
+
+def _batch(first: int, end: int, records: list[dict[str, Any]] | None) -> dict[str, Any]:
+    return {"size": 0, "batches": [{"first": first, "last": end - 1, "leader_epoch": -1, "records": records}]}
