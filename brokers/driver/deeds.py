@@ -16,7 +16,7 @@ from leadline.brokers.driver.observer import Observer, payload
 from leadline.brokers.driver.plan import PlannedStep
 from leadline.brokers.driver.schedule import keeps_up
 from leadline.brokers.driver.sessions import Sessions
-from leadline.brokers.driver.stage import PARTITION, TOPIC, Stage
+from leadline.brokers.driver.stage import TOPIC, Stage
 from leadline.brokers.driver.step_report import Produced
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until
 from leadline.brokers.frame import Rule
@@ -120,7 +120,9 @@ class Deeds:
     def _produce(self, step: PlannedStep, limit: float) -> None:
         leader, value = step.broker, step.before.next_value
         acks = -1 if step.before.bounds.acks == "all" else 1
-        sent = self.stage.client.send_produce(leader, TOPIC, payload(value), acks=acks, timeout_ms=600_000)
+        sent = self.stage.client.send_produce(
+            leader, TOPIC, payload(value), partition=self.stage.partition, acks=acks, timeout_ms=600_000
+        )
         record = Produced(value, leader)
         self.produced.append(record)
         self._threads.submit(self._await_acknowledgement, record, sent)
@@ -193,8 +195,8 @@ class Deeds:
 
     def _cut_log(self, step: PlannedStep, limit: float) -> None:
         broker, offset = step.instance.values
-        self.stage.cluster.cut_log(broker, TOPIC, PARTITION, offset)
-        self.stage.proxy.note("log_cut", node=broker, topic=TOPIC, partition=PARTITION, to_offset=offset)
+        self.stage.cluster.cut_log(broker, TOPIC, self.stage.partition, offset)
+        self.stage.proxy.note("log_cut", node=broker, topic=TOPIC, partition=self.stage.partition, to_offset=offset)
         self._did.append(f"cut the log of broker {broker} to offset {offset}")
 
     def _set_checkpoint(self, step: PlannedStep, limit: float) -> None:
@@ -206,8 +208,10 @@ class Deeds:
         if found == wanted:
             return
         path = self.stage.cluster.data_directory(broker) / HIGH_WATERMARKS
-        path.write_text(f"0\n1\n{TOPIC} {PARTITION} {wanted}\n", encoding="ascii")
-        self.stage.proxy.note("checkpoint_set", node=broker, topic=TOPIC, partition=PARTITION, high_watermark=wanted)
+        path.write_text(f"0\n1\n{TOPIC} {self.stage.partition} {wanted}\n", encoding="ascii")
+        self.stage.proxy.note(
+            "checkpoint_set", node=broker, topic=TOPIC, partition=self.stage.partition, high_watermark=wanted
+        )
         self._did.append(f"set the high watermark checkpoint of broker {broker} from {found} to {wanted}")
 
     def _start(self, step: PlannedStep, limit: float) -> None:
@@ -292,7 +296,10 @@ class Deeds:
     def _elect_preferred(self, step: PlannedStep, limit: float) -> None:
         self._did.append("asked for the election of the preferred leader")
         if not self.stage.release.kraft and self.stage.release.version < _FIRST_WITH_ELECT_LEADERS:
-            data = b'{"version":1,"partitions":[{"topic":"%s","partition":%d}]}' % (TOPIC.encode(), PARTITION)
+            data = b'{"version":1,"partitions":[{"topic":"%s","partition":%d}]}' % (
+                TOPIC.encode(),
+                self.stage.partition,
+            )
             zookeeper.create(self.stage.cluster.ports.real["zookeeper"], _PREFERRED_ELECTION, data)
         else:
             self._threads.submit(self._elect, PREFERRED)
@@ -305,11 +312,11 @@ class Deeds:
 
     def _reassign(self, step: PlannedStep, limit: float) -> None:
         (target,) = step.instance.values
-        self.stage.client.reassign("controller", TOPIC, target, partition=PARTITION)
+        self.stage.client.reassign("controller", TOPIC, target, partition=self.stage.partition)
         self._did.append(f"asked for a reassignment to brokers {' '.join(map(str, target))}")
 
     def _cancel(self, step: PlannedStep, limit: float) -> None:
-        self.stage.client.reassign("controller", TOPIC, None, partition=PARTITION)
+        self.stage.client.reassign("controller", TOPIC, None, partition=self.stage.partition)
         self._did.append("cancelled the reassignment")
 
     def _raise_min_isr(self, step: PlannedStep, limit: float) -> None:
@@ -328,4 +335,6 @@ class Deeds:
         asked = self.stage.controller
         running = (each for each in self.stage.replicas if each not in self.observer.down)
         with suppress(Unanswered, Refused):  # an election that does not happen is seen at the controller
-            self.stage.client.elect(asked if isinstance(asked, int) else next(running), TOPIC, kind)
+            self.stage.client.elect(
+                asked if isinstance(asked, int) else next(running), TOPIC, kind, partition=self.stage.partition
+            )

@@ -247,7 +247,9 @@ class Frames:
     def _leads(self, broker: int, number: int) -> bool:
         """Return whether a broker responds to a consumer as the leader of an epoch."""
         try:
-            return not self.stage.client.fetch(broker, TOPIC, 0, max_wait_ms=0, epoch=number).error
+            return not self.stage.client.fetch(
+                broker, TOPIC, 0, partition=self.stage.partition, max_wait_ms=0, epoch=number
+            ).error
         except (Refused, Unanswered):
             return False
 

@@ -18,7 +18,7 @@ from leadline.brokers.driver.sight import (
     Sight,
     seen_assignment,
 )
-from leadline.brokers.driver.stage import PARTITION, STATE_PATH, TOPIC, Stage, partition_of
+from leadline.brokers.driver.stage import STATE_PATH, TOPIC, Stage, partition_of
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame
 from leadline.brokers.messages.batches import Batch, read_batches
@@ -77,7 +77,7 @@ class Observer:
             BrokerError: if the decision cannot be read.
         """
         if self._stage.release.kraft:
-            state = self._stage.cluster.controller_state(TOPIC, PARTITION)
+            state = self._stage.cluster.controller_state(TOPIC, self._stage.partition)
             if state is None:
                 return Decision(None, NO_OFFSET, frozenset())
             replicas = seen_assignment(state.replicas, state.adding, state.removing)
@@ -100,7 +100,7 @@ class Observer:
         """Return the partition's leader epochs, as brokers number them, keyed by offset in KRaft's metadata log."""
         metadata = self._stage.cluster.controller_metadata()
         topic = metadata.topic_id(TOPIC)
-        history = [] if topic is None else metadata.partitions.get((topic, PARTITION), [])
+        history = [] if topic is None else metadata.partitions.get((topic, self._stage.partition), [])
         return {offset: state.leader_epoch for offset, state in history}
 
     def quorum(self) -> SeenQuorum:
@@ -120,7 +120,7 @@ class Observer:
 
     def log(self, broker: int) -> tuple[SeenRecord, ...]:
         """Return the records in a broker's log."""
-        batches = self._batches(self._stage.cluster.data_directory(broker) / f"{TOPIC}-{PARTITION}")
+        batches = self._batches(self._stage.cluster.data_directory(broker) / f"{TOPIC}-{self._stage.partition}")
         return tuple(
             SeenRecord(value_of(record.value), self._epoch_of(batch))
             for batch in batches
@@ -143,7 +143,7 @@ class Observer:
         """Return the high watermark in a broker's checkpoint, or 0 if there is no checkpoint."""
         path = self._stage.cluster.data_directory(broker) / HIGH_WATERMARKS
         try:
-            return offsets(LocalFiles(), str(path)).get((TOPIC, PARTITION), 0)
+            return offsets(LocalFiles(), str(path)).get((TOPIC, self._stage.partition), 0)
         except Unreadable:
             return 0
 
@@ -167,7 +167,9 @@ class Observer:
         """Convert a frame between a follower and its leader to a message of the model."""
         if frame is None or frame.body is None:
             return None
-        told = partition_of(frame.body)
+        told = partition_of(frame.body, self._stage.partition)
+        if not told:
+            return None
         if frame.api == "OffsetForLeaderEpoch":
             return self._epoch_message(frame, told)
         if frame.request:
@@ -210,14 +212,16 @@ class Observer:
     def _replica(self, broker: int) -> SeenReplica:
         up = broker not in self.down
         proposed = self._stage.held("AlterPartition", True, broker, self._stage.controller) if up else None
-        proposal = None if proposed is None or proposed.body is None else proposed_isr(proposed.body)
+        proposal = (
+            None if proposed is None or proposed.body is None else proposed_isr(proposed.body, self._stage.partition)
+        )
         message = self.message(self.frame_in_flight(broker)) if up else None
         return SeenReplica(up, self.log(broker), self.high_watermark(broker), message, proposal)
 
 
-def proposed_isr(body: Mapping[str, Any]) -> frozenset[int]:
-    """Return the ISR that an AlterPartition request proposes."""
-    told = partition_of(body)
+def proposed_isr(body: Mapping[str, Any], partition: int) -> frozenset[int]:
+    """Return the ISR that an AlterPartition request proposes for a partition."""
+    told = partition_of(body, partition)
     with_epochs = told.get("NewIsrWithEpochs")
     return frozenset(each["BrokerId"] for each in with_epochs) if with_epochs else frozenset(told["NewIsr"])
 

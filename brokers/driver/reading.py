@@ -34,13 +34,13 @@ class Read:
 def read_from(stage: Stage, leader: int, step: int | None) -> Read | None:
     """Read all records that a consumer can read from a leader now. Return None if it does not respond."""
     try:
-        fetched = stage.client.read(leader, TOPIC)
+        fetched = stage.client.read(leader, TOPIC, partition=stage.partition)
     except (Unanswered, Refused):
         return None
     if fetched.error:
         return None
     try:
-        end: int | None = stage.client.list_offset(leader, TOPIC)
+        end: int | None = stage.client.list_offset(leader, TOPIC, partition=stage.partition)
     except (Unanswered, Refused):
         end = None
     return Read(step, leader, tuple(value_of(record.value) for record in fetched.records), end)

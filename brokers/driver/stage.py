@@ -31,8 +31,8 @@ from leadline.model.disk.metadata import NO_LEADER_CHANGE
 from leadline.model.kafka.bounds import OLD_MIN_ISR
 from leadline.model.quorum import NO_EPOCH
 
-TOPIC, PARTITION = "t", 0
-STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/{PARTITION}/state"
+TOPIC = "t"
+STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/0/state"
 """The ZooKeeper node with the leader, leader epoch and ISR of the partition."""
 
 CONTROLLER_PATH = "/controller"
@@ -53,6 +53,9 @@ SESSION_MS_SINCE_4 = 9000
 """
 
 UNDEFINED_EPOCH = -1
+
+METADATA_PARTITION = 0
+"""The number of the partition of KRaft's metadata log."""
 
 Where = Callable[[Mapping[str, Any]], bool]
 
@@ -75,6 +78,8 @@ class Stage:
         self.replicas = range(plan.brokers)
         self.assigned = tuple(broker for broker in plan.replicas if broker in plan.start.assignment.replicas)
         """The brokers with a replica in the first state, in the order of the assignment."""
+        self.partition = 1 if plan.start.bounds.first_partition else 0
+        """The partition that is observed. Partition 0 also exists if its number of replicas matters."""
         self.controller: Node = "controller" if release.kraft else plan.brokers
         """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
         self.known: dict[int, int] = dict.fromkeys(self.replicas, NO_EPOCH)
@@ -132,10 +137,12 @@ class Stage:
         }
         self._until("the brokers are not registered", self._all_brokers_are_known)
         try:
-            self.client.create_topic(self._any_broker, TOPIC, [self.assigned], configs)
+            self.client.create_topic(self._any_broker, TOPIC, [self.assigned] * (1 + self.partition), configs)
         except (Refused, Unanswered) as error:
             raise BrokerError(f"cannot create the topic: {error}") from error
         self._until("the topic is not replicated", self._is_replicated)
+        if bounds.first_partition and bounds.first_partition < len(self.assigned):
+            self.client.reassign(self.controller, TOPIC, self.assigned[: bounds.first_partition])
         self.known = dict.fromkeys(self.replicas, 0)
         self._find_directories()
         self._hold_everything()
@@ -146,7 +153,7 @@ class Stage:
         """If brokers have several log directories, make the one with the replica the first."""
         for broker in self.assigned:
             for directory in self.cluster.data_directories(broker)[1:]:
-                if (directory / f"{TOPIC}-{PARTITION}").exists():
+                if (directory / f"{TOPIC}-{self.partition}").exists():
                     self.cluster.put_first(broker, directory)
 
     def _fetches(self, follower: int) -> bool:
@@ -223,13 +230,17 @@ class Stage:
         if not all(self._sees_first_epoch(broker) for broker in self.replicas):
             return False
         frames = [frame for frame in self.proxy.frames if frame.api == "Fetch" and frame.state == "passed"]
-        answered = {frame.answers for frame in frames if partition_of(frame.body or {}).get("ErrorCode", -1) == 0}
+        answered = {
+            frame.answers
+            for frame in frames
+            if partition_of(frame.body or {}, self.partition).get("ErrorCode", -1) == 0
+        }
         fetched = {frame.source for frame in frames if frame.target == 0 and frame.number in answered}
         return fetched >= set(self.assigned[1:])
 
     def _sees_first_epoch(self, broker: int) -> bool:
         try:
-            view = self.client.partition(broker, TOPIC, PARTITION)
+            view = self.client.partition(broker, TOPIC, self.partition)
         except (Unanswered, Refused):
             return False
         return view is not None and (view.leader, view.isr, view.error) == (0, frozenset(self.assigned), 0)
@@ -286,14 +297,14 @@ class Stage:
     def changes_in(self, body: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
         """Return an (offset, record) pair for each record about the partition in a part of the metadata log."""
         found = ((offset, record) for offset, name, record in self._records(body) if name == "PartitionChangeRecord")
-        return [(offset, record) for offset, record in found if record["PartitionId"] == PARTITION]
+        return [(offset, record) for offset, record in found if record["PartitionId"] == self.partition]
 
     def _changes_settings(self, body: Mapping[str, Any]) -> bool:
         settings = (record for _, name, record in self._records(body) if name == "ConfigRecord")
         return any(record["ResourceName"] == TOPIC for record in settings)
 
     def _records(self, body: Mapping[str, Any]) -> Sequence[tuple[int, str, dict[str, Any]]]:
-        data = partition_of(body).get("Records")
+        data = partition_of(body, METADATA_PARTITION).get("Records")
         return read_metadata(self.definitions, data) if data else []
 
     def held(self, api: str, request: bool, source: Node, target: Node) -> Frame | None:
@@ -330,11 +341,11 @@ class Stage:
         fetches. In 2.0 and later, a broker that has led without writing a record asks about the epoch in which it led
         (KAFKA-10706), even if its log is empty.
         """
-        epoch = partition_of(request.body or {}).get("LeaderEpoch", UNDEFINED_EPOCH)
+        epoch = partition_of(request.body or {}, self.partition).get("LeaderEpoch", UNDEFINED_EPOCH)
         return epoch == UNDEFINED_EPOCH or (isinstance(request.source, int) and self._log_is_empty(request.source))
 
     def _log_is_empty(self, broker: int) -> bool:
-        segments = (self.cluster.data_directory(broker) / f"{TOPIC}-{PARTITION}").glob("*.log")
+        segments = (self.cluster.data_directory(broker) / f"{TOPIC}-{self.partition}").glob("*.log")
         return not any(segment.stat().st_size for segment in segments)
 
     def release_frame(self, frame: Frame) -> None:
@@ -384,13 +395,14 @@ class Stage:
         self._holds.clear()
 
 
-def partition_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the first partition in a request or response, or an empty mapping."""
+def partition_of(body: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    """Return the first partition with the given number in a request or response, or an empty mapping."""
     for name in ("Topics", "Responses", "PartitionStates", "UngroupedPartitionStates"):
         for topic in body.get(name) or ():
             for partition in topic.get("Partitions", ()):
                 found: Mapping[str, Any] = partition
-                return found
+                if found.get("PartitionIndex", found.get("Partition")) == number:
+                    return found
     return {}
 
 
