@@ -239,20 +239,15 @@ class Cluster:
         names = self._log_dirs.get(node, _directories(1)) if isinstance(node, int) else _directories(1)
         return [self._folder(node) / name for name in names]
 
-    def put_first(self, broker: int, directory: Path) -> None:
-        """Make one of a broker's log directories the first, which `data_directory` returns."""
-        names = self._log_dirs[broker]
-        self._log_dirs[broker] = sorted(names, key=lambda name: name != directory.name)
-
-    def remove_data_directory(self, broker: int) -> None:
-        """Remove the first log directory of a stopped broker from its configuration. The files remain.
+    def remove_data_directory(self, broker: int, directory: Path) -> None:
+        """Remove a log directory of a stopped broker from its configuration. The files remain.
 
         Raises:
             BrokerError: if the broker has one log directory.
         """
         if len(self._log_dirs.get(broker, ())) < 2:
             raise BrokerError(f"{self._name(broker)} has one log directory, which cannot be removed")
-        self._log_dirs[broker] = self._log_dirs[broker][1:]
+        self._log_dirs[broker].remove(directory.name)
 
     def log_file(self, node: Node) -> Path:
         """Return the log file of a process. It contains the output since the last start."""
@@ -357,14 +352,13 @@ class Cluster:
         """Format the data directories of a KRaft node, unless they are formatted. A broker's directory needs only one
         file, so no JVM is started for it.
         """
-        if isinstance(node, int):
+        if isinstance(node, int) and self._starts[node] == 1:
             metadata = [self._folder(node) / _METADATA] if node in self._log_dirs else []
             for data in (*self.data_directories(node), *metadata):
                 data.mkdir(exist_ok=True)
                 if not (data / _FORMATTED).exists():
                     write_properties(data / _FORMATTED, meta_properties(self._cluster_id, node))
-            return
-        if (self.data_directory(node) / _FORMATTED).exists():
+        if isinstance(node, int) or (self.data_directory(node) / _FORMATTED).exists():
             return
         features = [f"--feature={name}={level}" for name, level in self._features.items()]
         folder = self._folder(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -69,6 +70,7 @@ class Deeds:
             Deed.CANCEL: self._cancel,
             Deed.RAISE_MIN_ISR: self._raise_min_isr,
             Deed.REMOVE_DIRECTORY: self._remove_directory,
+            Deed.REPLACE_DIRECTORY: self._replace_directory,
         }
 
     def do(self, step: PlannedStep, limit: float) -> None:
@@ -207,7 +209,7 @@ class Deeds:
         found = self.observer.high_watermark(broker)
         if found == wanted:
             return
-        path = self.stage.cluster.data_directory(broker) / HIGH_WATERMARKS
+        path = self.stage.data_directory(broker) / HIGH_WATERMARKS
         path.write_text(f"0\n1\n{TOPIC} {self.stage.partition} {wanted}\n", encoding="ascii")
         self.stage.proxy.note(
             "checkpoint_set", node=broker, topic=TOPIC, partition=self.stage.partition, high_watermark=wanted
@@ -325,10 +327,17 @@ class Deeds:
         self._did.append(f"set {name} of the topic to {value}")
 
     def _remove_directory(self, step: PlannedStep, limit: float) -> None:
-        removed = self.stage.cluster.data_directory(step.broker)
-        self.stage.cluster.remove_data_directory(step.broker)
+        removed = self.stage.data_directory(step.broker)
+        self.stage.cluster.remove_data_directory(step.broker, removed)
         self.stage.proxy.note("directory_removed", node=step.broker, directory=removed.name)
         self._did.append(f"removed the directory {removed.name} of broker {step.broker} from log.dirs")
+
+    def _replace_directory(self, step: PlannedStep, limit: float) -> None:
+        emptied = self.stage.data_directory(step.broker)
+        shutil.rmtree(emptied)
+        emptied.mkdir()
+        self.stage.proxy.note("directory_replaced", node=step.broker, directory=emptied.name)
+        self._did.append(f"emptied the directory {emptied.name} of broker {step.broker}")
 
     def _elect(self, kind: int) -> None:
         """Request an election. A broker whose request is held may delay the response."""

@@ -120,7 +120,7 @@ class Observer:
 
     def log(self, broker: int) -> tuple[SeenRecord, ...]:
         """Return the records in a broker's log."""
-        batches = self._batches(self._stage.cluster.data_directory(broker) / f"{TOPIC}-{self._stage.partition}")
+        batches = self._batches(self._stage.data_directory(broker) / f"{TOPIC}-{self._stage.partition}")
         return tuple(
             SeenRecord(value_of(record.value), self._epoch_of(batch))
             for batch in batches
@@ -141,7 +141,7 @@ class Observer:
 
     def high_watermark(self, broker: int) -> int:
         """Return the high watermark in a broker's checkpoint, or 0 if there is no checkpoint."""
-        path = self._stage.cluster.data_directory(broker) / HIGH_WATERMARKS
+        path = self._stage.data_directory(broker) / HIGH_WATERMARKS
         try:
             return offsets(LocalFiles(), str(path)).get((TOPIC, self._stage.partition), 0)
         except Unreadable:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
-from leadline.brokers.cluster import Cluster
 from leadline.brokers.driver.driver import Driver
 from leadline.brokers.driver.plan import Plan, PlannedStep
 from leadline.brokers.driver.reading import Read, read_from
@@ -187,7 +186,7 @@ def replay(
             if made.is_as_in_model:
                 listener.settling()
                 made = attrs.evolve(made, outcome=_outcome(driver, stage))
-            copy_disks(stage.cluster, stage.replicas, folder / "after")
+            copy_disks(map(stage.data_directory, stage.replicas), folder / "after")
         finally:
             driver.close()
     return attrs.evolve(made, seconds=time.monotonic() - began)
@@ -204,7 +203,7 @@ def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: List
             steps.append(driver.make(step))
             listener.made(steps[-1])
             if step is before:
-                copy_disks(stage.cluster, stage.replicas, folder / "before")
+                copy_disks(map(stage.data_directory, stage.replicas), folder / "before")
             if not steps[-1].is_as_in_model:
                 break
     made = Replay(stage.release, plan, tuple(differences), tuple(steps))
@@ -270,10 +269,9 @@ def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
     return found
 
 
-def copy_disks(cluster: Cluster, brokers: range, folder: Path) -> None:
-    """Copy the data directories of brokers, for an audit."""
-    for broker in brokers:
-        source = cluster.data_directory(broker)
+def copy_disks(sources: Iterable[Path], folder: Path) -> None:
+    """Copy the data directories of the brokers, in ascending order of the brokers, for an audit."""
+    for broker, source in enumerate(sources):
         for file in _files(source):
             target = folder / f"broker-{broker}" / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -255,7 +255,13 @@ def keeps_up(state: Partition, leader: int, follower: int) -> bool:
 
 
 def _elects_without_leader(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
-    if trace.states[number - 1].quorum.leader is None:
+    """Yield a conflict if a step elects a leader of a partition without one. A controller does this in the step before,
+    except that it elects the last known leader only when an operator asks for an election (`PartitionChangeBuilder`,
+    if the ELR was cleared by a change that is built without it).
+    """
+    quorum = trace.states[number - 1].quorum
+    is_last_resort = not quorum.isr and not quorum.elr
+    if quorum.leader is None and not is_last_resort:
         yield _Conflict(number, "the controller elects in the step that makes it possible")
 
 

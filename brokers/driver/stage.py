@@ -144,17 +144,15 @@ class Stage:
         if bounds.first_partition and bounds.first_partition < len(self.assigned):
             self.client.reassign(self.controller, TOPIC, self.assigned[: bounds.first_partition])
         self.known = dict.fromkeys(self.replicas, 0)
-        self._find_directories()
         self._hold_everything()
         for follower in self.assigned[1:]:
             self._until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
 
-    def _find_directories(self) -> None:
-        """If brokers have several log directories, make the one with the replica the first."""
-        for broker in self.assigned:
-            for directory in self.cluster.data_directories(broker)[1:]:
-                if (directory / f"{TOPIC}-{self.partition}").exists():
-                    self.cluster.put_first(broker, directory)
+    def data_directory(self, broker: int) -> Path:
+        """Return the log directory of a broker that has its replica, or the first one if none has it."""
+        directories = self.cluster.data_directories(broker)
+        having = (each for each in directories if (each / f"{TOPIC}-{self.partition}").exists())
+        return next(having, directories[0])
 
     def _fetches(self, follower: int) -> bool:
         """Release the response to a follower's earlier fetch request, and return whether the follower's next fetch
@@ -345,7 +343,7 @@ class Stage:
         return epoch == UNDEFINED_EPOCH or (isinstance(request.source, int) and self._log_is_empty(request.source))
 
     def _log_is_empty(self, broker: int) -> bool:
-        segments = (self.cluster.data_directory(broker) / f"{TOPIC}-{self.partition}").glob("*.log")
+        segments = (self.data_directory(broker) / f"{TOPIC}-{self.partition}").glob("*.log")
         return not any(segment.stat().st_size for segment in segments)
 
     def release_frame(self, frame: Frame) -> None:

@@ -102,7 +102,7 @@ def replay(
             made = _made(driver, plan, release, listener)
         except (Unanswered, Refused) as error:
             raise BrokerError(f"the broker of Kafka {release.name} no longer answers: {error}") from error
-        copy_disks(driver.cluster, range(1), folder / "after")
+        copy_disks([driver.cluster.data_directory(0)], folder / "after")
     return attrs.evolve(made, seconds=time.monotonic() - began)
 
 

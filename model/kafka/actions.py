@@ -22,6 +22,7 @@ from leadline.model.kafka.crash import (
     crash_losing_tail,
     directory_fails,
     directory_removed,
+    directory_replaced,
     restart,
     stop,
 )
@@ -86,6 +87,7 @@ ACTIONS: tuple[Action[Partition, ...], ...] = (
     handle_late_fetch,
     directory_fails,
     directory_removed,
+    directory_replaced,
     crash,
     crash_after_append,
     crash_losing_tail,
@@ -116,6 +118,7 @@ def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
         cancel_reassignment: protocol.reassigns,
         delete_replica: protocol.reassigns,
         directory_fails: protocol.has_directories,
+        directory_replaced: protocol.has_directories,
         directory_removed: protocol.has_directories,
     }
     return tuple(each for each in ACTIONS if possible.get(each, True))

@@ -96,24 +96,48 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 @action(
-    "the log directory of stopped broker {broker} is gone",
+    "the log directory of stopped broker {broker} is removed from log.dirs",
     broker=brokers_that_may_lose_directories,
     effect="perturbing",
 )
 def directory_removed(state: Partition, broker: int) -> Iterator[Partition]:
-    """The log directory that holds a stopped broker's replica is removed from `log.dirs`, or its disk is replaced.
+    """The log directory that holds a stopped broker's replica is removed from `log.dirs`.
 
     When the broker starts, it creates an empty log in another directory, and reports this directory to the controller
     (AssignReplicasToDirs). A broker counts as stopped cleanly if every directory in its configuration contains a clean
     shutdown file with the same broker epoch (`LogManager.readBrokerEpochFromCleanShutdownFiles`). A directory that is
-    no longer in the configuration is not considered, and a replaced disk has no such file.
+    no longer in the configuration is not considered.
+    """
+    clean = state.replicas[broker].stopped_cleanly and state.protocol.loses_directory_cleanly
+    yield from _without_directory(state, broker, clean=clean)
+
+
+@action(
+    "the disk with the log directory of stopped broker {broker} is replaced",
+    broker=brokers_that_may_lose_directories,
+    effect="perturbing",
+)
+def directory_replaced(state: Partition, broker: int) -> Iterator[Partition]:
+    """The disk with the log directory that holds a stopped broker's replica is replaced.
+
+    The new directory has no clean shutdown file, so the broker counts as stopped uncleanly. Otherwise, the effects are
+    those of `directory_removed`.
+    """
+    yield from _without_directory(state, broker, clean=False)
+
+
+def _without_directory(state: Partition, broker: int, *, clean: bool) -> Iterator[Partition]:
+    """Yield the state after a stopped broker has lost its log.
+
+    Parameters:
+        state: the state before.
+        broker: the broker.
+        clean: whether the broker counts as stopped cleanly when it starts.
     """
     replica = state.replicas[broker]
-    if not state.may("lost_directories") or replica.up or not replica.log.end_offset:
-        return
-    without = state.having("lost_directories")
-    clean = replica.stopped_cleanly and state.protocol.loses_directory_cleanly
-    yield _moved(without.with_replica(broker, Replica(up=False, stopped_cleanly=clean)), broker)
+    if state.may("lost_directories") and not replica.up and replica.log.end_offset:
+        without = state.having("lost_directories")
+        yield _moved(without.with_replica(broker, Replica(up=False, stopped_cleanly=clean)), broker)
 
 
 def _moved(state: Partition, broker: int) -> Partition:

@@ -40,6 +40,7 @@ class Deed(enum.Enum):
     CANCEL = "an operator cancels the reassignment"
     RAISE_MIN_ISR = "an operator increases min.insync.replicas of the topic"
     REMOVE_DIRECTORY = "the log directory of the replica is removed from log.dirs"
+    REPLACE_DIRECTORY = "the log directory of the replica is emptied, as after the replacement of a disk"
 
 
 @attrs.frozen
@@ -159,6 +160,7 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "cancel_reassignment": OnTheWire(does=(Deed.CANCEL,)),
     "directory_fails": OnTheWire(unmade="the driver makes no disk fail"),
     "directory_removed": OnTheWire(does=(Deed.REMOVE_DIRECTORY,)),
+    "directory_replaced": OnTheWire(does=(Deed.REPLACE_DIRECTORY,)),
     "assign_directory": OnTheWire(passes=(_ASSIGN,)),
     "delay_fetch": OnTheWire(unmade=_LATE),
     "handle_late_fetch": OnTheWire(unmade=_LATE),

@@ -231,6 +231,7 @@ def without_the_event(trace: Trace[Any], found: Trace[Any]) -> tuple[str, Trace[
 _EVENTS = (
     *("crash_losing_tail", "crash", "crash_after_append", "session_expires", "shrink_isr", "begin_shutdown"),
     *("apply_record", "reassign", "cancel_reassignment", "raise_min_insync_replicas", "directory_removed"),
+    "directory_replaced",
     *("late_add", "late_record", "late_end"),
 )
 

@@ -92,6 +92,7 @@ def test_by_default_there_are_no_finer_steps(name: str) -> None:
         "delete_replica",
         "directory_fails",
         "directory_removed",
+        "directory_replaced",
     )
     assert not [instance for instance in spec.instances if instance.action.name in finer]
     (state,) = spec.initials()
