@@ -352,7 +352,7 @@ class Cluster:
         """Format the data directories of a KRaft node, unless they are formatted. A broker's directory needs only one
         file, so no JVM is started for it.
         """
-        if isinstance(node, int) and self._starts[node] == 1:
+        if isinstance(node, int):
             metadata = [self._folder(node) / _METADATA] if node in self._log_dirs else []
             for data in (*self.data_directories(node), *metadata):
                 data.mkdir(exist_ok=True)

@@ -337,7 +337,9 @@ class Deeds:
         shutil.rmtree(emptied)
         emptied.mkdir()
         self.stage.proxy.note("directory_replaced", node=step.broker, directory=emptied.name)
-        self._did.append(f"emptied the directory {emptied.name} of broker {step.broker}")
+        self._did.append(
+            f"emptied the directory {emptied.name} of broker {step.broker}, which is formatted again when it starts"
+        )
 
     def _elect(self, kind: int) -> None:
         """Request an election. A broker whose request is held may delay the response."""

@@ -31,8 +31,8 @@ from leadline.model.disk.metadata import NO_LEADER_CHANGE
 from leadline.model.kafka.bounds import OLD_MIN_ISR
 from leadline.model.quorum import NO_EPOCH
 
-TOPIC = "t"
-STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/0/state"
+TOPIC, PARTITION = "t", 0
+STATE_PATH = f"/brokers/topics/{TOPIC}/partitions/{PARTITION}/state"
 """The ZooKeeper node with the leader, leader epoch and ISR of the partition."""
 
 CONTROLLER_PATH = "/controller"
@@ -78,7 +78,7 @@ class Stage:
         self.replicas = range(plan.brokers)
         self.assigned = tuple(broker for broker in plan.replicas if broker in plan.start.assignment.replicas)
         """The brokers with a replica in the first state, in the order of the assignment."""
-        self.partition = 1 if plan.start.bounds.first_partition else 0
+        self.partition = PARTITION + 1 if plan.start.bounds.first_partition else PARTITION
         """The partition that is observed. Partition 0 also exists if its number of replicas matters."""
         self.controller: Node = "controller" if release.kraft else plan.brokers
         """The controller. With ZooKeeper, it is a broker without replicas that is started first."""
