@@ -21,7 +21,7 @@ SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
 .PHONY: check test quick lint compiled bench bench-audit bench-natural bench-walks figures trials mutants real pages page-answers \
-  page-confirmed page-control page-designs page-matrix page-mutants page-states page-transactions clean
+  page-confirmed page-control page-costs page-designs page-matrix page-mutants page-states page-transactions clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check --shipped
@@ -66,7 +66,7 @@ real: $(VENV)/installed-test
 
 pages: $(VENV)/installed-test
 	$(BIN)/python -m leadline.reports.reality.counterexamples
-	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-control page-designs page-answers page-confirmed
+	$(MAKE) --jobs=2 page-matrix page-mutants page-states page-transactions page-control page-costs page-designs page-answers page-confirmed
 	$(BIN)/python -m tests.documents.pictures
 
 page-answers:
@@ -79,7 +79,7 @@ page-confirmed:
 page-matrix:
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
 
-page-control page-designs page-states page-transactions: page-%:
+page-control page-costs page-designs page-states page-transactions: page-%:
 	$(BIN)/leadline matrix reports/$*.toml --markdown > $(VENV)/$*.md && mv $(VENV)/$*.md reports/pages/$*.md
 
 page-mutants:

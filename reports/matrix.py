@@ -48,12 +48,16 @@ class Configuration:
         bounds: the bounds that differ from the bounds of the matrix.
         note: a note about the configuration.
         by_design: the names of the properties that the configuration does not promise. Violating them is not a bug.
+        compared_with: the name of an earlier configuration. Numbers of states are also shown in proportion to those of
+            the same spec there. If empty, those of a release with a changed rule are shown in proportion to those of
+            the release without the change.
     """
 
     name: str
     bounds: Values = attrs.field(factory=dict)
     note: str = ""
     by_design: list[str] = attrs.field(factory=list)
+    compared_with: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -118,9 +122,17 @@ class Matrix:
         """Validate all searches. Return a (configuration, spec) pair for each search.
 
         Raises:
-            LeadlineError: if a spec or property does not exist, if a bound is invalid, or if the specs have different
-                properties.
+            LeadlineError: if a spec or property does not exist, if a bound is invalid, if the specs have different
+                properties, or if a configuration is compared with one that does not come before it.
         """
+        before = [""]
+        for configuration in self.configurations:
+            if configuration.compared_with not in before:
+                raise LeadlineError(
+                    f"configuration {configuration.name!r} is compared with {configuration.compared_with!r}, which is "
+                    "not the name of an earlier configuration"
+                )
+            before.append(configuration.name)
         found = [(each, self._spec(reference, each)) for each in self.configurations for reference in self.specs]
         for (_, first), (_, spec) in itertools.pairwise(found):
             names = {item.name for item in first.checks}
@@ -153,7 +165,9 @@ class Matrix:
             result = self._searched(spec, limits, progress)
             counted[configuration.name, spec.name] = result
             if self.only_counts:
-                base = counted.get((configuration.name, spec.name.partition("+")[0]), result)
+                other = configuration.compared_with
+                unchanged = (other, spec.name) if other else (configuration.name, spec.name.partition("+")[0])
+                base = counted.get(unchanged, result)
                 cells = {STATES: MatrixCell.of_count(result, base)}
             else:
                 cells = {item.property.name: MatrixCell.of(item, result, configuration) for item in result.properties}
@@ -249,7 +263,7 @@ class MatrixCell:
 
         Parameters:
             result: the result of the search.
-            base: the result of searching the spec with its rules unchanged. If it is `result`, no ratio is shown.
+            base: the result to compare with. If it is `result`, no ratio is shown.
         """
         distinct = result.statistics.distinct
         if not result.exhausted:

@@ -81,6 +81,8 @@ COUNTS = """\
 Each cell has the number of distinct states, all searched; for a release with a changed rule, also in proportion to the
 release without the change. *incomplete*: the search stopped at this number of states, and at this depth."""
 
+COMPARED = "A configuration with another bound is in proportion to the one without it."
+
 
 def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iterator[str]:
     """Yield the lines of a page with a verdict matrix: a table for each configuration.
@@ -93,6 +95,8 @@ def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iter
     found = matrix.by_configuration(list(columns))
     yield from (f"# {visible(matrix.title)}", "", f"Made from runs: `{visible(command)}`.", "")
     yield from (COUNTS if matrix.only_counts else VERDICTS).split("\n")
+    if any(configuration.compared_with for configuration, _ in found):
+        yield COMPARED
     if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
         yield WITNESSES
     if matrix.known_bugs:

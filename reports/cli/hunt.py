@@ -69,6 +69,13 @@ RELEASES = ("kafka/4.1", "kafka/4.3")
     metavar="N",
     help="Use N threads for each search. The default is one for each core.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["compiled", "spark"]),
+    default="compiled",
+    show_default=True,
+    help="The engine that searches. A hunt on spark is refused: its searches are too short for a cluster.",
+)
 @format_options(HUNT_FORMATS)
 def hunt(
     specs: tuple[str, ...],
@@ -77,6 +84,7 @@ def hunt(
     saved: Path | None,
     seed: int,
     workers: int | None,
+    engine: str,
     **wanted: Path | None,
 ) -> int:
     """Search for all causes of violations, from few failures to many, and mend each cause before searching on.
@@ -94,6 +102,11 @@ def hunt(
     Exit code 0: all searches are complete, and every cause has a ticket or is by design; 1: a cause has no name; 2:
     usage error; 3: searches are incomplete, or the command was interrupted.
     """
+    if engine == "spark":
+        raise LeadlineError(
+            "hunt makes many searches of some seconds, less than Spark needs for one: search larger bounds with "
+            "`leadline explore SPEC -b BOUNDS --engine spark`"
+        )
     references = specs or RELEASES
     if plan_file is not None:
         plan, name = read_plan(plan_file), str(plan_file)

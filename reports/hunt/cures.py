@@ -29,8 +29,14 @@ from leadline.reports.rule_tables import rule_table
 CAUSES = Path(__file__).resolve().with_name("causes.toml")
 """Causes without a ticket, and behaviours that are by design, in the form of the archive."""
 
-KNOWN, LATER, NEW, EARLIER = range(4)
-"""The ranks of cures. Among several cures for a violation, the one with the lowest rank is preferred."""
+KNOWN, LATER, NEW, UNEXPLAINED, EARLIER = range(5)
+"""The ranks of cures. Among several cures for a violation, the one with the lowest rank is preferred.
+
+`UNEXPLAINED` is the rank of a cure of a behaviour that is by design, for a violation that is not by design.
+"""
+
+VIOLATED_TOO = {"durable_after_few_unclean_stops": ("durable_as_promised",)}
+"""The properties that a violation of another property violates too, keyed by the other property."""
 
 
 @attrs.frozen
@@ -46,6 +52,7 @@ class Cure:
         ticket: the ticket of the cause in the archive or in the plan. Empty if there is none.
         sentence: a description of the cause. Empty if it is not known.
         by_design: why the behaviour is by design, with a source. Empty if it is not by design.
+        property: the name of the property that the behaviour violates by design. Empty if this can be any property.
     """
 
     name: str
@@ -56,6 +63,18 @@ class Cure:
     ticket: str = ""
     sentence: str = ""
     by_design: str = ""
+    property: str = ""
+
+    def explaining(self, name: str) -> Cure:
+        """Return the cure for a violation of a property. If the violation is not by design, nothing is known about it.
+
+        By design and not by design are told apart by the property, because a cure such as
+        ``last_known_leader=forgotten`` also mends violations that have other causes.
+        """
+        explained = (self.property, *VIOLATED_TOO.get(self.property, ()))
+        if not self.by_design or not self.property or name in explained:
+            return self
+        return attrs.evolve(self, rank=UNEXPLAINED, ticket="", sentence="", by_design="")
 
 
 @attrs.frozen
@@ -162,7 +181,8 @@ def _of_archive(column: Column) -> Iterator[Cure]:
     for bug in archive_with_causes().bugs:
         if bug.fixed and bug.rules and _has(column, bug):
             rules = {rule: value for rule, value in fix_of(bug, column).items() if column.values[rule] != value}
-            yield Cure(_named(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design)
+            about = bug.property if bug.by_design else ""
+            yield Cure(_named(rules), KNOWN, rules, {}, (), bug.ticket, bug.sentence, bug.by_design, about)
 
 
 def _has(column: Column, bug: Bug) -> bool:

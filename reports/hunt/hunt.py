@@ -159,7 +159,9 @@ class _SpecSearch:
         found = _violation(shorter)
         if found is not None:
             _, trace = found
-        rest = [cure for cure in self._cures if cure not in world.cures]
+        applied_before = {cure.name for cure in world.cures}
+        rest = [cure.explaining(item.name) for cure in self._cures if cure.name not in applied_before]
+        rest.sort(key=lambda cure: cure.rank)
         candidates = [cure for cure in rest if not allows(lowered.having(cure).spec([item.name]), trace)]
         mending, decided = self._mending(lowered, item, rest, candidates)
         applied = mending if len(mending) > 1 and decided == "together" else mending[:1]

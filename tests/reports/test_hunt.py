@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
 from leadline.reports.bugs import Bug, read_archive
-from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, World, base_spec, cures_of
-from leadline.reports.hunt.hunt import lowered_bounds
-from leadline.reports.hunt.plan import SHIPPED, Plan, read_plan
-from leadline.reports.hunt.report import read_hunt
+from leadline.reports.hunt import cures
+from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, UNEXPLAINED, World, base_spec, cures_of
+from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared
+from leadline.reports.hunt.plan import SHIPPED, Plan, Setting, Values, read_plan
+from leadline.reports.hunt.report import HuntReport, read_hunt
 from tests.suite.command import call
 
 BOILER = """\
@@ -271,6 +273,52 @@ def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
         2,
         "leadline: the shipped plan is for Kafka's releases: pass --plan, or hunt other specs separately\n",
     )
+
+
+def test_a_hunt_on_spark_is_refused(tmp_path: Path) -> None:
+    run = call("hunt", "kafka/4.3", "--engine", "spark", folder=tmp_path)
+    assert (run.code, run.err) == (
+        2,
+        "leadline: hunt makes many searches of some seconds, less than Spark needs for one: search larger bounds with "
+        "`leadline explore SPEC -b BOUNDS --engine spark`\n",
+    )
+
+
+def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its entry in the archive, a cause has no name, and the hunt still finds the next one."""
+    (tmp_path / "none.toml").write_text("bugs = []\n")
+    monkeypatch.setattr(cures, "CAUSES", tmp_path / "none.toml")
+    cures_of.cache_clear()
+    bounds: Values = {"brokers": 3, "replicas": 2, "records": 0, "max_epoch": 0, "crashes": 0, "reassignments": 2}
+    names = ["reassignment_as_asked", "added_or_removed"]
+    plan = Plan(settings=[Setting(name="two", bounds=bounds)], properties=names, random_seconds=0)
+    report = HuntReport(plan="own", digest="", specs=prepared(plan, ["kafka/4.3"]))
+    Hunt(
+        plan=plan,
+        report=report,
+        until=time.monotonic() + 60,
+        watch=lambda _: lambda _: None,
+        save=lambda: None,
+        workers=1,
+    ).run()
+    monkeypatch.undo()
+    cures_of.cache_clear()
+    (own,) = report.specs
+    assert [(cause.kind, cause.decided) for cause in own.causes] == [("without a name", True)] * 2
+    first, second = sorted(own.causes, key=lambda cause: cause.violates, reverse=True)
+    assert (first.violates, first.mending) == ("reassignment_as_asked", ["override=replaced"])
+    assert "override_added=replaced" in second.mending
+    assert [search.verdict for search in own.searches] == ["holds"]
+
+
+def test_a_behaviour_by_design_explains_only_violations_of_its_property() -> None:
+    found = {cure.name: cure for cure in cures_of("kafka/4.3")}
+    last = found["last_known_leader=forgotten"]
+    assert last.explaining("durable_as_promised") == last
+    other = last.explaining("durable_after_few_unclean_stops")
+    assert (other.rank, other.by_design, other.ticket) == (UNEXPLAINED, "", "")
+    update = found["elr_update=kept"]
+    assert update.explaining("durable_as_promised") == update, "what violates its property violates this one too"
 
 
 LOSSES = """\

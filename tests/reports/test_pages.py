@@ -56,12 +56,14 @@ DESIGNS_MATRIX = SHIPPED.with_name("designs.toml")
 STATES_MATRIX = SHIPPED.with_name("states.toml")
 TXN_MATRIX = SHIPPED.with_name("transactions.toml")
 CONTROL_MATRIX = SHIPPED.with_name("control.toml")
+COSTS_MATRIX = SHIPPED.with_name("costs.toml")
 PAGES = {
     SHIPPED: "matrix.md",
     DESIGNS_MATRIX: "designs.md",
     STATES_MATRIX: "states.md",
     TXN_MATRIX: "transactions.md",
     CONTROL_MATRIX: "control.md",
+    COSTS_MATRIX: "costs.md",
 }
 
 
@@ -204,6 +206,30 @@ def test_states_are_counted_and_compared_with_those_without_the_changed_rule(tmp
     assert run.lines[:3] == ["# Sizes", "", "Made from runs: `leadline matrix counts.toml --markdown`."]
     (said,) = (line for line in run.lines if line.startswith("- **one crash** (`"))
     assert said.endswith(f": {min(sizes)} to {max(sizes)} states.")
+
+
+def test_a_configuration_can_be_compared_with_an_earlier_one(tmp_path: Path) -> None:
+    counts = (
+        'title = "Sizes"\nproperties = []\nspecs = ["kafka/4.1"]\nbounds = { records = 1, max_epoch = 0 }\n'
+        '[[configurations]]\nname = "no crash"\nbounds = { crashes = 0 }\n'
+        '[[configurations]]\nname = "a crash"\nbounds = { crashes = 1 }\ncompared_with = "no crash"\n'
+    )
+    (tmp_path / "counts.toml").write_text(counts)
+    without, crash = read_matrix(tmp_path / "counts.toml").columns()
+    sizes = [column.result.statistics.distinct for column in (without, crash)]
+    assert crash.cells["distinct states"].text == f"{sizes[1]} (× {sizes[1] / sizes[0]:.2f})"
+    (tmp_path / "counts.toml").write_text(counts.replace('compared_with = "no crash"', 'compared_with = "a crash"'))
+    run = call("matrix", "counts.toml", folder=tmp_path)
+    said = "configuration 'a crash' is compared with 'a crash', which is not the name of an earlier configuration"
+    assert (run.code, run.err) == (2, f"leadline: {said}\n")
+
+
+def test_the_page_of_costs_has_each_bound_for_kraft() -> None:
+    matrix = read_matrix(COSTS_MATRIX)
+    assert {name for each in matrix.configurations for name in each.bounds} >= {
+        *("late_records", "reassignments", "cancellations", "lost_directories"),
+        *("min_isr_updates", "min_isr_raises", "first_partition"),
+    }
 
 
 NOT_ON_THE_PAGES = {"follower_log_is_prefix": {"rpc/kip-279"}, "durable_as_promised": {"kafka/4.1", "kafka/4.3"}}
