@@ -90,11 +90,23 @@ def _may_happen(state: Cluster, instance: Instance) -> bool:
             return state.registry.controller is not None and not any(
                 state.replicas[broker].up and state.queue(number, broker) for broker in gone
             )  # up to 2.1, it waits for the response (ControllerChannelManager.removeExistingBroker)
+        case "restart" | "register":  # a broker that comes without a controller becomes the controller itself
+            return state.registry.controller is not None and not _handles_event(state)
         case "become_controller":  # a controller that has died is not started again
             return bool(arguments["controller"] == state.spent.failovers)  # type: ignore[attr-defined]
         case "broker_dies" | "broker_session_expires":
-            return not any(state.queue(number, arguments["broker"]) for number in range(len(state.controllers)))
+            waits = any(state.queue(number, arguments["broker"]) for number in range(len(state.controllers)))
+            return not waits and not _handles_event(state)
     return True
+
+
+def _handles_event(state: Cluster) -> bool:
+    """Return whether the controller that ZooKeeper has is handling an event.
+
+    If it is replaced later, it would handle what changes now before it hears of that.
+    """
+    number = state.registry.controller
+    return number is not None and state.controllers[number].read is not None
 
 
 def _rereads(state: Cluster, own: Controller) -> bool:

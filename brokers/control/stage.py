@@ -30,6 +30,9 @@ EPOCH_PATH = "/controller_epoch"
 BROKERS_PATH = "/brokers/ids"
 """The ZooKeeper nodes of the controller epoch and of the live brokers."""
 
+SETTINGS = {"zookeeper.session.timeout.ms": "60000"}
+"""While what a controller sends is held, its session must not expire. ZooKeeper allows 20 ticks."""
+
 Where = Callable[[Mapping[str, Any]], bool]
 
 
@@ -73,7 +76,7 @@ class ControlStage:
         definitions = definitions_of(release)
         self.proxy = self._stack.enter_context(Proxy(definitions, recording))
         count = len(self.replicas) + len(self.controllers)
-        self.cluster = self._stack.enter_context(cluster_behind(self.proxy, release, folder, count, {}))
+        self.cluster = self._stack.enter_context(cluster_behind(self.proxy, release, folder, count, SETTINGS))
         self.client = Client(definitions, self.cluster.ports.advertised)
 
     def __enter__(self) -> Self:
@@ -103,11 +106,14 @@ class ControlStage:
         for controller in self.controllers:
             for broker in self.replicas:
                 self.requests[controller, broker] = self.proxy.hold(Rule(controller, broker, "LeaderAndIsr", True))
-            self.changed[controller] = self.proxy.hold(
-                Rule("zookeeper", controller, "watch", False, is_about(BROKERS_PATH))
-            )
+            self.hold_changes(controller)
         for process in (*self.replicas, *others):  # the first controller is handling an event when it loses the node
             self.told[process] = self.proxy.hold(Rule("zookeeper", process, "watch", False, is_about(CONTROLLER_PATH)))
+
+    def hold_changes(self, controller: int) -> None:
+        """Hold what ZooKeeper tells a controller about the live brokers."""
+        rule = Rule("zookeeper", controller, "watch", False, is_about(BROKERS_PATH))
+        self.changed[controller] = self.proxy.hold(rule)
 
     def _all_are_known(self) -> bool:
         with suppress(Unanswered, Refused):
