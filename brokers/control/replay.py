@@ -124,7 +124,8 @@ class _Driver:
     def _at_rest(self) -> tuple[ControlSight, list[str]]:
         """Let everything through, and watch the brokers until they have come to rest as in the model, and stay so."""
         stage = self._stage
-        for hold in (*stage.told.values(), *stage.changed.values(), *stage.requests.values(), *self._reads.values()):
+        own = (self._reads, self._takes, self._silent)
+        for hold in [hold for holds in (*own, stage.told, stage.changed, stage.requests) for hold in holds.values()]:
             hold.end()
         self._did.append("everything is let through")
         rests = list(self._plan.rests)
@@ -218,8 +219,7 @@ class _Driver:
         self._reads.pop(number).end()
         answer = until(partial(self._answered, controller, last), self._limit, f"controller {number} writes nothing")
         self._stage.hold_changes(controller)
-        error = (answer.body or {}).get("error", 0)
-        self._did.append(f"let through: its requests; {answer.api} is answered in frame {answer.number}, error {error}")
+        self._did.append(f"let through: its requests; {answer.api} is answered in frame {answer.number}")
 
     def _answered(self, controller: int, last: int) -> Frame | None:
         answers = (
