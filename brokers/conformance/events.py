@@ -188,7 +188,8 @@ class Events:
             for state in read.states(frame):
                 leader, epoch, isr = state["Leader"], state["LeaderEpoch"], tuple(state["Isr"])
                 decisions.setdefault(epoch, Decision(0.0, frame.arrived, leader, epoch, isr, frame.number))
-                if frame.passed is not None:
+                is_refused = answer is not None and answer.body.get("ErrorCode")  # a former controller's, for example
+                if frame.passed is not None and not is_refused:
                     answered = NEVER if answer is None else answer.arrived
                     times = frame.arrived, frame.passed, answered
                     told.append(Told(frame.target, *times, leader, epoch, isr, frame.number))  # type: ignore[arg-type]

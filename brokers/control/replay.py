@@ -156,10 +156,12 @@ class _Driver:
                 self._become(number, at_once=not step.wire.holds)
             case "start", {"controller": number}:
                 self._start(number)
-            case "controller_session_expires", _:
+            case "controller_session_expires", {"controller": number}:
+                self._stage.hold_elections(self._stage.controllers[number])
                 self._stage.delete_controller_node()
                 self._did.append("deleted /controller")
             case "controller_dies", {"controller": number}:
+                self._stage.hold_elections(self._stage.controllers[number])
                 self._kill(self._stage.controllers[number])
             case "broker_dies", {"broker": broker}:
                 self._kill(broker)
@@ -237,8 +239,7 @@ class _Driver:
         told = self._release_watch(stage.told[controller], f"controller {number} is not told that /controller is gone")
         self._did.append(f"let through: frame {told.number}, a watch on /controller")
         until(partial(self._holds_node, controller), self._limit, f"controller {number} is not elected")
-        for hold in stage.told.values():  # the others find that somebody was elected
-            hold.release()
+        stage.end_elections()  # the others find that somebody was elected
         if not at_once:
             taking = self._takes[number]
             frame = until(lambda: next(iter(taking.held), None), self._limit, f"controller {number} takes no epoch")

@@ -46,10 +46,11 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
                 return _trace(spec, came, after)
         if len(came) > MOST_STATES:
             break
-    raise Unmakeable(1, f"no steps that the driver can make violate {about.name}: {'; '.join(sorted(_unmade(spec)))}")
+    raise Unmakeable(1, "; ".join([f"no steps that the driver can make violate {about.name}", *sorted(_unmade(spec))]))
 
 
 def _unmade(spec: Spec[Cluster]) -> Iterator[str]:
+    """Yield the reasons for which the driver cannot make some of the perturbations of a spec."""
     perturbing = {each.action.name for each in spec.instances if each.action.effect == "perturbing"}
     protocol = spec.initials()[0].protocol
     yield from {on_the_wire(name, protocol).unmade for name in perturbing} - {""}

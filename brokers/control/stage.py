@@ -107,13 +107,26 @@ class ControlStage:
             for broker in self.replicas:
                 self.requests[controller, broker] = self.proxy.hold(Rule(controller, broker, "LeaderAndIsr", True))
             self.hold_changes(controller)
-        for process in (*self.replicas, *others):  # the first controller is handling an event when it loses the node
-            self.told[process] = self.proxy.hold(Rule("zookeeper", process, "watch", False, is_about(CONTROLLER_PATH)))
 
     def hold_changes(self, controller: int) -> None:
         """Hold what ZooKeeper tells a controller about the live brokers."""
         rule = Rule("zookeeper", controller, "watch", False, is_about(BROKERS_PATH))
         self.changed[controller] = self.proxy.hold(rule)
+
+    def hold_elections(self, controller: int) -> None:
+        """Hold what ZooKeeper tells processes about `/controller`, except one controller: it dies, or it is handling an
+        event.
+        """
+        for process in (*self.replicas, *self.controllers):
+            if process != controller:
+                rule = Rule("zookeeper", process, "watch", False, is_about(CONTROLLER_PATH))
+                self.told[process] = self.proxy.hold(rule)
+
+    def end_elections(self) -> None:
+        """Let processes hear of `/controller` again."""
+        for hold in self.told.values():
+            hold.end()
+        self.told.clear()
 
     def _all_are_known(self) -> bool:
         with suppress(Unanswered, Refused):

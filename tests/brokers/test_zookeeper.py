@@ -171,7 +171,7 @@ def test_a_server_that_goes_away_is_an_error() -> None:
         zookeeper.close_session(port, Session(77, b""))
 
 
-def test_nodes_are_read_and_created() -> None:
+def test_nodes_are_read_created_and_deleted() -> None:
     opened: Callable[[bytes], bytes] = lambda _: connect_response(1)  # noqa: E731
     closed: Callable[[bytes], bytes] = lambda _: reply(1)  # noqa: E731
     with server(opened, lambda _: reply(1, 0, text("data") + bytes(68)), closed) as (port, got):
@@ -187,6 +187,14 @@ def test_nodes_are_read_and_created() -> None:
         pytest.raises(zookeeper.ZooKeeperError, match="create of /node was refused with error -110"),
     ):
         zookeeper.create(port, "/node", b"")
+    with server(opened, lambda _: reply(1), closed) as (port, got):
+        zookeeper.delete(port, "/node")
+    assert got[1] == ints(1, 2) + text("/node") + ints(-1)
+    with (
+        server(opened, lambda _: reply(1, -101), closed) as (port, _),
+        pytest.raises(zookeeper.ZooKeeperError, match="delete of /node was refused with error -101"),
+    ):
+        zookeeper.delete(port, "/node")
     with (
         server(opened, lambda _: reply(1, -4), closed) as (port, _),
         pytest.raises(zookeeper.ZooKeeperError, match="getData of /node was refused with error -4"),

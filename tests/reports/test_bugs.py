@@ -107,12 +107,11 @@ def test_a_bug_of_controllers_is_where_the_archive_says_and_nowhere_else(bug: Bu
     assert [run.run.spec.name for run in runs if not run.as_expected] == []
 
 
-def test_a_bug_of_controllers_cannot_be_replayed(tmp_path: Path) -> None:
-    run = call("reproduce", "KAFKA-6082", folder=tmp_path)
+def test_a_bug_of_controllers_before_the_first_release_cannot_be_replayed(tmp_path: Path) -> None:
+    run = call("reproduce", "KAFKA-532", folder=tmp_path)
     assert (run.code, run.err.strip()) == (
         2,
-        "leadline: failures of the controller cannot be replayed on brokers yet, because leadline does not hold back "
-        "its requests",
+        "leadline: KAFKA-532 was fixed before Kafka 0.10.2, the first release that can be run",
     )
 
 
