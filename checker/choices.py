@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
+from types import FunctionType
 from typing import Generic, TypeVar
 
 import attrs
@@ -26,11 +27,14 @@ def subsets(values: Collection[T], /, *, at_least: int = 0, at_most: int | None 
         at_least: the smallest size of a subset.
         at_most: the largest size of a subset. By default, there is no limit.
 
+    Raises:
+        SpecError: if `values` is not a collection.
+
     Example:
         >>> [sorted(quorum) for quorum in subsets(range(3), at_least=2)]
         [[0, 1], [0, 2], [1, 2], [0, 1, 2]]
     """
-    distinct = tuple(dict.fromkeys(values))
+    distinct = tuple(dict.fromkeys(_collection("subsets", values)))
     last = len(distinct) if at_most is None else min(at_most, len(distinct))
     return tuple(
         frozenset(chosen) for size in range(at_least, last + 1) for chosen in itertools.combinations(distinct, size)
@@ -43,11 +47,16 @@ def one_of_each(collections: Iterable[Iterable[T]], /) -> tuple[tuple[T, ...], .
     Parameters:
         collections: the collections, for example the values that each process can have.
 
+    Raises:
+        SpecError: if `collections` or one of them is not a collection.
+
     Example:
         >>> one_of_each([range(2), "ab"])
         ((0, 'a'), (0, 'b'), (1, 'a'), (1, 'b'))
     """
-    return tuple(itertools.product(*collections))
+    return tuple(
+        itertools.product(*[_collection("one_of_each", each) for each in _collection("one_of_each", collections)])
+    )
 
 
 def permutations(values: Iterable[T], /, *, length: int | None = None) -> tuple[tuple[T, ...], ...]:
@@ -57,11 +66,30 @@ def permutations(values: Iterable[T], /, *, length: int | None = None) -> tuple[
         values: the values.
         length: the number of values in an arrangement. By default, all values.
 
+    Raises:
+        SpecError: if `values` is not a collection.
+
     Example:
         >>> permutations("ab")
         (('a', 'b'), ('b', 'a'))
     """
-    return tuple(itertools.permutations(values, length))
+    return tuple(itertools.permutations(_collection("permutations", values), length))
+
+
+def _collection(name: str, values: Iterable[T]) -> Iterable[T]:
+    """Return `values`.
+
+    Raises:
+        SpecError: if they are not a collection, but for example a function of the bounds.
+    """
+    if isinstance(values, Iterable):
+        return values
+    if isinstance(values, FunctionType):
+        raise SpecError(
+            f"{name} takes a collection, not the function {values.__name__}: write a function of the bounds, as in "
+            f"lambda bounds: {name}({values.__name__}(bounds))"
+        )
+    raise SpecError(f"{name} takes a collection, not {values!r}")
 
 
 @attrs.frozen(eq=False)

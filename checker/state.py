@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 
 import attrs
 
+from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
+from leadline.checker.map import Map
 
 S = TypeVar("S")
 
@@ -173,9 +175,10 @@ def check_state(state: object, initial: object) -> None:
         try:
             hash(value)
         except TypeError:
+            what = _described(_unhashable(value))
             raise SpecError(
-                f"a state must be hashable, but {type(state).__name__}.{path} contains {_described(value)}: "
-                "use tuples and frozensets"
+                f"a state must be hashable, but {type(state).__name__}.{path} contains {what}: "
+                "use tuples, frozensets and Maps"
             ) from None
     check_shape(state, initial)
 
@@ -258,6 +261,19 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
                 yield from _leaves(element, f"{element_path}.")
             else:
                 yield element_path, element
+
+
+def _unhashable(value: object) -> object:
+    """Return a member of a collection, at any depth, that makes it unhashable, or the value itself."""
+    members: list[object] = []
+    if isinstance(value, tuple | frozenset | Bag | Map):
+        members += [*value, *value.values()] if isinstance(value, Map) else value
+    for member in members:
+        try:
+            hash(member)
+        except TypeError:
+            return _unhashable(member)
+    return value
 
 
 def _described(value: object) -> str:

@@ -171,7 +171,7 @@ class Cupboard:
     ("initial", "field", "what"),
     [
         (Box([1]), "Box.content", "a list"),
-        (Box((1, {2})), "Box.content", "a tuple"),
+        (Box((1, {2})), "Box.content", "a set"),
         (Shelf((Box(1), Box({}))), "Shelf.boxes[1].content", "a dict"),
         (Shelf((1, [])), "Shelf.boxes[1]", "a list"),
         (Shelf((), Box(set())), "Shelf.spare.content", "a set"),
@@ -181,7 +181,7 @@ class Cupboard:
 def test_an_initial_state_that_is_not_hashable_is_refused_naming_the_field(
     engine: Engine, initial: Any, field: str, what: str
 ) -> None:
-    with refused(f"must be hashable, but {field} contains {what}", "tuples and frozensets"):
+    with refused(f"must be hashable, but {field} contains {what}", "tuples, frozensets and Maps"):
         engine(spec_of(again, initial=initial))
 
 
