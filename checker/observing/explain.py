@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -103,8 +104,8 @@ class _Explained:
             return f"{name} = {ast.unparse(iterable)}[{loop.done - 1}]"
         if isinstance(value, tuple) and isinstance(step.target, ast.Tuple):
             pairs = zip(step.target.elts, value, strict=False)
-            return ", ".join(f"{ast.unparse(target)} = {_short(repr(each))}" for target, each in pairs)
-        return f"{name} = {_short(repr(value))}" + (f" ({ast.unparse(iterable)}[{loop.done - 1}])" if is_path else "")
+            return ", ".join(f"{ast.unparse(target)} = {_short(_repr(each))}" for target, each in pairs)
+        return f"{name} = {_short(_repr(value))}" + (f" ({ast.unparse(iterable)}[{loop.done - 1}])" if is_path else "")
 
     def _step(self, block: Block) -> int:
         if block.kind == "next":
@@ -158,6 +159,11 @@ _FUNCTIONS: dict[str, Any] = {
     "product": itertools.product,
     "pairwise": itertools.pairwise,
 }
+
+
+def _repr(value: object) -> str:
+    """Return the `repr` of a value without memory addresses, which differ from run to run."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def _short(text: str) -> str:

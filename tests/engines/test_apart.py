@@ -338,6 +338,17 @@ def test_the_condition_and_the_element_are_named() -> None:
     assert false_condition(with_try, state) == ""
 
 
+OBJECTS = (object(),)
+
+
+def test_an_element_is_named_without_a_memory_address() -> None:
+    def are_numbers(state: State) -> bool:
+        return all(isinstance(each, int) for place, each in enumerate(OBJECTS))
+
+    expected = "isinstance(each, int) is false for place = 0, each = <object object>"
+    assert false_condition(are_numbers, State()) == expected
+
+
 def test_a_counterexample_names_them() -> None:
     def in_range(state: State) -> bool:
         return all(counter < 2 for counter in state.counters)
