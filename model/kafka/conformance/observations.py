@@ -529,6 +529,16 @@ class Observations:
                 if name not in ("begin_shutdown", "stop") or broker in may_shut_down:
                     for after in self.release.take(name, state, broker):
                         yield name, after
+                        yield from self._elected_uncleanly(after)
+
+    def _elected_uncleanly(self, state: Partition) -> Iterator[tuple[str, Partition]]:
+        """Yield the unclean elections that brokers make together with the end of a leader. In the model, these are two
+        steps.
+        """
+        name = "controller_elects_uncleanly"
+        if state.quorum.leader is None:
+            for broker in range(self.release.bounds.brokers):
+                yield from ((name, after) for after in self.release.take(name, state, broker))
 
     def fenced(self, window: Window, broker: int, *, fenced: bool, optional: bool = False) -> Observation[Partition]:
         """The controller fences or unfences a broker, without changing the leader or ISR. If this is optional, the
