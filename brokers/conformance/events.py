@@ -688,9 +688,10 @@ class Events:
     def _resuming(self) -> Iterator[Observation[Partition]]:
         """Yield the registrations, in ZooKeeper, of brokers that did not start again: their session had expired."""
         starts = {life.begun[0] for lives in self._lives.values() for life in lives}
+        created = min(told.sent for told in self._told)
         for frame in () if self._read.kraft else self._read.frames:
             broker = self._read.replica(frame.source)
-            if broker is None or frame.passed is None or frame.passed in starts:
+            if broker is None or frame.passed is None or frame.passed < created or frame.passed in starts:
                 continue
             if _creates_id_of(frame.source, frame) and self._succeeded(frame) is not None:
                 window = Window(frame.passed, NEVER, (frame.number,))

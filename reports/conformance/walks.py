@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,13 @@ from leadline.brokers.driver.replay import Listener
 from leadline.brokers.errors import Unmakeable
 from leadline.brokers.recording import RecordingWriter
 from leadline.brokers.releases import BrokerRelease
-from leadline.checker.conformance import Answer, Limits, follow
+from leadline.checker.conformance import Limits
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.model.kafka.conformance.following import followed_release, forget
-from leadline.model.kafka.conformance.observations import Window
-from leadline.model.kafka.conformance.projection import Taken, seen
-from leadline.model.kafka.releases import Column, column_of
-from leadline.model.kafka.rules import RULES
-from leadline.model.kafka.state import Partition
-from leadline.reports.conformance.report import ConformanceReport, conformance_report, other_values
+from leadline.model.kafka.releases import column_of
+from leadline.reports.conformance.prediction import would_confirm
+from leadline.reports.conformance.report import ConformanceReport, conformance_report
 from leadline.reports.loading import load_spec
 from leadline.reports.reality.reproduce import run as run_on_brokers
 
@@ -118,48 +114,6 @@ def planned_walks(
         known |= confirmed
         taken.update(step.instance.action.name for step in plan.steps)
         yield chosen, plan
-
-
-def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Return the rules that a behaviour of a release would confirm if brokers executed it, and each step were seen when
-    it happens.
-
-    Parameters:
-        trace: the behaviour.
-        column: the release.
-        known: rules to leave out.
-    """
-    steps = [(step.instance.action.name, step.instance.values, step.before, step.after) for step in trace.steps]
-    if not _explains(column, steps):  # a step is not seen as it is
-        return frozenset()
-    return frozenset(
-        rule.name
-        for rule in RULES
-        if rule.name not in known
-        and not any(
-            _explains(column.with_rules({rule.name: other}), steps) for other in other_values(column, rule.name)
-        )
-    )
-
-
-def _what_ifs(column: Column, rule: str) -> Iterator[Column]:
-    return (column.with_rules({rule: value}) for value in other_values(column, rule))
-
-
-def _explains(column: Column, steps: Sequence[Taken]) -> bool:
-    first = steps[0][2]
-    bounds = first.bounds
-    followed = followed_release(
-        column,
-        bounds.brokers,
-        acks=bounds.acks,
-        min_insync_replicas=bounds.min_insync_replicas,
-        unclean_leader_election=bounds.unclean_leader_election,
-    )
-    with attrs.validators.disabled():  # see `followed_release`
-        beginning = attrs.evolve(forget(first), bounds=followed.bounds, protocol=followed.protocol)
-    observations = (see(Window(time, time)) for time, see in seen(followed, steps))
-    return follow([beginning], observations, followed.hidden, forget=forget).answer is not Answer.REJECTED
 
 
 def _longest_plan(trace: Trace[Any], controller: str) -> Plan | None:
