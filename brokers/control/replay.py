@@ -72,7 +72,7 @@ def replay(
         made = Replay(release, plan, tuple(start), tuple(steps))
         if made.is_as_in_model:
             made = attrs.evolve(made, told=_told(steps[-1]))
-        copy_disks(stage.cluster, stage.replicas, folder / "after")
+        copy_disks(map(stage.cluster.data_directory, stage.replicas), folder / "after")
     return attrs.evolve(made, seconds=time.monotonic() - began)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -43,6 +44,8 @@ class Frames:
             self._learn(step, limit)
         elif action in _FETCHES:
             self._fetch(step, limit)
+        elif action == "assign_directory":
+            self._assign_directory(step, limit)
         elif self._reads_to_the_end(step):
             self._read_isr(step.broker, limit)
         else:
@@ -243,6 +246,21 @@ class Frames:
             what = f"the controller's last change of the ISR did not reach broker {leader} in {limit:.0f} s"
             held = partial(self.stage.held, "Fetch", False, self.stage.controller, leader)
             self.let_through(until(held, limit, what))
+
+    def _assign_directory(self, step: PlannedStep, limit: float) -> None:
+        """Release a broker's AssignReplicasToDirs requests until the controller accepts one.
+
+        A broker that starts may send the first one before it knows its new broker epoch.
+        """
+        broker, end = step.broker, time.monotonic() + limit
+        while time.monotonic() < end:
+            frame = self._frame(step, step.wire.passes[0], limit)
+            self.let_through(frame)
+            response = Rule(self.stage.controller, broker, "AssignReplicasToDirs", False)
+            answer = self.stage.proxy.wait(response, after=frame.number, timeout=limit, passed=True)
+            if answer.body is not None and not answer.body["ErrorCode"]:
+                return
+        raise NotMade(f"the controller does not accept the directory of broker {broker}")
 
     def _leads(self, broker: int, number: int) -> bool:
         """Return whether a broker responds to a consumer as the leader of an epoch."""
