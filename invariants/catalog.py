@@ -125,6 +125,7 @@ CONTROL_PROPERTIES = (
     controllers.controlled_at_rest,
     controllers.reassigned_at_rest,
     controllers.isr_within_replicas_at_rest,
+    controllers.isr_writable_at_rest,
     controllers.one_controller_per_epoch,
     controllers.newer_controller_obeyed,
     controllers.former_controllers_fenced,
@@ -381,7 +382,7 @@ def _control_mutations(column: control_releases.Column) -> list[Mutation]:
         )
         for rule in CONTROL_RULES
         for value in rule.values
-        if value.name != column.values[rule.name]
+        if control_mistakes.concerns(rule.name, column.values) and value.name != column.values[rule.name]
     ]
 
 

@@ -70,7 +70,11 @@ def znode_epoch_is_newest(state: Cluster) -> Iterator[str]:
 
 
 def controller_has_acted(state: Cluster) -> bool:
-    """Return whether the controller knows the live brokers and has acted on them."""
+    """Return whether the controller knows the live brokers and has acted on them. With KRaft, it writes what it does
+    together with what it knows.
+    """
+    if state.protocol.keeps_log:
+        return True
     own = _controller(state)
     return own is not None and state.controllers[own].known == state.registry.sessions
 
@@ -84,7 +88,7 @@ def _controller(state: Cluster) -> int | None:
 
 
 @invariant(
-    "once the controller has acted, no broker that is down is in the ISR, unless it is the last member",
+    "once the controller has acted, no broker without a session is in the ISR, unless it is the last member",
     source="KAFKA-3143, KAFKA-3096: a new controller left it there until the leader removed it",
     premise=controller_has_acted,
 )
@@ -97,8 +101,8 @@ def dead_not_in_isr(state: Cluster) -> Iterator[str]:
     if not controller_has_acted(state) or len(state.quorum.isr) == 1:
         return
     for broker in sorted(state.quorum.isr):
-        if not state.replicas[broker].up:
-            yield f"broker {broker} is down and in the ISR, and the controller has done all it will do"
+        if not state.registry.registered[broker]:
+            yield f"broker {broker} has no session and is in the ISR, and the controller has done all it will do"
 
 
 @invariant(
@@ -193,14 +197,37 @@ def controlled_at_rest(state: Cluster) -> Iterator[str]:
             yield f"broker {broker} refuses the controller of epoch {epoch}: it has obeyed {heard.controller_epoch}"
 
 
+@invariant(
+    "at rest, the leader can change the ISR",
+    source="KAFKA-14154: a leader waits for an answer that does not come; KAFKA-2729",
+    at_rest=True,
+)
+def isr_writable_at_rest(state: Cluster) -> Iterator[str]:
+    """Checks the leader that knows that it leads.
+
+    Up to 2.6, it must know the ISR that it replaces. Since 2.7, it must not wait for an answer that does not come.
+    """
+    leader = state.quorum.leader
+    if leader is None or not state.believes_to_lead(leader) or state.replicas[leader].epoch != state.quorum.epoch:
+        return
+    if not _can_change_isr(state, leader):
+        yield f"broker {leader} leads, and can change the ISR no more"
+
+
+def _can_change_isr(state: Cluster, leader: int) -> bool:
+    proposal = state.replicas[leader].proposal
+    return state.is_true_leader(leader) and (proposal is None or not proposal.dropped)
+
+
 @recoverable(
-    "the leader in ZooKeeper can become able to change the ISR",
-    source="KAFKA-2729, KAFKA-3042: its version of the partition state is outdated for ever",
+    "the leader in ZooKeeper or in the metadata log can become able to change the ISR",
+    source="KAFKA-2729, KAFKA-3042: its version of the partition state is outdated for ever; KAFKA-14154",
     by_healing=True,
 )
 def leader_can_write(state: Cluster) -> bool:
+    """Checks the same as `isr_writable_at_rest`, and also that there is a leader."""
     leader = state.quorum.leader
-    return leader is not None and state.is_true_leader(leader)
+    return leader is not None and _can_change_isr(state, leader)
 
 
 @witness("a controller fails over")

@@ -371,10 +371,12 @@ def _column(name: str) -> Column:
 
 
 def line_of(column: Column) -> str:
-    """Return the line of releases to which a column belongs: its kind of controller, `TRANSACTIONS` or `CONTROL`."""
+    """Return the line of releases to which a column belongs: its kind of controller, `TRANSACTIONS`, or `CONTROL` with
+    the kind of its metadata.
+    """
     if isinstance(column, kafka.Column):
         return column.controller
-    return TRANSACTIONS if isinstance(column, txn.Column) else CONTROL
+    return TRANSACTIONS if isinstance(column, txn.Column) else f"{CONTROL} {column.values['metadata']}"
 
 
 def releases_of(column: Column) -> Sequence[Column]:
@@ -399,6 +401,8 @@ def _later(bug: Bug) -> Iterator[Column]:
     first = min((every.index(_column(name.partition("+")[0]).name) for name in bug.fixed), default=len(every))
     known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
     for column in releases[first:]:
+        if family_of(bug) == CONTROL and line_of(column) != line_of(_column(bug.affected[0])):
+            continue  # its controller has other actions
         if column.name not in known and all(column.values[rule] != value for rule, value in bug.rules.items()):
             yield column
 

@@ -51,6 +51,7 @@ class Configuration:
         compared_with: the name of an earlier configuration. Numbers of states are also shown in proportion to those of
             the same spec there. If empty, those of a release with a changed rule are shown in proportion to those of
             the release without the change.
+        not_in: the names of the specs that the configuration does not fit, and in which it is not searched.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Configuration:
     note: str = ""
     by_design: list[str] = attrs.field(factory=list)
     compared_with: str = ""
+    not_in: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
@@ -116,7 +118,7 @@ class Matrix:
         Parameters:
             own: the results for the configuration.
         """
-        return len(own) == len(self.specs) and not own[-1].result.interrupted
+        return len(own) == len(self.specs_in(own[0].configuration)) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
         """Validate all searches. Return a (configuration, spec) pair for each search.
@@ -133,7 +135,9 @@ class Matrix:
                     "not the name of an earlier configuration"
                 )
             before.append(configuration.name)
-        found = [(each, self._spec(reference, each)) for each in self.configurations for reference in self.specs]
+        found = [
+            (each, self._spec(reference, each)) for each in self.configurations for reference in self.specs_in(each)
+        ]
         for (_, first), (_, spec) in itertools.pairwise(found):
             names = {item.name for item in first.checks}
             if different := names.symmetric_difference(item.name for item in spec.checks):
@@ -142,6 +146,17 @@ class Matrix:
                     'properties to compare, as in properties = ["NAME"]'
                 )
         return found
+
+    def specs_in(self, configuration: Configuration) -> list[str]:
+        """Return the names of the specs that are searched in a configuration.
+
+        Raises:
+            LeadlineError: if the configuration leaves out a spec that the matrix does not have.
+        """
+        for name in configuration.not_in:
+            if name not in self.specs:
+                raise LeadlineError(f"{configuration.name}: not_in names {name}, which is not one of the specs")
+        return [name for name in self.specs if name not in configuration.not_in]
 
     def _spec(self, reference: str, configuration: Configuration) -> Spec[object]:
         spec = load_spec(reference).with_bounds(self.bounds_of(configuration))

@@ -11,6 +11,7 @@ import attrs
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.model.atomic.protocols import PROTOCOLS, Protocol
+from leadline.model.control import releases as control
 from leadline.model.txn import releases as txn
 from leadline.reports.bugs import Bug, Column, column_of, line_of, read_archive, releases_of
 from leadline.reports.loading import load_spec, spec_of_protocol
@@ -121,6 +122,8 @@ def _after(base: Column) -> Sequence[Column]:
     releases = releases_of(base)
     if isinstance(base, txn.Column):
         return [each for each in txn.RELEASES if each.values != base.values and each.is_not_before(base)]
+    if isinstance(base, control.Column):
+        releases = [each for each in releases if line_of(each) == line_of(base)]  # others have other actions
     for number, each in enumerate(releases, start=1):
         if each.values == base.values and line_of(each) == line_of(base):
             return releases[number:]

@@ -7,10 +7,13 @@ from typing import Any
 import attrs
 
 from leadline.checker.action import Action
+from leadline.model.control import metadata_log as log
+from leadline.model.control.alter_partition import handle_alter_partition, hear_answer
 from leadline.model.control.controller import (
     act_on_brokers,
     adopt_epoch,
     become_controller,
+    elect_preferred,
     hear_of_isr,
     read_brokers,
     resign,
@@ -49,7 +52,8 @@ def _healing(action: Action[Any, ...]) -> Action[Any, ...]:
 handle_fetch, park_fetch = _healing(fetch.handle_fetch), _healing(fetch.park_fetch)
 handle_epoch_request = _healing(truncation.handle_epoch_request)
 handle_epoch_response = _healing(truncation.handle_epoch_response)
-shrink_isr = _healing(isr.shrink_isr)
+shrink_isr, hear_old_answer = _healing(isr.shrink_isr), _healing(isr.hear_old_answer)
+learn_before_truncating = _healing(fetch.learn_before_truncating)
 
 ACTIONS: tuple[Action[Any, ...], ...] = (
     produce,
@@ -57,10 +61,18 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     park_fetch,
     readmit,
     handle_fetch_response,
+    learn_before_truncating,
     handle_epoch_request,
     handle_epoch_response,
     deliver,
+    log.apply_record,
     shrink_isr,
+    handle_alter_partition,
+    hear_answer,
+    hear_old_answer,
+    log.commit,
+    log.admit,
+    log.fence,
     hear_of_isr,
     read_brokers,
     act_on_brokers,
@@ -76,6 +88,7 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     register,
     reassign,
     cancel,
+    elect_preferred,
     deliver_unanswered,
     controller_session_expires,
     controller_dies,
@@ -85,14 +98,46 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
 )
 
 
+ZOOKEEPER = frozenset(
+    {
+        deliver,
+        hear_of_isr,
+        read_brokers,
+        act_on_brokers,
+        start,
+        adopt_epoch,
+        add_replicas,
+        complete,
+        remove_replicas,
+        write_replicas,
+        register,
+        reassign,
+        cancel,
+        deliver_unanswered,
+    }
+)
+"""The actions that are possible with ZooKeeper only."""
+
+
 def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
     """Return the actions that are possible under the rules of a protocol."""
     asks = protocol.asks_about is not nothing
+    by_log = protocol.keeps_log
     possible = {
         handle_epoch_request: asks,
         handle_epoch_response: asks,
+        learn_before_truncating: protocol.learns_before_truncating,
+        handle_alter_partition: protocol.in_flight,
+        hear_answer: protocol.in_flight and not by_log,
+        hear_old_answer: protocol.drops_newer_proposals,
+        hear_of_isr: not protocol.in_flight,
         start: not protocol.elects_at_once_with_epoch,
         adopt_epoch: protocol.adopts,
         cancel: protocol.reassigns_by == "assignment",
+        log.apply_record: by_log,
+        log.commit: by_log,
+        log.admit: by_log,
+        log.fence: by_log,
     }
-    return tuple(action for action in ACTIONS if possible.get(action, True))
+    found = [action for action in ACTIONS if possible.get(action, True)]
+    return tuple(action for action in found if not by_log or action not in ZOOKEEPER)

@@ -36,6 +36,9 @@ class Bounds:
     isr_shrinks: int = bound(
         0, "removals of running followers from the ISR because they are slow", at_least=0, at_most=9
     )
+    preferred_elections: int = bound(
+        0, "elections of the preferred leader, by an operator or auto.leader.rebalance.enable", at_least=0, at_most=9
+    )
     reassignments: int = bound(0, "reassignments that an operator requests", at_least=0, at_most=9)
     cancellations: int = bound(0, "reassignments that an operator cancels (KIP-455)", at_least=0, at_most=9)
     replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
@@ -48,7 +51,8 @@ class Bounds:
     late_responses: ClassVar[int] = 0
     min_isr_raises: ClassVar[int] = 0
     first_partition: ClassVar[int] = 0
-    max_epoch: ClassVar[int] = 0
+    late_records: ClassVar[int] = 0
+    max_epoch: ClassVar[int] = 1_000_000
 
     @property
     def moves(self) -> bool:
@@ -68,10 +72,10 @@ def check(bounds: Bounds) -> None:
         SpecError: if there are more controllers than brokers to run them, or if `Bounds.target` is not a list of
             brokers.
     """
-    if bounds.colocated and bounds.controllers > bounds.brokers:
+    if bounds.controllers > bounds.brokers:
         raise SpecError(
-            f"controllers={bounds.controllers} is more than brokers={bounds.brokers}: with colocated=true, each "
-            "controller runs on one of the brokers"
+            f"controllers={bounds.controllers} is more than brokers={bounds.brokers}: give at most as many controllers "
+            "as brokers"
         )
     if re.fullmatch(r"(\d(-\d)*)?", bounds.target) is None or len(set(bounds.wanted)) < len(bounds.wanted):
         raise SpecError(f"target={bounds.target}: write different brokers with hyphens between them, as in 0-2")
@@ -93,6 +97,7 @@ class Spent:
     session_expiries: int = 0
     lost_answers: int = 0
     isr_shrinks: int = 0
+    preferred_elections: int = 0
     reassignments: int = 0
     cancellations: int = 0
 
@@ -125,6 +130,11 @@ def targets(bounds: Bounds) -> list[tuple[int, ...]]:
         for size in range(bounds.brokers):
             found += [(first, *rest) for rest in itertools.combinations(others, size)]
     return found
+
+
+def if_preferred(bounds: Bounds) -> range:
+    """Return the controllers that can elect the preferred leader. By default, there are none."""
+    return range(bounds.controllers if bounds.preferred_elections else 0)
 
 
 def if_reassigned(bounds: Bounds) -> range:

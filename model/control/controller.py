@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.control.bounds import controllers
+from leadline.model.control.bounds import controllers, if_preferred
+from leadline.model.control.metadata_log import as_the_controller_sees, newest, written
 from leadline.model.control.state import Cluster, Controller, Sessions
-from leadline.model.control.writes import drop_requests, elect, is_lost, remove_from_isr, send
+from leadline.model.control.writes import drop_requests, elect, is_lost, may_write, remove_from_isr, send, write
+from leadline.model.kafka.controller import new_epoch
 from leadline.model.quorum import brokers
 
 
@@ -22,9 +24,16 @@ from leadline.model.quorum import brokers
 def become_controller(state: Cluster, controller: int) -> Iterator[Cluster]:
     """A broker creates `/controller`. Since 2.1, it raises the controller epoch in the same transaction, and starts.
 
-    (`ZookeeperLeaderElector.elect`; `KafkaZkClient.registerControllerAndIncrementControllerEpoch`.)
+    (`ZookeeperLeaderElector.elect`; `KafkaZkClient.registerControllerAndIncrementControllerEpoch`.) With KRaft, it wins
+    an election of the Raft quorum, and knows all records that are committed (`QuorumController.claim`).
     """
     if state.registry.controller is not None or state.controllers[controller].active or not _runs(state, controller):
+        return
+    if state.protocol.keeps_log:
+        epoch = state.registry.controller_epoch + 1
+        registry = attrs.evolve(state.registry, controller=controller, controller_epoch=epoch)
+        elected = Controller(active=True, epoch=epoch)
+        yield attrs.evolve(state, registry=registry).with_controller(controller, elected)
         return
     created = attrs.evolve(state, registry=attrs.evolve(state.registry, controller=controller))
     if state.protocol.elects_at_once_with_epoch:
@@ -34,8 +43,10 @@ def become_controller(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 
 def _runs(state: Cluster, controller: int) -> bool:
-    """Return whether the process is running and has a session."""
-    return not state.bounds.colocated or state.registry.registered[controller]
+    """Return whether the process is running and, with ZooKeeper, has a session."""
+    if not state.bounds.colocated:
+        return True
+    return state.replicas[controller].up if state.protocol.keeps_log else state.registry.registered[controller]
 
 
 @action(
@@ -79,7 +90,11 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
 def resign(state: Cluster, controller: int) -> Iterator[Cluster]:
     """A former controller resigns once it has finished the event that it is handling, and closes its connections."""
     own = state.controllers[controller]
-    if own.active and own.read is None and not own.step and state.registry.controller != controller:
+    if not own.active or own.read is not None or own.step or state.registry.controller == controller:
+        return
+    if state.protocol.keeps_log:
+        yield state.with_controller(controller, Controller())
+    else:
         yield drop_requests(state, controller, brokers(state.bounds)).with_controller(controller, Controller())
 
 
@@ -181,3 +196,32 @@ def hear_of_isr(state: Cluster, controller: int) -> Iterator[Cluster]:
     known = own.partition if own.is_free else None
     if known is not None and (known.leader, known.epoch) == (quorum.leader, quorum.epoch) and known.isr != quorum.isr:
         yield state.with_controller(controller, attrs.evolve(own, partition=quorum))
+
+
+@action("controller {controller} elects the preferred leader", controller=if_preferred, effect="perturbing")
+def elect_preferred(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """A controller makes the first of the replicas the leader, if that one is live and in the ISR. The ISR stays.
+
+    (`PartitionLeaderElectionAlgorithms.preferredReplicaPartitionLeaderElection`, and
+    `ReplicationControlManager.electLeader`. While a partition is reassigned, `auto.leader.rebalance.enable` leaves it
+    alone up to 3.3, but an operator can ask for it: KAFKA-10149.)
+    """
+    own = state.controllers[controller]
+    if not own.is_free or not state.may("preferred_elections"):
+        return
+    elected = state.having("preferred_elections")
+    if state.protocol.keeps_log:
+        seen = as_the_controller_sees(elected, newest(elected))
+        preferred, quorum = seen.assignment.replicas[0], seen.quorum
+        if not state.is_controller(controller) or quorum.leader in (None, preferred):
+            return
+        if preferred in quorum.isr and seen.may_elect(preferred):
+            for after in new_epoch(seen, preferred, quorum.isr):
+                yield written(elected, after)  # type: ignore[arg-type]
+        return
+    preferred, quorum = own.replicas[0], state.quorum
+    if quorum.leader in (None, preferred) or preferred not in quorum.isr:
+        return
+    if own.considers_live(preferred) and may_write(state, controller):
+        led = write(elected, controller, attrs.evolve(quorum, leader=preferred, epoch=quorum.epoch + 1))
+        yield send(led, controller, own.replicas)

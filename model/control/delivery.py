@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import attrs
+
 from leadline.checker.action import action
 from leadline.model.control.bounds import controllers, if_answers_are_lost
-from leadline.model.control.state import Cluster, Heard, Request, StopReplica
+from leadline.model.control.state import Cluster, Request, StopReplica
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.leadership import follower_of, leader_of
@@ -59,8 +61,8 @@ def _obeyed(state: Cluster, broker: int, request: Request) -> Cluster:
     """Return the state after a broker has handled a request: has refused, ignored or obeyed it."""
     if not accepts(state, broker, request):
         return state
-    known = state.heard[broker]
-    heard = state.with_heard(broker, Heard(request.controller_epoch, known.generation))
+    known = attrs.evolve(state.heard[broker], controller_epoch=request.controller_epoch)
+    heard = state.with_heard(broker, known)
     replica = state.replicas[broker]
     if isinstance(request, StopReplica):
         is_obeyed = state.protocol.obeys_stop(replica.epoch, request.epoch)

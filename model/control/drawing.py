@@ -10,12 +10,14 @@ import attrs
 from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.model.control.explanation import events
-from leadline.model.control.state import Cluster, Controller, Sessions
+from leadline.model.control.metadata_log import METADATA
+from leadline.model.control.state import Cluster, Controller, Image, Sessions
 from leadline.model.kafka import drawing as kafka
 from leadline.model.quorum import drawn_isr
 from leadline.model.rows import CONTROLLER, broker_row, controller_badges, controller_columns
 
 ZOOKEEPER = "ZooKeeper"
+METADATA_LOG = "metadata log"
 
 
 def controller_row(number: int) -> str:
@@ -39,20 +41,40 @@ def rows(state: Cluster) -> dict[str, Row]:
             "obeys": f"c{heard.controller_epoch}{generation}" if heard.controller_epoch else "-",
         }
         others[name] = attrs.evolve(others[name], columns=columns)
-    return {ZOOKEEPER: _zookeeper(state), **own, **others}
+    if state.protocol.keeps_log:
+        for broker, queue in enumerate(state.queues[: state.bounds.brokers]):
+            name = broker_row(broker)
+            behind = {"behind": f"{len(queue)} to apply: {'; '.join(map(str, queue))}" if queue else "-"}
+            others[name] = attrs.evolve(others[name], columns={**others[name].columns, **behind})
+    return {_store(state): _stored(state), **own, **others}
 
 
-def _zookeeper(state: Cluster) -> Row:
+def _store(state: Cluster) -> str:
+    """Return the name of the row of what controllers write to."""
+    return METADATA_LOG if state.protocol.keeps_log else ZOOKEEPER
+
+
+def _stored(state: Cluster) -> Row:
     registry = state.registry
     holder = "no controller" if registry.controller is None else f"controller: {registry.controller}"
     live = _live(state, registry.sessions)
+    written = [f"not committed: {_image(state, image)}" for image in registry.uncommitted]
+    if not state.protocol.keeps_log:
+        written = [f"written by c{registry.written_by}"]
     return Row(
-        badges=[*controller_badges(state.quorum), f"written by c{registry.written_by}", holder, live],
+        badges=[*controller_badges(state.quorum), *written, holder, live],
         columns={
             **controller_columns(state.quorum),
-            "log": f"{holder}, c{registry.controller_epoch}; {live}; written by c{registry.written_by}",
+            "log": "; ".join([f"{holder}, c{registry.controller_epoch}", live, *written]),
         },
     )
+
+
+def _image(state: Cluster, image: Image) -> str:
+    partition = image.partition
+    leads = "no leader" if partition.leader is None else f"leader {partition.leader}"
+    sessions = attrs.evolve(state.registry, births=image.births, registered=image.registered).sessions
+    return f"{leads}, epoch {partition.epoch}, ISR {drawn_isr(partition.isr)}, {_live(state, sessions)}"
 
 
 def _live(state: Cluster, sessions: Sessions) -> str:
@@ -72,7 +94,7 @@ def _controller(state: Cluster, number: int) -> Row:
     waiting = [
         f"to {broker}: {'; '.join(map(str, state.queue(number, broker)))}"
         for broker in range(state.bounds.brokers)
-        if state.queue(number, broker)
+        if state.queue(number, broker) and not state.protocol.keeps_log
     ]
     partition = {} if own.partition is None else controller_columns(own.partition)
     return Row(
@@ -82,21 +104,26 @@ def _controller(state: Cluster, number: int) -> Row:
 
 
 def _believes(state: Cluster, own: Controller) -> list[str]:
+    if state.protocol.keeps_log:
+        return []
     texts = [_live(state, own.known)] if own.epoch else []
     return texts if own.read is None else [*texts, f"has read {_live(state, own.read)}"]
 
 
 def messages(state: Cluster) -> Iterator[Message]:
     """Yield the messages in flight: the oldest request of each controller to each broker, and those between brokers."""
-    for number in range(len(state.controllers)):
+    for number in range(1 if state.protocol.keeps_log else len(state.controllers)):
         for broker in range(state.bounds.brokers):
             yield from _next(state, number, broker)
-    yield from kafka.messages(state)
+    yield from _redirected(state, kafka.messages(state))
 
 
 def _next(state: Cluster, controller: int, broker: int) -> Iterator[Message]:
     for request in state.queue(controller, broker)[:1]:
-        yield Message(controller_row(controller), broker_row(broker), "LeaderAndIsr", str(request))
+        if state.protocol.keeps_log:
+            yield Message(METADATA_LOG, broker_row(broker), "record", str(request))
+        else:
+            yield Message(controller_row(controller), broker_row(broker), "LeaderAndIsr", str(request))
 
 
 def arrivals(step: Step[Cluster]) -> Iterator[Message]:
@@ -105,14 +132,27 @@ def arrivals(step: Step[Cluster]) -> Iterator[Message]:
     match step.action, step.arguments:
         case "deliver" | "deliver_unanswered", {"controller": number, "broker": broker}:
             yield from _next(before, number, broker)
+        case "apply_record", {"broker": broker}:
+            yield from _next(before, METADATA, broker)
+        case "handle_alter_partition", {"controller": number, "leader": leader}:
+            asked = before.replicas[leader].proposal
+            isr = "" if asked is None else drawn_isr(asked.isr)
+            yield Message(broker_row(leader), controller_row(number), f"AlterPartition, ISR {isr}")
+        case "hear_answer", {"leader": leader}:
+            asked_in = before.heard[leader].asks
+            for number, own in enumerate(before.controllers):
+                if own.epoch == asked_in:
+                    yield Message(controller_row(number), broker_row(leader), f"ISR {drawn_isr(after.quorum.isr)}")
+        case "fence" | "admit", {"broker": broker} if before.registry.controller is not None:
+            yield Message(controller_row(before.registry.controller), METADATA_LOG, f"{step.action}s broker {broker}")
         case "read_brokers", {"controller": number}:
             read = after.controllers[number].read
             yield Message(ZOOKEEPER, controller_row(number), _live(after, read or ()))
         case "become_controller" | "start", {"controller": number}:
-            yield Message(controller_row(number), ZOOKEEPER, f"c{after.registry.controller_epoch}")
+            yield Message(controller_row(number), _store(after), f"c{after.registry.controller_epoch}")
         case "hear_of_isr", {"controller": number}:
             yield Message(ZOOKEEPER, controller_row(number), f"ISR {drawn_isr(after.quorum.isr)}")
-        case "restart" | "register", {"broker": broker}:
+        case "restart" | "register", {"broker": broker} if not after.protocol.keeps_log:
             yield Message(broker_row(broker), ZOOKEEPER, "registers")
     if step.action == "act_on_brokers" and after.quorum != before.quorum:
         (number,) = step.arguments.values()
@@ -120,8 +160,26 @@ def arrivals(step: Step[Cluster]) -> Iterator[Message]:
             controller_row(number), ZOOKEEPER, f"epoch {after.quorum.epoch}, ISR {drawn_isr(after.quorum.isr)}"
         )
     between: Step[Any] = step
-    for message in kafka.arrivals(between):
-        yield attrs.evolve(message, target=ZOOKEEPER) if message.target == CONTROLLER else message
+    if step.action == "handle_alter_partition":
+        return  # the controllers of this family are drawn each by itself
+    yield from _redirected(after, kafka.arrivals(between))
+
+
+def _redirected(state: Cluster, messages: Iterator[Message]) -> Iterator[Message]:
+    """Yield messages of the `kafka` family, whose one controller is one of the rows of this family.
+
+    Up to 2.6, the ISR goes to ZooKeeper. A request to change the ISR goes to the controller that is active. While a
+    former controller is active, too, the request may reach either, and is drawn when one handles it.
+    """
+    active = [number for number, own in enumerate(state.controllers) if own.active and own.epoch]
+    to = _store(state)
+    if state.protocol.in_flight:
+        to = controller_row(active[0]) if len(active) == 1 else ""
+    for message in messages:
+        source = to if message.source == CONTROLLER else message.source
+        target = to if message.target == CONTROLLER else message.target
+        if source and target:
+            yield attrs.evolve(message, source=source, target=target)
 
 
 def _events(steps: Sequence[Step[Cluster]]) -> Iterator[Event]:
@@ -137,5 +195,6 @@ DRAWING = Drawing(
     events=_events,
     legend="c2: the controller of controller epoch 2; live: the brokers that have a session, as ZooKeeper or a "
     "controller knows it; 0#2: broker 0 with broker epoch 2; to 0: requests that broker 0 has not handled yet; "
-    "obeys: the newest controller that the broker has obeyed; " + kafka.DRAWING.legend,
+    "obeys: the newest controller that the broker has obeyed; behind: the records of the metadata log that the broker "
+    "has not applied; " + kafka.DRAWING.legend,
 )

@@ -22,7 +22,12 @@ def events(steps: Sequence[Step[Cluster]]) -> Iterator[Event]:
 
 def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str]]:
     before, after = step.before, step.after
+    if before.protocol.keeps_log:
+        yield from _of_log(before, after, step)
+        return
     match step.action, step.arguments:
+        case "handle_alter_partition", {"controller": number, "leader": leader}:
+            yield from _answered(before, after, number, leader)
         case "controller_session_expires", {"controller": number}:
             yield f"controller {number} loses /controller, and goes on: it has not heard of it", "zombie"
         case "become_controller" | "start", {"controller": number} if after.controllers[number].epoch:
@@ -34,6 +39,49 @@ def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str
             yield from _handled(before, after, number, broker)
         case "restart", {"broker": broker} if not _is_seen(before, broker):
             yield f"broker {broker} is back before any controller has seen that it was down", ""
+
+
+def _of_log(before: Cluster, after: Cluster, step: Step[Cluster]) -> Iterator[tuple[str, str]]:
+    match step.action, step.arguments:
+        case "controller_session_expires" | "controller_dies", {"controller": number}:
+            if step.action == "controller_session_expires":
+                yield (
+                    f"the Raft quorum gives up controller {number}, which has not heard of it and can commit nothing",
+                    "zombie",
+                )
+            undone = len(before.registry.uncommitted)
+            if undone:
+                which = "a record" if undone == 1 else f"{undone} records"
+                yield f"{which} that the quorum has not committed {'is' if undone == 1 else 'are'} undone", "undone"
+        case "become_controller", {"controller": number}:
+            yield f"controller {number} starts with controller epoch {after.registry.controller_epoch}", "failover"
+        case "handle_alter_partition", {"controller": number, "leader": leader}:
+            yield from _answered(before, after, number, leader)
+        case "admit", {"broker": broker} if after.heard[broker].registering:
+            registry = before.registry
+            if registry.registered[broker]:
+                yield f"broker {broker} registers again before it is fenced", ""
+        case "apply_record", {"broker": broker}:
+            replica, led = before.replicas[broker], after.replicas[broker].leader == broker
+            if led and replica.leader is None and _has_lost_end(before, broker):
+                epoch = after.replicas[broker].epoch
+                yield f"broker {broker} leads in epoch {epoch} again, with a log that has lost its end", ""
+
+
+def _has_lost_end(state: Cluster, broker: int) -> bool:
+    return state.replicas[broker].log.end_offset < max(each.log.end_offset for each in state.replicas)
+
+
+def _answered(before: Cluster, after: Cluster, number: int, leader: int) -> Iterator[tuple[str, str]]:
+    proposal = after.replicas[leader].proposal
+    if before.registry.controller != number:
+        yield f"former controller {number} handles the request of broker {leader}", "zombie"
+    if proposal is not None and proposal.dropped:
+        epoch = before.replicas[leader].epoch
+        yield (
+            f"broker {leader} in epoch {epoch} is told that its request is outdated, and waits for a newer state",
+            "refused",
+        )
 
 
 def _misses(before: Cluster) -> str:
@@ -83,7 +131,7 @@ def _handled(before: Cluster, after: Cluster, number: int, broker: int) -> Itera
     request, heard, replica = before.queue(number, broker)[0], before.heard[broker], before.replicas[broker]
     if accepts(before, broker, request):
         if after.replicas[broker].leader == broker != replica.leader and replica.leader is None and request.epoch >= 0:
-            if replica.log.end_offset < max(each.log.end_offset for each in before.replicas):
+            if _has_lost_end(before, broker):
                 yield f"broker {broker} leads in epoch {request.epoch} again, with a log that has lost its end", ""
         elif request.epoch <= replica.epoch:
             yield f"broker {broker} ignores leader epoch {request.epoch}: it is in epoch {replica.epoch} already", ""

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
+from leadline.model.control.alter_partition import without_answers
 from leadline.model.control.bounds import controllers, only_if_lossy, restarting
+from leadline.model.control.metadata_log import METADATA, fenced, newest, started, undone
 from leadline.model.control.state import Cluster, Controller, Heard
 from leadline.model.control.writes import drop_requests
 from leadline.model.kafka import crash as kafka
@@ -23,12 +25,17 @@ def controller_session_expires(state: Cluster, controller: int) -> Iterator[Clus
     Its session expires, or an operator deletes the node. Up to 1.0, a controller can write after both: its client
     repeats the write in the next session (`ZkClient.retryUntilConnected`). Since 1.1, writes of an expired session
     fail (`KafkaZkClient.retryRequestsUntilConnected`), so that only the deletion leaves a controller that can write.
+    With KRaft, the Raft quorum has given up its leader, which can commit nothing any more.
 
-    A controller on a broker with a replica loses the broker's session, too.
+    With ZooKeeper, a controller on a broker with a replica loses the broker's session, too.
     """
     if state.registry.controller == controller and state.may("failovers"):
-        expired = _deposed(state.having("failovers"), controller)
-        if state.bounds.colocated:
+        expired = state.having("failovers")
+        if state.protocol.keeps_log:
+            knowing = attrs.evolve(state.controllers[controller], partition=newest(state).partition)
+            expired = expired.with_controller(controller, knowing)
+        expired = _deposed(expired, controller)
+        if state.bounds.colocated and not state.protocol.keeps_log:
             expired = attrs.evolve(expired, registry=expired.registry.gone(controller))
         yield expired
 
@@ -47,13 +54,17 @@ def controller_dies(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 def _dead(state: Cluster, controller: int) -> Cluster:
     """Return the state after the process of a controller has died, and its session has ended."""
-    gone = drop_requests(state, controller, brokers(state.bounds)).with_controller(controller, Controller())
-    return _deposed(gone, controller)
+    gone = state
+    if not state.protocol.keeps_log:
+        gone = without_answers(state, state.controllers[controller].epoch)
+        gone = drop_requests(gone, controller, brokers(state.bounds))
+    return _deposed(gone.with_controller(controller, Controller()), controller)
 
 
 def _deposed(state: Cluster, controller: int) -> Cluster:
     if state.registry.controller != controller:
         return state
+    state = undone(state) if state.protocol.keeps_log else state
     return attrs.evolve(state, registry=attrs.evolve(state.registry, controller=None))
 
 
@@ -78,7 +89,11 @@ def broker_loses_tail(state: Cluster, broker: int, offset: int) -> Iterator[Clus
 
 def _stopped(state: Cluster, broker: int) -> Cluster:
     """Return the state after a broker has stopped: it has no session and no memory."""
-    gone = attrs.evolve(state, registry=state.registry.gone(broker)).with_heard(broker, Heard())
+    gone = state.with_heard(broker, Heard())
+    if state.protocol.keeps_log:
+        gone = gone.with_queue(METADATA, broker, ())
+    else:
+        gone = attrs.evolve(gone, registry=state.registry.gone(broker))
     if state.bounds.colocated and broker < state.bounds.controllers:
         gone = _dead(gone, broker)
     return gone
@@ -105,24 +120,34 @@ def readmit(state: Cluster, leader: int, follower: int) -> Iterator[Cluster]:
     """
     if follower not in state.replicas[leader].isr:
         for after in fetch.handled_again(state, leader, follower):
-            if after.quorum != state.quorum:
+            if after.quorum != state.quorum or after.replicas[leader].proposal != state.replicas[leader].proposal:
                 yield after  # type: ignore[misc]
 
 
 @action("the session of broker {broker} expires", broker=brokers, effect="perturbing")
 def broker_session_expires(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """ZooKeeper removes `/brokers/ids/N`, but the broker is running."""
+    """ZooKeeper removes `/brokers/ids/N`, but the broker is running. With KRaft, the controller fences the broker."""
     if state.registry.registered[broker] and state.may("session_expiries"):
         expired = state.having("session_expiries")
+        if state.protocol.keeps_log:
+            yield from fenced(expired, broker)
+            return
         expired = attrs.evolve(expired, registry=expired.registry.gone(broker))
         yield _deposed(expired, broker) if state.bounds.colocated else expired
 
 
 @action("broker {broker} starts again", broker=restarting, effect="healing")
 def restart(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """A broker starts and registers. It knows no leader until a controller sends a request."""
+    """A broker starts and registers. It knows no leader until a controller sends a request.
+
+    With KRaft, it does nothing until the controller has registered it.
+    """
     replica = state.replicas[broker]
-    if not replica.up:
+    if replica.up:
+        return
+    if state.protocol.keeps_log:
+        yield started(state, broker)
+    else:
         up = state.with_replica(broker, attrs.evolve(replica, up=True))
         yield _registered(up, broker)
 

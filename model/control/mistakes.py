@@ -9,7 +9,7 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int | str]] = {
     ("controller_writes", "unless-written-since"): {"records": 0},
     ("controller_epoch", "adopts"): {"records": 0, "crashes": 0},
     ("controller_requests", "obeyed"): {"records": 0},
-    ("broker_change", "ids"): {"records": 0, "failovers": 0},
+    ("broker_change", "ids"): {"records": 2, "failovers": 0, "crashes": 0, "lossy_crashes": 1},
     ("broker_epoch", "none"): {"records": 2, "failovers": 0, "lossy_crashes": 1, "lost_answers": 1},
     ("stop_replica", "newer"): {
         "brokers": 3,
@@ -24,6 +24,7 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int | str]] = {
     ("stop_replica", "any"): {"records": 0},
     ("stop_replica", "not-older"): {"records": 0},
     ("reassigning", "admin"): {"records": 0},
+    ("newer_leader", "refused"): {"records": 0},
 }
 """The bounds within which a value of a rule violates a property of a release with a different value."""
 
@@ -31,14 +32,36 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("reassigning", "admin"): "it only prevents that a reassignment is cancelled",
     ("stop_replica", "any"): "the requests of a controller to a broker stay in order in the model (KAFKA-9539)",
     ("stop_replica", "not-older"): "it is the rule of later releases",
+    ("broker_change", "epochs"): "it is the rule of later releases",
 }
 """The reasons why a value of a rule does no harm to a release with a different value."""
 
 
+WITH_A_LOG = frozenset({"broker_change", "newer_leader"})
+"""The rules of the controller that concern releases with KRaft."""
+
+WITHOUT_A_LOG = frozenset({"metadata", "newer_leader"})
+"""The rules that are not mutated with ZooKeeper: the first is another system, with columns of its own. The second
+concerns requests that a controller with ZooKeeper cannot answer wrongly, because its write fails.
+"""
+
+
+def concerns(rule: str, values: Mapping[str, str]) -> bool:
+    """Return whether another value of a rule makes a difference to a release.
+
+    Parameters:
+        rule: the name of the rule.
+        values: the values of the column.
+    """
+    return rule in WITH_A_LOG if values["metadata"] == "log" else rule not in WITHOUT_A_LOG
+
+
 def may_be_mutated(values: Mapping[str, str]) -> bool:
-    """Return whether a release satisfies the properties within its default bounds. This is so since 2.3.
+    """Return whether a release satisfies the properties within its default bounds. This is so since 2.3, except for
+    KRaft before 3.3.
 
     Parameters:
         values: the values of the column.
     """
-    return values["controller_writes"] == "fenced" and values["dead_at_start"] == "leave"
+    fences = values["controller_writes"] == "fenced" and values["dead_at_start"] == "leave"
+    return fences and values["newer_leader"] != "refused"

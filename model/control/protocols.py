@@ -29,6 +29,10 @@ class Protocol(DataPlane):
         obeys_stop: returns whether a broker obeys a `StopReplica` request. The arguments are the leader epochs of the
             broker and of the request.
         removes_dead_at_start: whether a new controller removes brokers that are down from the ISR.
+        keeps_log: whether the controller writes records to the metadata log (KRaft), and not nodes of ZooKeeper.
+        refuses_newer_leaders: whether a controller that is behind answers an `AlterPartition` request from a newer
+            leader epoch than it knows as if the epoch were outdated. The leader then waits for a change that does not
+            come (KAFKA-14154).
     """
 
     elects_at_once_with_epoch: bool
@@ -39,6 +43,8 @@ class Protocol(DataPlane):
     names_generations: bool
     removes_dead_at_start: bool
     reassigns_by: str
+    keeps_log: bool
+    refuses_newer_leaders: bool
     obeys_stop: Callable[[int, int], bool]
 
 

@@ -49,12 +49,15 @@ def add_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
 @action("controller {controller} begins to complete the reassignment (B3)", controller=if_reassigned, effect="healing")
 def complete(state: Cluster, controller: int) -> Iterator[Cluster]:
     """Once all requested replicas are in the ISR, the controller begins a leader epoch with these replicas and the old
-    ISR.
+    ISR. If it adds and removes none, as after a cancellation, it does not wait (`isReassignmentComplete`).
 
-    If the leader is not one of them or not live, it elects one of them (`moveReassignedPartitionLeaderIfRequired`).
+    If the leader is not one of them or not live, it elects one of them that is live and in the ISR
+    (`moveReassignedPartitionLeaderIfRequired`). If there is none, it goes on without a leader.
     """
     own, target, quorum = state.controllers[controller], state.registry.target, state.quorum
-    if not own.is_free or not target or not frozenset(target) <= quorum.isr or not may_write(state, controller):
+    if not own.is_free or not target or not may_write(state, controller):
+        return
+    if frozenset(target) != frozenset(own.replicas) and not frozenset(target) <= quorum.isr:
         return
     moving = state.with_controller(controller, attrs.evolve(own, replicas=target, step=REMOVE))
     told = (*target, *(broker for broker in own.replicas if broker not in target))
@@ -62,10 +65,11 @@ def complete(state: Cluster, controller: int) -> Iterator[Cluster]:
         yield from _bumped(moving, controller, told)
         return
     for leader in target:
-        if own.considers_live(leader):
+        if own.considers_live(leader) and leader in quorum.isr:
             led = write(moving, controller, attrs.evolve(quorum, leader=leader, epoch=quorum.epoch + 1))
             yield send(led, controller, told)
             return
+    yield moving
 
 
 @action("controller {controller} removes the other replicas (B4)", controller=if_reassigned, effect="healing")
@@ -106,7 +110,8 @@ def write_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
 def cancel(state: Cluster, controller: int) -> Iterator[Cluster]:
     """On request, a controller goes back to the replicas that are not being added (KIP-455, steps U1 to U3).
 
-    It stops the replicas that were being added. If they are not in the ISR, no leader epoch begins before that.
+    It stops the replicas that were being added, the leader, too, if it is one of them (KAFKA-14808). If they are not in
+    the ISR, no leader epoch begins before that.
     """
     own, assignment = state.controllers[controller], state.assignment
     if not own.is_free or not assignment.adding or not state.may("cancellations") or not _may_assign(state, controller):

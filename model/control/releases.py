@@ -1,4 +1,4 @@
-"""The columns of the table of rules: Kafka releases with ZooKeeper, with the rules of their controller.
+"""The columns of the table of rules: Kafka releases with the rules of their controller.
 
 A column has the rules of replication of the `kafka` column of the same release.
 """
@@ -11,7 +11,7 @@ import attrs
 
 from leadline.model.control.bounds import Bounds
 from leadline.model.control.protocols import Protocol
-from leadline.model.control.rules import protocol_of, rule_of
+from leadline.model.control.rules import REPLACED, protocol_of, rule_of
 from leadline.model.kafka import releases as kafka
 from leadline.model.kafka.published import between, known_like, minor, span
 from leadline.model.rules import Rule, RuleColumn
@@ -23,15 +23,18 @@ class Column(RuleColumn):
 
     Attributes:
         bounds: the default bounds. With them, a search takes seconds.
+        suffix: the text that follows the version in the name and the aliases; see
+            `leadline.model.kafka.releases.Column`.
     """
 
     bounds: Bounds = attrs.field(factory=Bounds)
+    suffix: str = ""
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """The other names of the column, such as ``control/2.5`` for ``control/2.4``."""
         minors = [minor(version) for version in self.versions if version == known_like(version)[0]]
-        names = dict.fromkeys(f"control/{version}" for version in (*minors, *self.versions))
+        names = dict.fromkeys(f"control/{version}{self.suffix}" for version in (*minors, *self.versions))
         return tuple(name for name in names if name != self.name)
 
     @property
@@ -55,6 +58,7 @@ class Column(RuleColumn):
 
 
 _FIRST = {
+    "metadata": "zookeeper",
     "controller_election": "later",
     "controller_writes": "unless-written-since",
     "controller_epoch": "keeps",
@@ -64,7 +68,11 @@ _FIRST = {
     "dead_at_start": "stay",
     "reassigning": "admin",
     "stop_replica": "any",
+    "newer_leader": "not-controller",
 }
+
+_ASKS = "leaders ask the controller to change the ISR (KIP-497)"
+_LOG = "the controller's records are applied by brokers in order, and late"
 
 _CHANGED: Mapping[str, tuple[tuple[str, str], str, dict[str, str]]] = {
     "0.10.2": (("0.10.2.0", "0.10.2.2"), "a former controller goes on until it hears of the new one", {}),
@@ -88,8 +96,54 @@ _CHANGED: Mapping[str, tuple[tuple[str, str], str, dict[str, str]]] = {
     ),
     "2.4": (("2.4.0", "2.5.1"), "reassignments can be cancelled (KIP-455)", {"reassigning": "assignment"}),
     "2.6": (("2.6.0", "2.6.3"), "StopReplica requests contain a leader epoch (KIP-570)", {"stop_replica": "newer"}),
+    "2.7": (("2.7.0", "2.7.1"), _ASKS, {}),
+    "2.7.2": (("2.7.2", "2.7.2"), _ASKS, {}),
+    "2.8": (("2.8.0", "2.8.0"), _ASKS, {}),
+    "2.8.1": (("2.8.1", "2.8.2"), _ASKS, {}),
+    "3.0": (("3.0.0", "3.2.3"), _ASKS, {}),
+    "3.3-zk": (("3.3.0", "3.4.0"), _ASKS, {}),
+    "3.4.1-zk": (
+        ("3.4.1", "3.5.0"),
+        "StopReplica requests of the same leader epoch are obeyed",
+        {"stop_replica": "not-older"},
+    ),
+    "3.6-zk": (("3.5.1", "3.6.2"), _ASKS, {}),
+    "3.9-zk": (("3.7.0", "3.9.2"), _ASKS, {}),
+    "3.2-kraft": (
+        ("3.0.0", "3.2.3"),
+        "the metadata log; a leader can wait for ever for the answer of a former controller",
+        {"metadata": "log", "broker_change": "ids", "newer_leader": "refused"},
+    ),
+    "3.3": (
+        ("3.3.0", "3.4.0"),
+        "a controller that is behind says that it may not be the controller",
+        {"newer_leader": "not-controller"},
+    ),
+    "3.4.1": (("3.4.1", "3.4.1"), _LOG, {}),
+    "3.5": (("3.5.0", "3.5.0"), _LOG, {}),
+    "3.5.1": (("3.5.1", "3.5.2"), _LOG, {}),
+    "3.6": (("3.6.0", "3.6.2"), _LOG, {}),
+    "3.7": (("3.7.0", "3.7.2"), _LOG, {}),
+    "3.8": (("3.8.0", "3.8.1"), _LOG, {}),
+    "3.9": (("3.9.0", "3.9.2"), _LOG, {}),
+    "4.0": (
+        ("4.0.0", "4.0.2"),
+        "a broker that registers again loses its leaderships (KAFKA-18106)",
+        {"broker_change": "epochs"},
+    ),
+    "4.1": (("4.1.0", "4.2.2"), "eligible leader replicas (KIP-966)", {}),
+    "4.3": (("4.3.0", "4.4.0"), _LOG, {}),
 }
 """For each column: its releases, a phrase for the summary, and the rules of the controller that changed."""
+
+
+def _own(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of the rules that this family does not replace."""
+    return {rule: value for rule, value in values.items() if rule not in REPLACED}
+
+
+def _mode(column: kafka.Column) -> str:
+    return f" with {column.controller}" if column.controller == kafka.KRAFT or column.suffix else ""
 
 
 def _columns() -> tuple[Column, ...]:
@@ -102,10 +156,11 @@ def _columns() -> tuple[Column, ...]:
         found.append(
             Column(
                 name=f"control/{name}",
-                summary=f"controllers of Kafka {span(between(*versions))} that can die: {phrase}",
-                values={**replication.values, **values},
-                changed={**new, **changed},
+                summary=f"controllers of Kafka {span(between(*versions))}{_mode(replication)} that can die: {phrase}",
+                values=_own({**replication.values, **values}),
+                changed=_own({**new, **changed}),
                 versions=between(*versions),
+                suffix=replication.suffix,
             )
         )
     return tuple(found)

@@ -20,6 +20,24 @@ from leadline.model.rules import Rule, Value
 
 RULES = (
     Rule(
+        "metadata",
+        "where controllers write, and what a new controller knows of the brokers",
+        (
+            Value(
+                "zookeeper",
+                "in ZooKeeper; it takes the brokers as they are when it starts",
+                "up to 3.9: KafkaController.onControllerFailover, initializeControllerContext",
+                {"keeps_log": False},
+            ),
+            Value(
+                "log",
+                "in the metadata log, which also has the registrations: it knows what its predecessor has committed",
+                "KIP-500, KIP-631: QuorumController, ClusterControlManager",
+                {"keeps_log": True},
+            ),
+        ),
+    ),
+    Rule(
         "controller_election",
         "when a new controller raises the controller epoch",
         (
@@ -77,14 +95,15 @@ RULES = (
         (
             Value(
                 "ids",
-                "only if it reads the brokers while that broker is down",
-                "KAFKA-1120; up to 2.1.1",
+                "only if it finds that broker missing before it is back",
+                "KAFKA-1120; up to 2.1.1. KRaft up to 3.9, if the broker registers after its session has ended and "
+                "before it is fenced: KAFKA-18106, ClusterControlManager.registerBroker",
                 {"compares_epochs": False},
             ),
             Value(
                 "epochs",
-                "by its broker epoch, the creation zxid of its node",
-                "KIP-380, KAFKA-1120; 2.2.0",
+                "by its broker epoch: the creation zxid of its node, or the offset of its registration",
+                "KIP-380, KAFKA-1120; 2.2.0. KRaft: KAFKA-18106; 4.0.0",
                 {"compares_epochs": True},
             ),
         ),
@@ -146,12 +165,39 @@ RULES = (
             ),
         ),
     ),
+    Rule(
+        "newer_leader",
+        "what a controller answers to an AlterPartition request from a newer leader epoch than it knows",
+        (
+            Value(
+                "refused",
+                "that the leader epoch is outdated: the leader waits for a change that does not come",
+                "KRaft 3.0 to 3.2: ReplicationControlManager.alterPartition, leaderEpoch != partition.leaderEpoch; "
+                "KAFKA-14154",
+                {"refuses_newer_leaders": True},
+            ),
+            Value(
+                "not-controller",
+                "that it may not be the controller: the leader sends the request again",
+                "KAFKA-14154; 3.3.0: NOT_CONTROLLER. ZooKeeper 2.7 to 3.2: the write of a former controller fails, and "
+                "UNKNOWN_SERVER_ERROR is retried (KafkaController.processAlterIsr)",
+                {"refuses_newer_leaders": False},
+            ),
+        ),
+    ),
 )
 """The rules, in the order in which they are shown."""
 
-REPLACED = ("bounce", "late_requests", "elections", "shrink_epoch", "reassignment", "override", "override_added")
-"""The rules of the `kafka` family that have no effect in this family, because it has the processes that they stand
-for.
+REPLACED = {
+    "bounce": "noticed",
+    "late_requests": "refused",
+    "elections": "at-once",
+    "reassignment": "none",
+    "override": "replaced",
+    "override_added": "replaced",
+}
+"""The rules of the `kafka` family that this family replaces, because it has the processes that they stand for. Each has
+the value with which the functions of that family leave the matter to this one.
 """
 
 _BY_NAME = {rule.name: rule for rule in (*RULES, *kafka.RULES) if rule.name not in REPLACED}
@@ -175,10 +221,12 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
 
     Parameters:
         name, summary: the name and summary of the protocol.
-        values: the name of each rule's value, keyed by the name of the rule: all rules of both families.
+        values: the name of each rule's value, keyed by the name of the rule: all rules of both families, except
+            `REPLACED`.
     """
     own = {rule.name for rule in RULES}
-    replication = kafka.protocol_of(name, summary, {rule: value for rule, value in values.items() if rule not in own})
+    others = {rule: value for rule, value in values.items() if rule not in own}
+    replication = kafka.protocol_of(name, summary, {**others, **REPLACED})
     fields: dict[str, Any] = attrs.asdict(replication, recurse=False)
     for rule in RULES:
         fields |= rule.value(values[rule.name]).sets

@@ -1,7 +1,7 @@
 """The state of a partition whose controller can die, for the `control` family.
 
 The brokers' replicas and the partition state are those of the `kafka` family, so that its functions apply to these
-states. This module adds ZooKeeper, the controllers, and the requests between controllers and brokers.
+states. This module adds what ZooKeeper or the metadata log stores, the controllers, and what controllers send.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 import attrs
 
+from leadline.checker.errors import SpecError
 from leadline.checker.state import component, constant
 from leadline.model.control.bounds import Bounds, Spent, check
 from leadline.model.control.protocols import Protocol
@@ -30,8 +31,26 @@ Sessions = tuple[int, ...]
 
 
 @attrs.frozen(cache_hash=True)
+class Image:
+    """What the metadata log says after a record (KRaft).
+
+    Attributes:
+        partition: the leader, leader epoch and ISR.
+        births, registered: see `Registry`.
+        asked_by: the leader whose `AlterPartition` request the record answers, or None.
+    """
+
+    partition: Quorum
+    births: Sessions
+    registered: tuple[bool, ...]
+    asked_by: int | None = None
+
+
+@attrs.frozen(cache_hash=True)
 class Registry:
-    """What ZooKeeper stores beside the partition state, which is `Partition.quorum`.
+    """What ZooKeeper stores beside the partition state, which is `Partition.quorum`. With KRaft, what the committed
+    records of the metadata log say: `controller` is then the leader of the Raft quorum, `controller_epoch` its epoch,
+    and `registered` says which brokers are not fenced.
 
     There are no version numbers: a write that compares the version of a node compares its value instead. In a leader
     epoch, an ISR that has changed and changed back is the same ISR.
@@ -44,6 +63,8 @@ class Registry:
             is this number.
         registered: whether `/brokers/ids/N` exists, for each broker.
         target: the replicas that an operator has requested, until the partition has them. Empty if there are none.
+        uncommitted: the records that the controller has written and the Raft quorum has not committed, oldest first.
+            Always empty with ZooKeeper.
     """
 
     controller: int | None
@@ -52,6 +73,7 @@ class Registry:
     births: Sessions
     registered: tuple[bool, ...]
     target: tuple[int, ...] = ()
+    uncommitted: tuple[Image, ...] = ()
 
     @property
     def sessions(self) -> Sessions:
@@ -62,6 +84,10 @@ class Registry:
         """Return the registry after a broker has registered, with a new broker epoch."""
         births = _replaced(self.births, broker, self.births[broker] + 1)
         return attrs.evolve(self, births=births, registered=_replaced(self.registered, broker, True))
+
+    def back(self, broker: int) -> Registry:
+        """Return the registry after a broker has a session again, with the same broker epoch (KRaft)."""
+        return attrs.evolve(self, registered=_replaced(self.registered, broker, True))
 
     def gone(self, broker: int) -> Registry:
         """Return the registry after the session of a broker has ended."""
@@ -120,7 +146,8 @@ class Controller:
         active: whether it acts as the controller. It may have been replaced without knowing it.
         epoch: its controller epoch. 0 if it is not active, or has not taken an epoch yet.
         known: the live brokers with their broker epochs, as it knows them.
-        partition: the leader, leader epoch and ISR as it knows them.
+        partition: the leader, leader epoch and ISR as it knows them. With KRaft, an active controller knows them from
+            its log, so that this is None until it is replaced.
         read: the brokers that it has read from ZooKeeper and not acted on yet, or None.
         replicas: the replicas as it knows them, in order.
         step: the next step of the completion of a reassignment that it has begun: `REMOVE`, `WRITE`, or empty.
@@ -150,11 +177,16 @@ class Heard:
 
     Attributes:
         controller_epoch: the highest controller epoch in the requests that the broker has obeyed since it started.
-        generation: the broker's own broker epoch.
+        generation: the broker's own broker epoch. With KRaft, it is 0 until the controller has registered the broker.
+        registering: whether the controller has written the broker's registration and has not committed it (KRaft).
+        asks: the epoch of the controller to which the broker has sent its last `AlterPartition` request, or 0. It sends
+            no request to an older controller after that.
     """
 
     controller_epoch: int = 0
     generation: int = 0
+    registering: bool = False
+    asks: int = 0
 
 
 @attrs.frozen(cache_hash=True)
@@ -166,7 +198,8 @@ class Cluster(Partition):
         registry: the rest of what ZooKeeper stores.
         controllers: the memory of each process that can be the controller.
         queues: the requests that controllers have sent to brokers, oldest first. The queue from controller c to broker
-            b is number ``c * brokers + b``. Requests in a queue stay in order; those of two controllers do not.
+            b is number ``c * brokers + b``. Requests in a queue stay in order; those of two controllers do not. With
+            KRaft, the queue from controller 0 to a broker has the committed records that the broker has not applied.
         heard: what each broker has heard from controllers.
     """
 
@@ -178,8 +211,16 @@ class Cluster(Partition):
     bounds: Bounds = constant()  # type: ignore[assignment]  # it has what the functions of `kafka` need
 
     def is_true_leader(self, broker: int) -> bool:
-        """Return whether ZooKeeper accepts an ISR that a broker writes: the broker knows the partition state."""
+        """Return whether a broker is the leader and knows it. Up to 2.6, it must also know the ISR, because ZooKeeper
+        otherwise refuses the ISR that the leader writes.
+        """
+        if self.protocol.in_flight:
+            return super().is_true_leader(broker)
         return super().is_true_leader(broker) and self.replicas[broker].isr == self.quorum.isr
+
+    def considers_alive(self, broker: int) -> bool:
+        """Return whether the controller considers a broker alive. With KRaft, it does until it fences the broker."""
+        return self.registry.registered[broker]
 
     def queue(self, controller: int, broker: int) -> tuple[Request, ...]:
         """Return the requests that a controller has sent to a broker, oldest first."""
@@ -207,8 +248,17 @@ def _replaced(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
-    """Yield the initial state: logs are empty, broker 0 leads in epoch 0, and controller 0 has controller epoch 1."""
+    """Yield the initial state: logs are empty, broker 0 leads in epoch 0, and controller 0 has controller epoch 1.
+
+    Raises:
+        SpecError: if the bounds do not fit together, or do not fit the release.
+    """
     check(bounds)
+    if protocol.keeps_log and bounds.moves:
+        raise SpecError(
+            f"control/{protocol.name} has no reassignments: with KRaft, a reassignment is one record of the metadata "
+            f"log, and kafka/{protocol.name} has it"
+        )
     replicas = tuple(range(min(bounds.replicas or bounds.brokers, bounds.brokers)))
     every = frozenset(replicas)
     quorum = Quorum(leader=PREFERRED, epoch=0, isr=every)
@@ -219,7 +269,9 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
     assigned = every if bounds.moves else None
     leading = Replica(epoch=0, leader=PREFERRED, isr=every, remote_leos=remote_leos, assigned=assigned)
     following = Replica(epoch=0, leader=PREFERRED, in_flight=FetchRequest(PREFERRED, epoch=0, offset=0))
-    first = Controller(active=True, epoch=1, known=sessions, partition=quorum, replicas=replicas)
+    first = Controller(active=True, epoch=1)
+    if not protocol.keeps_log:
+        first = attrs.evolve(first, known=sessions, partition=quorum, replicas=replicas)
     yield Cluster(
         next_value=0,
         exposed=(),

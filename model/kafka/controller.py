@@ -220,17 +220,17 @@ def led_again(state: Partition) -> Iterator[Partition]:
 def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
     """With `unclean.leader.election.enable`, the controller elects any live broker if no ISR or ELR member is alive."""
     if state.bounds.unclean_leader_election and state.protocol.elects_uncleanly:
-        yield from _elected_uncleanly(state, broker)
+        yield from elected_uncleanly(state, broker)
 
 
 @action("an operator has broker {broker} elected, which is not in the ISR", broker=brokers)
 def operator_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
     """An operator requests an unclean election (KIP-460), regardless of `unclean.leader.election.enable`."""
     if state.may("unclean_elections"):
-        yield from _elected_uncleanly(state.having("unclean_elections"), broker)
+        yield from elected_uncleanly(state.having("unclean_elections"), broker)
 
 
-def _elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
+def elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
     """Yield the state after a live broker outside the ISR has been elected, if no ISR or ELR member is alive."""
     if _may_elect_uncleanly(state, broker):
         yield from new_epoch(state, broker, frozenset({broker}), clean=False)

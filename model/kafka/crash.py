@@ -207,9 +207,9 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
     old_min_isr = state.bounds.min_isr_raises > state.spent.min_isr_raises
     back = state.with_replica(broker, attrs.evolve(replica, up=True, stopped_cleanly=False, old_min_isr=old_min_isr))
     if state.protocol.has_elr and not replica.stopped_cleanly:
-        back = _unclean(back, broker)
+        back = without_eligibility(back, broker)
     if state.protocol.names_incarnations:
-        back = _another_incarnation(back, broker)
+        back = with_another_incarnation(back, broker)
     yield from led_again(back)
 
 
@@ -224,7 +224,7 @@ def was_noticed(state: Partition, broker: int) -> bool:
     return quorum.leader is None and len(quorum.isr) == 1 and not state.protocol.has_elr
 
 
-def _unclean(state: Partition, broker: int) -> Partition:
+def without_eligibility(state: Partition, broker: int) -> Partition:
     """Remove a broker from the ELR because its shutdown was unclean (KIP-966). Return the new state."""
     quorum = state.quorum
     if broker not in quorum.elr:
@@ -232,7 +232,7 @@ def _unclean(state: Partition, broker: int) -> Partition:
     return attrs.evolve(state, quorum=attrs.evolve(quorum, elr=quorum.elr - {broker}))
 
 
-def _another_incarnation(state: Partition, broker: int) -> Partition:
+def with_another_incarnation(state: Partition, broker: int) -> Partition:
     """Mark the in-flight requests that contain a restarted broker's old broker epoch, and return the new state."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]

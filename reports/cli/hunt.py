@@ -26,13 +26,25 @@ from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.hunts import HUNT_FORMATS
 from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared
-from leadline.reports.hunt.plan import SHIPPED, Plan, read_plan
+from leadline.reports.hunt.plan import CONTROL_PLAN, SHIPPED, Plan, read_plan
 from leadline.reports.hunt.report import Cause, HuntReport, hunt_object, lines, read_hunt
 from leadline.reports.lines import json_text, say
 from leadline.reports.terminal.console import console
 from leadline.reports.terminal.progress import progress_line
 
 RELEASES = ("kafka/4.1", "kafka/4.3")
+
+FAMILIES = {"kafka/": SHIPPED, "control/": CONTROL_PLAN}
+"""The shipped plans, keyed by the beginning of the names of the releases."""
+
+
+def _shipped(reference: str) -> Path | None:
+    """Return the shipped plan for a spec, or None if there is none."""
+    if column_of(reference) is None:
+        return None
+    return next((path for family, path in FAMILIES.items() if reference.startswith(family)), None)
+
+
 """The specs of a hunt that names none."""
 
 
@@ -111,10 +123,13 @@ def hunt(
     if plan_file is not None:
         plan, name = read_plan(plan_file), str(plan_file)
     else:
-        is_kafka = [(column_of(each) is not None and each.startswith("kafka/")) for each in references]
-        if any(is_kafka) and not all(is_kafka):
-            raise LeadlineError("the shipped plan is for Kafka's releases: pass --plan, or hunt other specs separately")
-        plan, name = (read_plan(SHIPPED), "the shipped plan") if all(is_kafka) else (Plan(), "default bounds")
+        shipped = {_shipped(each) for each in references}
+        if len(shipped) > 1:
+            raise LeadlineError(
+                "the shipped plans are for releases of one family: pass --plan, or hunt other specs separately"
+            )
+        (path,) = shipped
+        plan, name = (Plan(), "default bounds") if path is None else (read_plan(path), "the shipped plan")
     files = Files(HUNT_FORMATS, wanted)
     report = _report(plan, name, references, saved)
     started, before = time.monotonic(), report.seconds

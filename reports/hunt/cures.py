@@ -17,11 +17,13 @@ import attrs
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
-from leadline.model.kafka import releases as kafka
+from leadline.model.control import releases as control
+from leadline.model.control.rules import RULES as CONTROL_RULES
 from leadline.model.kafka.rules import RULES
 from leadline.model.rules import Rule
+from leadline.model.txn import releases as txn
 from leadline.model.txn.rules import RULES as TXN_RULES
-from leadline.reports.bugs import Archive, Bug, Column, column_of, fix_of, read_archive, releases_of
+from leadline.reports.bugs import Archive, Bug, Column, column_of, fix_of, line_of, read_archive, releases_of
 from leadline.reports.hunt.plan import OwnCure, Values
 from leadline.reports.loading import load_spec
 from leadline.reports.rule_tables import rule_table
@@ -208,8 +210,15 @@ def _values(column: Column) -> dict[str, list[str]]:
     """Return the values of each rule in which releases differ, keyed by rule. All others are the same in all releases,
     and their other values are abstractions.
     """
-    rules: Sequence[Rule] = RULES if isinstance(column, kafka.Column) else TXN_RULES
-    differing = {rule for rule in column.values if len({each.values[rule] for each in releases_of(column)}) > 1}
+    rules: Sequence[Rule] = RULES
+    if isinstance(column, txn.Column):
+        rules = TXN_RULES
+    elif isinstance(column, control.Column):
+        rules = (*CONTROL_RULES, *RULES)
+    like = [
+        each for each in releases_of(column) if not isinstance(each, control.Column) or line_of(each) == line_of(column)
+    ]
+    differing = {rule for rule in column.values if len({each.values[rule] for each in like}) > 1}
     return {rule.name: [value.name for value in rule.values] for rule in rules if rule.name in differing}
 
 

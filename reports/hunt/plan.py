@@ -18,7 +18,10 @@ from leadline.checker.support.messages import nearest
 from leadline.reports.bugs import column_of
 
 SHIPPED = Path(__file__).resolve().with_name("kafka.toml")
-"""The plan for Kafka's releases."""
+"""The plan for releases of the `kafka` family."""
+
+CONTROL_PLAN = SHIPPED.with_name("control.toml")
+"""The plan for releases of the `control` family."""
 
 Values = dict[str, int | bool | str]
 

@@ -37,27 +37,31 @@ def searched(name: str, bounds: Mapping[str, Any], properties: list[str] | None 
 def test_what_goes_wrong_with_a_failover_and_a_crash(name: str) -> None:
     """KAFKA-1120 until 2.1, KAFKA-6082 until 2.0, and KAFKA-3143 until 2.2. Up to 2.0, an election is a step longer."""
     missed = {"agreed_at_rest": 3, "led_at_rest": 3}
+    early = {**missed, "former_controllers_fenced": 7, "dead_not_in_isr": 5}
     expected = {
+        **dict.fromkeys(("control/0.10.2", "control/0.11", "control/2.0.0", "control/2.0.1"), early),
         "control/2.1": {**missed, "dead_not_in_isr": 4},
         "control/2.2": {"dead_not_in_isr": 4},
-        "control/2.3": {},
-        "control/2.4": {},
-        "control/2.6": {},
-    }.get(name, {**missed, "former_controllers_fenced": 7, "dead_not_in_isr": 5})
+        "control/3.2-kraft": {"isr_writable_at_rest": 14},
+    }.get(name, {})
     assert searched(name, {"records": 0}) == expected
 
 
-def test_the_numbers_of_states() -> None:
-    counts = {}
-    for name in ("control/0.10.2", "control/2.1", "control/2.2", "control/2.4"):
-        result = ENGINES["oracle"](CATALOG[name].with_bounds({"records": 0}), Limits(keep_going=True))
-        counts[name] = (result.statistics.distinct, result.statistics.depth)
-    assert counts == {
-        "control/0.10.2": (6578, 28),
-        "control/2.1": (1555, 19),
-        "control/2.2": (1393, 16),
-        "control/2.4": (1511, 16),
-    }
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("control/0.10.2", (6578, 28)),
+        ("control/2.1", (1555, 19)),
+        ("control/2.2", (1393, 16)),
+        ("control/2.4", (1511, 16)),
+        ("control/2.7", (1592, 17)),
+        ("control/3.2-kraft", (470, 16)),
+        ("control/4.1", (416, 14)),
+    ],
+)
+def test_the_numbers_of_states(name: str, counts: tuple[int, int]) -> None:
+    result = ENGINES["oracle"](CATALOG[name].with_bounds({"records": 0}), Limits(keep_going=True))
+    assert (result.statistics.distinct, result.statistics.depth) == counts
 
 
 @pytest.mark.parametrize(
@@ -128,12 +132,57 @@ def test_a_record_is_lost_between_the_rounds_of_a_reassignment() -> None:
     assert "remove_replicas" not in steps
 
 
-@pytest.mark.parametrize("name", [column.name for column in COLUMNS])
+@pytest.mark.parametrize("name", ["control/0.10.2", "control/2.1", "control/2.4", "control/2.7", "control/3.9-zk"])
 def test_a_reassignment_ends_with_the_requested_replicas(name: str) -> None:
     spec = load_spec(name).with_bounds(MOVED)
     result = ENGINES["compiled"](spec.with_properties(["reassigned_at_rest", "isr_within_replicas_at_rest"]))
     assert result.verdict is Verdict.HOLDS
     assert all(item.premise for item in result.properties)
+
+
+def test_kafka_14154_a_former_controller_refuses_a_leader_that_is_ahead() -> None:
+    """The request in the new leader epoch reaches the former controller, after it has been replaced."""
+    spec = load_spec("control/3.2-kraft").with_bounds({"records": 0}).with_properties(["isr_writable_at_rest"])
+    (found,) = ENGINES["compiled"](spec).properties
+    steps = [str(step.instance) for step in found.traces[0].steps]
+    expired = steps.index("controller_session_expires(controller=0)")
+    refused = steps.index("handle_alter_partition(controller=0, leader=0)")
+    assert expired < steps.index("become_controller(controller=1)") < refused
+    told = [event.text for event in events(list(found.traces[0].steps))]
+    assert "former controller 0 handles the request of broker 0" in told
+    assert searched("control/3.3", {"records": 0}, ["leader_can_write"]) == {}
+
+
+def test_kafka_18635_a_leader_registers_before_it_is_fenced() -> None:
+    bounds = {"records": 2, "failovers": 0, "crashes": 0, "lossy_crashes": 1}
+    assert searched("control/3.9", bounds, ["log_matching"]) == {"log_matching": 10}
+    assert searched("control/4.0", bounds, ["log_matching"]) == {}
+
+
+def test_registrations_in_the_log_show_a_restart_that_spans_a_failover() -> None:
+    assert searched("control/4.0", {"records": 2, "crashes": 0, "lossy_crashes": 1}, ["log_matching"]) == {}
+
+
+def test_kafka_14808_the_leader_is_stopped_when_its_reassignment_is_cancelled() -> None:
+    bounds = {**MOVED, "brokers": 2, "replicas": 1, "target": "1", "cancellations": 1, "isr_shrinks": 1}
+    assert searched("control/2.4", {**bounds, "preferred_elections": 1}, ["led_at_rest"]) == {"led_at_rest": 15}
+    assert searched("control/2.4", bounds, ["led_at_rest"]) == {}
+
+
+def test_a_failover_undoes_records_that_are_not_committed() -> None:
+    spec = load_spec("control/4.1").with_bounds({"records": 0})
+    before = taken(spec, "broker_dies(broker=1)", "fence(broker=1)")[-1].after
+    assert before.quorum.isr == {0, 1}
+    assert [image.partition.isr for image in before.registry.uncommitted] == [frozenset({0})]
+    steps = taken(spec, "broker_dies(broker=1)", "fence(broker=1)", "controller_dies(controller=0)")
+    assert steps[-1].after.registry.uncommitted == ()
+    assert steps[-1].after.registry.registered == (True, True)
+    assert "a record that the quorum has not committed is undone" in [event.text for event in events(steps)]
+
+
+def test_kraft_has_no_reassignment_in_this_family() -> None:
+    with pytest.raises(SpecError, match=r"control/4\.1 has no reassignments"):
+        ENGINES["compiled"](CATALOG["control/4.1"].with_bounds({"reassignments": 1}))
 
 
 # --- a trace, step by step ------------------------------------------------------------------------------------------
@@ -211,16 +260,19 @@ def test_every_value_is_that_of_a_column_or_was_replaced_before_or_after_them() 
         for value in rule.values
         if all(column.values[rule.name] != value.name for column in COLUMNS)
     }
-    assert unused == {
-        ("controller_epoch", "adopts"),
-        ("controller_requests", "obeyed"),
-        ("stop_replica", "not-older"),
-    }
+    assert unused == {("controller_epoch", "adopts"), ("controller_requests", "obeyed")}
 
 
 @pytest.mark.parametrize(
     ("name", "same"),
-    [("control/1.0", "control/0.11"), ("control/2.3.1", "control/2.3"), ("control/2.5", "control/2.4")],
+    [
+        ("control/1.0", "control/0.11"),
+        ("control/2.3.1", "control/2.3"),
+        ("control/2.5", "control/2.4"),
+        ("control/3.8-zk", "control/3.9-zk"),
+        ("control/3.1-kraft", "control/3.2-kraft"),
+        ("control/4.2", "control/4.1"),
+    ],
 )
 def test_a_release_has_a_column(name: str, same: str) -> None:
     column, spec = column_of(name), find(name)
@@ -236,7 +288,7 @@ def test_a_release_has_a_column(name: str, same: str) -> None:
         ({"reassignments": 1, "target": "0-2"}, "there is no broker 2: the brokers are numbered from 0 to 1"),
         ({"reassignments": 1, "target": "0,1"}, "write different brokers with hyphens between them, as in 0-2"),
         ({"reassignments": 1, "target": "1-1"}, "write different brokers with hyphens between them"),
-        ({"colocated": True, "controllers": 3}, "controllers=3 is more than brokers=2"),
+        ({"controllers": 3}, "controllers=3 is more than brokers=2"),
     ],
 )
 def test_bounds_that_do_not_fit_together_are_refused(given: dict[str, Any], said: str) -> None:
@@ -247,7 +299,7 @@ def test_bounds_that_do_not_fit_together_are_refused(given: dict[str, Any], said
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     for given, said in (
         ("reassignments=1,target=0-7", "target=0-7: there is no broker 7"),
-        ("colocated=true,controllers=4", "controllers=4 is more than brokers=2"),
+        ("controllers=4", "controllers=4 is more than brokers=2"),
     ):
         run = call("explore", "control/2.4", "-b", given, folder=tmp_path)
         assert run.code == 2
@@ -266,6 +318,11 @@ def test_every_action_is_taken_within_small_bounds() -> None:
         ("control/2.4", {"records": 1, "crashes": 0, "lossy_crashes": 1, "lost_answers": 1, "failovers": 0}),
         ("control/2.4", {"records": 0, "crashes": 0, "session_expiries": 1}),
         ("control/2.4", {**MOVED, "cancellations": 1}),
+        ("control/2.7", {"records": 1, "isr_shrinks": 1, "crashes": 0}),
+        ("control/2.8", {"records": 1, "isr_shrinks": 1, "failovers": 0}),
+        ("control/4.1", {"records": 1, "crashes": 0, "lossy_crashes": 1, "session_expiries": 1, "failovers": 0}),
+        ("control/2.4", {"records": 0, "failovers": 0, "preferred_elections": 1}),
+        ("control/4.1", {"records": 0, "preferred_elections": 1}),
     ]
     for name, bounds in runs:
         result = ENGINES["compiled"](load_spec(name).with_bounds(bounds).with_properties([]))
@@ -273,8 +330,12 @@ def test_every_action_is_taken_within_small_bounds() -> None:
     assert [name for name, count in taken_steps.items() if not count] == []
 
 
-@pytest.mark.parametrize("mutation", mutations("control/2.4"), ids=lambda each: each.name)
-def test_every_other_value_of_a_rule_is_noticed_or_does_no_harm(mutation: Any) -> None:
-    spec = mutation.replace(CATALOG["control/2.4"].with_bounds({"records": 0, **mutation.bounds}))
+@pytest.mark.parametrize(
+    ("name", "mutation"),
+    [(name, each) for name in ("control/2.4", "control/3.9", "control/4.1") for each in mutations(name)],
+    ids=lambda each: getattr(each, "name", each),
+)
+def test_every_other_value_of_a_rule_is_noticed_or_does_no_harm(name: str, mutation: Any) -> None:
+    spec = mutation.replace(CATALOG[name].with_bounds({"records": 0, **mutation.bounds}))
     result = ENGINES["compiled"](spec.with_properties(SAFETY))
     assert (result.verdict is Verdict.VIOLATED) is not bool(mutation.harmless)

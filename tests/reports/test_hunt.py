@@ -271,7 +271,7 @@ def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
     run = call("hunt", "kafka/4.3", "boiler.py", folder=tmp_path)
     assert (run.code, run.err) == (
         2,
-        "leadline: the shipped plan is for Kafka's releases: pass --plan, or hunt other specs separately\n",
+        "leadline: the shipped plans are for releases of one family: pass --plan, or hunt other specs separately\n",
     )
 
 

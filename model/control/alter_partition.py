@@ -1,0 +1,145 @@
+"""Since 2.7, leaders ask the controller to change the ISR (`AlterIsr`, later `AlterPartition`; KIP-497).
+
+A leader waits for the answer, and uses the larger of the two ISRs meanwhile. A failover can come before the request,
+between the write and its answer, or, with KRaft, between the record and its commit. The leader then sends the request
+again, to the new controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from leadline.checker.action import action
+from leadline.model.control.bounds import controllers
+from leadline.model.control.metadata_log import as_the_controller_sees, asks_again, newest, written
+from leadline.model.control.state import Cluster
+from leadline.model.control.writes import may_write, write
+from leadline.model.kafka import isr
+from leadline.model.kafka.broker import ACTIVE, FENCED, Registration
+from leadline.model.kafka.controller import build
+from leadline.model.kafka.messages import Proposal
+from leadline.model.quorum import Quorum, brokers
+
+
+@action(
+    "controller {controller} handles broker {leader}'s AlterPartition request",
+    controller=controllers,
+    leader=brokers,
+    effect="healing",
+)
+def handle_alter_partition(state: Cluster, controller: int, leader: int) -> Iterator[Cluster]:
+    """A controller accepts or refuses the ISR that a leader proposes, comparing it with what the controller knows.
+
+    A broker sends its requests to the controller that it has last reached until that one says that it is none or does
+    not answer (`BrokerToControllerRequestThread`), so a former controller can handle them. Requests whose answer makes
+    the leader send them again are not a step. (`KafkaController.processAlterIsr`, since 3.2 `processAlterPartition`;
+    `ReplicationControlManager.alterPartition`. What a leader does with an error: `Partition.handleAlterIsrResponse`,
+    `handleAlterPartitionError`.)
+    """
+    own, replica = state.controllers[controller], state.replicas[leader]
+    proposal = replica.proposal
+    if proposal is None or not proposal.sent or replica.old_answer:
+        return  # a broker has one request in flight
+    if not own.is_free or own.epoch < state.heard[leader].asks:
+        return
+    asked = state.with_heard(leader, attrs.evolve(state.heard[leader], asks=own.epoch))
+    if state.protocol.keeps_log:
+        yield from _written_to_log(asked, controller, leader, proposal)
+    else:
+        yield from _written_to_zookeeper(asked, controller, leader, proposal)
+
+
+def _written_to_zookeeper(state: Cluster, controller: int, leader: int, proposal: Proposal) -> Iterator[Cluster]:
+    own, replica = state.controllers[controller], state.replicas[leader]
+    known = own.partition
+    assert known is not None
+    if own.known[leader] != state.heard[leader].generation or replica.epoch > known.epoch:
+        return  # STALE_BROKER_EPOCH; NOT_CONTROLLER, or up to 3.2 an error of a former controller's write
+    if replica.epoch < known.epoch:
+        yield _given_up(state, leader)
+    elif proposal.isr == known.isr:
+        yield _answered(state, leader)
+    elif not may_write(state, controller):
+        return
+    elif state.quorum != known or proposal.known != known.isr:
+        yield _given_up(state, leader)
+    elif not _all_may_join(state, proposal, tuple(epoch > 0 for epoch in own.known)):
+        yield _refused(state, leader)
+    else:
+        changed = write(state, controller, Quorum(known.leader, known.epoch, proposal.isr))
+        yield _answered(changed, leader)
+
+
+def _written_to_log(state: Cluster, controller: int, leader: int, proposal: Proposal) -> Iterator[Cluster]:
+    replica, image = state.replicas[leader], newest(state)
+    known, own = image.partition, state.controllers[controller].partition
+    if not state.is_controller(controller):
+        # It cannot commit anything. What it knows is at least as new as when it was elected.
+        if own is not None and replica.epoch > own.epoch and state.protocol.refuses_newer_leaders:
+            yield _given_up(state, leader)
+        return
+    if image.births[leader] != state.heard[leader].generation:
+        return  # STALE_BROKER_EPOCH
+    is_known = (replica.leader, replica.epoch) == (known.leader, known.epoch) and proposal.known == known.isr
+    joins = _all_may_join(state, proposal, image.registered)
+    if not (is_known and joins) and state.registry.uncommitted:
+        return  # the answer rests on records that are not committed, and waits for them (QuorumController)
+    if not is_known:
+        yield _given_up(state, leader)
+    elif not joins:
+        yield _refused(state, leader)
+    else:
+        seen = as_the_controller_sees(state, image)
+        for after in build(seen, proposal.isr, bumps=state.protocol.epoch_for_shrink):
+            yield _answered(written(state, after, asked_by=leader), leader)  # type: ignore[arg-type]
+
+
+def _all_may_join(state: Cluster, proposal: Proposal, live: tuple[bool, ...]) -> bool:
+    may_join = state.protocol.may_join
+    return all(
+        may_join(Registration(ACTIVE if live[broker] else FENCED), proposal.outdated) for broker in sorted(proposal.isr)
+    )
+
+
+def _answered(state: Cluster, leader: int) -> Cluster:
+    """Return the state in which the answer to a leader's request is under way, or waits for the commit."""
+    replica = state.replicas[leader]
+    proposal = replica.proposal
+    if proposal is not None:
+        proposal = attrs.evolve(proposal, sent=False, outdated=False) if proposal.awaited else None
+    return state.with_replica(leader, attrs.evolve(replica, proposal=proposal))
+
+
+def _given_up(state: Cluster, leader: int) -> Cluster:
+    """Return the state after an error for which a leader neither sends the request again nor returns to the old ISR.
+
+    It waits until it learns of a newer partition state (FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION).
+    """
+    replica = state.replicas[leader]
+    proposal = replica.proposal
+    if proposal is not None:
+        proposal = attrs.evolve(proposal, sent=False, outdated=False, dropped=True) if proposal.awaited else None
+    return state.with_replica(leader, attrs.evolve(replica, proposal=proposal))
+
+
+def _refused(state: Cluster, leader: int) -> Cluster:
+    """Return the state after an error that makes a leader return to the old ISR (INELIGIBLE_REPLICA)."""
+    return state.with_replica(leader, attrs.evolve(state.replicas[leader], proposal=None))
+
+
+@action("broker {leader} receives the answer to its AlterPartition request", leader=brokers, effect="healing")
+def hear_answer(state: Cluster, leader: int) -> Iterator[Cluster]:
+    """With ZooKeeper, a leader learns from the answer that its ISR has been written."""
+    proposal = state.replicas[leader].proposal
+    if proposal is not None and not proposal.sent and not proposal.dropped:
+        yield from isr.hear_isr(state, leader)  # type: ignore[misc]
+
+
+def without_answers(state: Cluster, controller_epoch: int) -> Cluster:
+    """Return the state after a controller has died with its answers. The leaders send their requests again."""
+    for leader in brokers(state.bounds):
+        if controller_epoch and state.heard[leader].asks == controller_epoch:
+            state = asks_again(state, leader)
+    return state

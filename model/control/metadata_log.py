@@ -1,0 +1,251 @@
+"""KRaft: the controller writes records to a log, the Raft quorum commits them, and brokers apply them in order, late.
+
+A record here is one atomic batch of a controller's event: a registration and what it changes in the partition. The
+controller goes on from its newest record, whether or not that is committed. A failover undoes the records that are not
+committed. (A record that a successor finds in its log and commits is, in the model, committed before the failover.)
+
+A broker applies a record of the partition when its leader epoch is new to it, or when it leads: then it learns the ISR.
+The answer to an `AlterPartition` request says the same as the record that it waits for, so the model has no step of its
+own for an answer that accepts the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from leadline.checker.action import action
+from leadline.model.control.state import Cluster, Heard, Image, LeaderAndIsr
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.controller import elected_uncleanly, leaving, led_again
+from leadline.model.kafka.crash import with_another_incarnation, without_eligibility
+from leadline.model.kafka.high_watermark import with_leader
+from leadline.model.kafka.leadership import follower_of, leader_of
+from leadline.model.quorum import Quorum, brokers
+
+METADATA = 0
+"""The number of the queues in which committed records wait for brokers."""
+
+
+def newest(state: Cluster) -> Image:
+    """Return what the metadata log says after the controller's newest record."""
+    uncommitted = state.registry.uncommitted
+    return uncommitted[-1] if uncommitted else committed(state)
+
+
+def committed(state: Cluster) -> Image:
+    """Return what the metadata log says after its last committed record."""
+    return Image(state.quorum, state.registry.births, state.registry.registered)
+
+
+def as_the_controller_sees(state: Cluster, image: Image) -> Cluster:
+    """Return the state with what the metadata log says after a record. Functions of the `kafka` family then compute
+    what the controller writes next.
+    """
+    registry = attrs.evolve(state.registry, births=image.births, registered=image.registered)
+    return attrs.evolve(state, quorum=image.partition, registry=registry)
+
+
+def written(state: Cluster, seen: Cluster, asked_by: int | None = None) -> Cluster:
+    """Return the state after the controller has written a record.
+
+    Parameters:
+        state: the state before it.
+        seen: the state as the controller sees it after the record.
+        asked_by: the leader whose request the record answers, or None.
+    """
+    image = Image(seen.quorum, seen.registry.births, seen.registry.registered, asked_by)
+    registry = state.registry
+    return attrs.evolve(state, registry=attrs.evolve(registry, uncommitted=(*registry.uncommitted, image)))
+
+
+@action("the controller fences broker {broker}", broker=brokers, effect="healing")
+def fence(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """The session of a broker that is down ends, and the controller fences it: it removes the broker from leadership
+    and from the ISR (`ReplicationControlManager.handleBrokerFenced`).
+
+    A new controller begins all sessions afresh, because the times of heartbeats are not in the log. So a broker that is
+    down stays a member until its session ends there, too. The model has no clock: this step can come at any time.
+    """
+    if not state.replicas[broker].up:
+        yield from fenced(state, broker)
+
+
+def fenced(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """Yield the states after the controller has written that a broker is fenced, if there is a controller and the
+    broker is not fenced yet.
+    """
+    image = newest(state)
+    if not _is_led(state) or not image.registered[broker]:
+        return
+    seen = as_the_controller_sees(state, image)
+    seen = attrs.evolve(seen, registry=seen.registry.gone(broker))
+    for after in leaving(seen, broker):
+        for led in _led_uncleanly(after):  # type: ignore[arg-type]
+            yield written(state, led)
+
+
+@action("the controller registers broker {broker}", broker=brokers, effect="healing")
+def admit(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """The controller registers a broker that has started, or stops fencing one whose session had expired. It elects a
+    leader if there is none (`ClusterControlManager.registerBroker`, `handleBrokerUnfenced`).
+
+    A registration and the end of fencing are one record in the model. Up to 3.9, the registration of a broker that is
+    not fenced yet changes no partition, so that a leader goes on in its leader epoch (KAFKA-18106). Since 4.0, the
+    controller first removes it from leadership and from the ISR, and from the ELR unless it has shut down cleanly.
+    """
+    heard, image = state.heard[broker], newest(state)
+    starts = not heard.generation
+    if not _is_led(state) or not state.replicas[broker].up or heard.registering:
+        return
+    if not starts and image.registered[broker]:
+        return
+    seen = as_the_controller_sees(state, image)
+    found = [seen]
+    if starts and image.registered[broker] and state.protocol.compares_epochs:
+        gone = attrs.evolve(seen, registry=seen.registry.gone(broker))
+        found = list(leaving(gone, broker))  # type: ignore[arg-type]
+    waiting = state.with_heard(broker, attrs.evolve(heard, registering=starts))
+    for each in found:
+        if starts and state.protocol.has_elr:
+            each = without_eligibility(each, broker)  # type: ignore[assignment]
+        registry = each.registry.born(broker) if starts else each.registry.back(broker)
+        for led in led_again(attrs.evolve(each, registry=registry)):
+            for after in _led_uncleanly(led):  # type: ignore[arg-type]
+                yield written(waiting, after)
+
+
+def _is_led(state: Cluster) -> bool:
+    """Return whether the Raft quorum has a leader that acts as the controller."""
+    number = state.registry.controller
+    return number is not None and state.is_controller(number)
+
+
+def _led_uncleanly(state: Cluster) -> Iterator[Cluster]:
+    """Yield the states after an unclean election, if the partition has no leader and its topic allows it."""
+    uncleanly = state.bounds.unclean_leader_election and state.protocol.elects_uncleanly
+    if uncleanly and state.quorum.leader is None:
+        for broker in state.assignment.replicas:
+            elected = list(elected_uncleanly(state, broker))
+            if elected:
+                yield from elected  # type: ignore[misc]
+                return
+    yield state
+
+
+def oldest(bounds: object) -> range:
+    """Return the place of the record that is committed next: the first one."""
+    return range(1)
+
+
+@action("the Raft quorum commits the controller's oldest record", record=oldest, effect="healing")
+def commit(state: Cluster, record: int) -> Iterator[Cluster]:
+    """A majority of the quorum has the record, so that no failover undoes it, and brokers will apply it.
+
+    A broker that registers first applies the whole log, up to its own registration.
+    """
+    own = state.registry
+    if not own.uncommitted:
+        return
+    before, image = state.quorum, own.uncommitted[0]
+    registry = attrs.evolve(
+        own,
+        births=image.births,
+        registered=image.registered,
+        written_by=own.controller_epoch,
+        uncommitted=own.uncommitted[1:],
+    )
+    after = attrs.evolve(state, quorum=image.partition, registry=registry)
+    told = _concerned(state, before, image.partition)
+    for broker in brokers(state.bounds):
+        heard = state.heard[broker]
+        if heard.registering and image.births[broker] > own.births[broker]:
+            now = Heard(heard.controller_epoch, generation=image.births[broker])
+            after = after.with_queue(METADATA, broker, ()).with_heard(broker, now)
+            after = _announced(after, [broker])
+        elif heard.generation and broker in told:
+            after = _announced(after, [broker])
+    yield after
+
+
+def _concerned(state: Cluster, before: Quorum, after: Quorum) -> list[int | None]:
+    """Return the brokers that do something when they apply a record: all if a leader epoch begins, or the leader."""
+    if after.epoch != before.epoch:
+        return list(brokers(state.bounds))
+    return [after.leader] if after.isr != before.isr else []
+
+
+def _announced(state: Cluster, to: Iterable[int]) -> Cluster:
+    quorum = state.quorum
+    if quorum.leader is None:
+        return state
+    record = LeaderAndIsr(state.registry.controller_epoch, quorum.leader, quorum.epoch, quorum.isr)
+    for broker in to:
+        state = state.with_queue(METADATA, broker, (*state.queue(METADATA, broker), record))
+    return state
+
+
+@action("broker {broker} applies the next record of the metadata log", broker=brokers, effect="healing")
+def apply_record(state: Cluster, broker: int) -> Iterator[Cluster]:
+    """A broker applies the oldest committed record that it has not applied (`BrokerMetadataPublisher`).
+
+    A leader that learns of another ISR than the one that it has proposed forgets its proposal, although it can send the
+    next one only after the answer to it.
+    """
+    queue = state.queue(METADATA, broker)
+    if not queue or not state.replicas[broker].up:
+        return
+    record, replica = queue[0], state.replicas[broker]
+    assert isinstance(record, LeaderAndIsr)
+    taken = state.with_queue(METADATA, broker, queue[1:])
+    taken = taken.with_heard(broker, attrs.evolve(state.heard[broker], controller_epoch=record.controller_epoch))
+    if record.epoch > replica.epoch and record.leader == broker:
+        yield with_leader(taken, broker, leader_of(taken, broker, record.epoch, record.isr))  # type: ignore[misc]
+    elif record.epoch > replica.epoch:
+        following = follower_of(taken, broker, record.epoch, record.leader, elected=False)
+        yield taken.with_replica(broker, following)
+    elif record.epoch == replica.epoch and replica.leader == broker:
+        yield with_leader(taken, broker, _knowing(replica, record.isr))  # type: ignore[misc]
+    else:
+        yield taken
+
+
+def _knowing(replica: Replica, isr: frozenset[int]) -> Replica:
+    """Return a leader's replica after it has learned the ISR of its own leader epoch."""
+    proposal = replica.proposal
+    if proposal is None or not proposal.sent:
+        return attrs.evolve(replica, isr=isr, proposal=None)
+    return attrs.evolve(replica, isr=isr, proposal=attrs.evolve(proposal, awaited=False))
+
+
+def undone(state: Cluster) -> Cluster:
+    """Return the state after a failover of the controller: records that are not committed are undone.
+
+    A leader whose request was to be answered by such a record gets an error, and sends the request again. A broker
+    whose registration was undone registers again.
+    """
+    for image in state.registry.uncommitted:
+        if image.asked_by is not None:
+            state = asks_again(state, image.asked_by)
+    for broker in brokers(state.bounds):
+        heard = state.heard[broker]
+        if heard.registering:
+            state = state.with_heard(broker, attrs.evolve(heard, registering=False))
+    return attrs.evolve(state, registry=attrs.evolve(state.registry, uncommitted=()))
+
+
+def asks_again(state: Cluster, leader: int) -> Cluster:
+    """Return the state in which a leader sends its `AlterPartition` request again, if it waits for the answer."""
+    replica = state.replicas[leader]
+    proposal = replica.proposal
+    if proposal is None or proposal.sent or proposal.dropped:
+        return state
+    return state.with_replica(leader, attrs.evolve(replica, proposal=attrs.evolve(proposal, sent=True)))
+
+
+def started(state: Cluster, broker: int) -> Cluster:
+    """Return the state after a broker has started. It applies nothing before it is registered."""
+    replica = state.replicas[broker]
+    up = state.with_replica(broker, attrs.evolve(replica, up=True))
+    return with_another_incarnation(up, broker) if state.protocol.names_incarnations else up  # type: ignore[return-value]
