@@ -246,13 +246,13 @@ def test_the_premise_of_a_property_can_take_its_parameters() -> None:
         (lambda: spec_with(final=True), "final must be a function of a state, not True"),
         (lambda: spec_with(bounds=Bounds(n=1, t=0)).with_bounds({"n": 0, "t": 0}), "require n > 3"),
         (
-            lambda: subsets(processes),
+            lambda: subsets(processes),  # type: ignore[arg-type]
             r"not the function processes: write .* lambda bounds: subsets\(processes\(bounds\)\)",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda: permutations(3), "permutations takes a collection, not 3"),  # type: ignore[arg-type]
-        (lambda: one_of_each([3]), "one_of_each takes a collection, not 3"),  # type: ignore[list-item]
+        (lambda: one_of_each([3]), "one_of_each takes a collection, not 3"),  # type: ignore[arg-type]
         (
-            lambda: list(spec_with(initial_states=lambda _: [State(votes=Map({1: (2, [3])}))]).initials()),  # type: ignore[dict-item]
+            lambda: list(spec_with(initial_states=lambda _: [State(votes=Map({1: (2, [3])}))]).initials()),  # type: ignore[arg-type]
             "a state must be hashable, but State.votes contains a list: use tuples, frozensets and Maps",
         ),
         (lambda: product(State), "product needs the values of at least one field"),

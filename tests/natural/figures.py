@@ -38,8 +38,11 @@ class Size:
 
 
 SMALL = (
+    Size("allocator", 1_690, True),
     Size("byzantine_broadcast", 14_424, True),
+    Size("chang_roberts", 137, True),
     Size("coffee_can", 5_150, True),
+    Size("commitment", 3_016, True),
     Size("majority", 2_733, True),
     Size("token_ring", 256, False, {"nodes": 4, "values": 4}),
     Size("simple_regular", 2_524, False, {"n": 5}),

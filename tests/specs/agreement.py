@@ -21,6 +21,8 @@ def answers(result: Result) -> Any:
     statistics = attrs.asdict(result.statistics)
     for name in ("seconds", "memory", "calls", "compared", "verified", "learning", "whole_reads", "level_done"):
         del statistics[name]
+    if statistics["liveness"] is not None:
+        del statistics["liveness"]["seconds"]
     properties = [(item.property.name, item.verdict, list(map(len, item.traces))) for item in result.properties]
     return result.verdict, result.reason, result.exhausted, statistics, properties
 
