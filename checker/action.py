@@ -38,7 +38,8 @@ FAIRNESS = {
 """The values of `Action.fair`. Steps that do not change the state are ignored.
 
 An instance is the action with the values of its parameters, also of those in `Action.drawn`. ``weak`` and ``strong``
-apply to the action as a whole: a step of any instance counts as a step of the action.
+apply to the action as a whole: a step of any instance counts as a step of the action. After ``each``, parameters can be
+named, as in ``weak each client``: then all instances with the same values of these parameters count as one.
 """
 
 EFFECTS = ("", "healing", "perturbing")
@@ -56,7 +57,8 @@ class Action(Generic[S, P]):
         domains: the possible values of each parameter, keyed by the parameter's name, in the order of the parameters.
             Parameters in `drawn` are not included.
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
-        fair: the fairness of the action, a key of `FAIRNESS`. Only liveness properties depend on it.
+        fair: the fairness of the action, a key of `FAIRNESS`, possibly followed by names of parameters. Only liveness
+            properties depend on it.
         effect: ``"healing"`` if the action repairs something, ``"perturbing"`` if it is a failure or another
             disturbance, or an empty string. Only liveness properties depend on it.
         drawn: for each parameter whose values are drawn from the state, a function of the state that returns them. The
@@ -207,7 +209,7 @@ def action(
 
     Parameters:
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
-        fair: the fairness of the action, a key of `FAIRNESS`.
+        fair: the fairness of the action; see `FAIRNESS`.
         effect: ``"healing"``, ``"perturbing"`` or an empty string; see `Action.effect`.
         domains: for each parameter after the state, its possible values: an iterable, a function that takes the spec's
             bounds and returns an iterable, or a function whose only parameter is named ``state``, which takes a state
@@ -238,7 +240,7 @@ def action(
             raise SpecError(f"{owner}: the first parameter must be the state, but {first!r} has a domain")
         match_domains(owner, parameters, domains, "@action", ("fair", "effect"))
         check_sentence(owner, sentence, parameters)
-        check_fairness(name, fair, effect)
+        check_fairness(name, parameters, fair, effect)
         drawn = {parameter: domains[parameter] for parameter in parameters if takes_state(domains[parameter])}
         fixed = {parameter: domains[parameter] for parameter in parameters if parameter not in drawn}
         return Action(name, function, fixed, sentence, fair, effect, drawn)  # type: ignore[arg-type]
@@ -246,15 +248,31 @@ def action(
     return decorate
 
 
-def check_fairness(name: str, fair: object, effect: object = "") -> None:
+def fair_parameters(fair: str) -> list[str]:
+    """Return the parameters that are named in the fairness of an action, as in ``weak each client``."""
+    return fair.partition(" each ")[2].split(", ") if " each " in fair else []
+
+
+def check_fairness(name: str, parameters: Iterable[str], fair: object, effect: object = "") -> None:
     """Check the fairness and the effect of an action.
+
+    Parameters:
+        name: the name of the action.
+        parameters: the names of its parameters.
+        fair, effect: its fairness and its effect.
 
     Raises:
         SpecError: if `fair` or `effect` is not valid, or if a perturbing action is fair.
     """
-    if not isinstance(fair, str) or fair not in FAIRNESS:
+    named = fair_parameters(fair) if isinstance(fair, str) else []
+    if not isinstance(fair, str) or (fair.removesuffix(f" {', '.join(named)}") if named else fair) not in FAIRNESS:
         kinds = ", ".join(repr(kind) for kind in FAIRNESS if kind)
         raise SpecError(f"action {name}: fair must be one of {kinds}, not {fair!r}")
+    known = list(parameters)
+    for parameter in named:
+        if parameter not in known:
+            has = f"it has {', '.join(known)}" if known else "it has no parameters"
+            raise SpecError(f"action {name}: fair={fair!r} names {parameter!r}, which is not a parameter: {has}")
     if not isinstance(effect, str) or effect not in EFFECTS:
         raise SpecError(f"action {name}: effect must be 'healing' or 'perturbing', not {effect!r}")
     if fair and effect == "perturbing":

@@ -148,14 +148,14 @@ class Spec(Generic[S]):
     def _check_fairness(self) -> None:
         if not isinstance(self.fairness, Mapping):
             raise SpecError(f"spec {self.name}: fairness must map names of actions to values in {tuple(FAIRNESS)}")
-        effects = {action.name: action.effect for action in self.actions}
+        known = {action.name: action for action in self.actions}
         for name, fair in self.fairness.items():
-            if name not in effects:
-                raise SpecError(f"spec {self.name}: fairness names an unknown action {name!r}{nearest(name, effects)}")
-            check_fairness(name, fair, effects[name])
+            if name not in known:
+                raise SpecError(f"spec {self.name}: fairness names an unknown action {name!r}{nearest(name, known)}")
+            check_fairness(name, [*known[name].domains, *known[name].drawn], fair, known[name].effect)
 
     def fair(self, action: Action[S, ...]) -> str:
-        """Return the fairness of an action: one of the keys of `leadline.checker.action.FAIRNESS`."""
+        """Return the fairness of an action; see `leadline.checker.action.FAIRNESS`."""
         return self.fairness.get(action.name, action.fair)
 
     @property

@@ -1,10 +1,11 @@
 """Fairness conditions, which say which actions a fair behaviour must eventually take.
 
-A condition belongs to an action as a whole or to one instance of it. In a behaviour, a condition is *enabled* in a
-state if the action, or the instance, has a step from the state that changes the state. It is *taken* by such a step,
-and by any other step between the same two states, as in TLA+, where a step is a pair of states. A weak condition is
-violated if, from some time on, it is enabled in every state but never taken. A strong condition is violated if it is
-enabled infinitely often, but taken only finitely often.
+A condition belongs to an action as a whole, to one instance of it, or to the instances that have the same values of
+some parameters. In a behaviour, a condition is *enabled* in a state if the action, or one of these instances, has a
+step from the state that changes the state. It is *taken* by such a step, and by any other step between the same two
+states, as in TLA+, where a step is a pair of states. A weak condition is violated if, from some time on, it is enabled
+in every state but never taken. A strong condition is violated if it is enabled infinitely often, but taken only
+finitely often.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TypeVar
 
 import attrs
 
-from leadline.checker.action import ActionInstance
+from leadline.checker.action import Action, ActionInstance, fair_parameters
+from leadline.checker.parameters import with_values
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
@@ -44,7 +46,16 @@ def condition_of(spec: Spec[S], instance: ActionInstance[S]) -> Condition | None
     if not fair:
         return None
     strength, _, each = fair.partition(" ")
-    return Condition(repr(instance) if each else instance.action.name, strength == "strong")
+    name = repr(instance) if each else instance.action.name
+    if named := fair_parameters(fair):
+        name = with_values(instance.action.name, {each: instance.arguments.get(each) for each in named})
+    return Condition(name, strength == "strong")
+
+
+def depends_on_drawn(spec: Spec[S], action: Action[S, ...]) -> bool:
+    """Return whether the fairness of an action distinguishes the values that the action draws from the state."""
+    fair = spec.fair(action)
+    return bool(action.drawn.keys() & fair_parameters(fair)) or (bool(action.drawn) and fair.endswith(" each"))
 
 
 def disturbs(instance: ActionInstance[S]) -> bool:

@@ -65,6 +65,7 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
             shown.setdefault(repr(instance), (disturbing, None))
             if condition is not None:
                 shown[condition.name] = disturbing, condition
+                names.add(condition.name)
             here |= names
             if successor == after and not (quiet and disturbing):
                 taken |= names

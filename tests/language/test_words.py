@@ -233,6 +233,12 @@ def test_the_premise_of_a_property_can_take_its_parameters() -> None:
             "the sentence names {q}, which is not a parameter of the invariant",
         ),
         (lambda: invariant("x", message=in_flight)(lambda state, message: True), "cannot be drawn from the state"),
+        (
+            lambda: action(fair="weak each other", message=in_flight)(receive.function),
+            "fair='weak each other' names 'other', which is not a parameter: it has message",
+        ),
+        (lambda: action(fair="each message", message=in_flight)(receive.function), "fair must be one of 'weak', "),
+        (lambda: action(fair="weak each ", message=in_flight)(receive.function), "names '', which is not a parameter"),
         (lambda: enabled(receive, message=1), "'message' of action receive is drawn from the state: leave it out"),
         (lambda: enabled(send, other=1), "action send has no parameter 'other': it has process, to"),
         (lambda: enabled(send, to=1), "give a value of 'process', as in enabled\\(send, process=...\\)"),

@@ -119,7 +119,9 @@ def _action(graph: Drawn, number: int, draws: bool) -> Action[Node, [int]]:
 
     move.__name__ = f"move{number}"
     instances = here if draws else range(2)
-    return action("", fair=graph.fair[number], effect=graph.effects[number], instance=instances)(move)
+    fair = graph.fair[number]
+    fair = fair.replace("each", "each instance") if number == 1 else fair  # which means the same
+    return action("", fair=fair, effect=graph.effects[number], instance=instances)(move)
 
 
 def expected(graph: Drawn, item: Property) -> bool | None:

@@ -71,10 +71,10 @@ def request(state: State, client: int, some: Resources) -> Iterator[State]:
         yield put(state, "clients", client, "wants", some)
 
 
-@action("resources are allocated to client {client}", client=clients, fair="weak each")
-def allocate(state: State, client: int) -> Iterator[State]:
+@action("{some} are allocated to client {client}", client=clients, some=some_resources, fair="weak each client")
+def allocate(state: State, client: int, some: Resources) -> Iterator[State]:
     own = state.clients[client]
-    for some in subsets(sorted(state.free & own.wants), at_least=1) if client in state.schedule else ():
+    if client in state.schedule and some <= state.free & own.wants:
         place = state.schedule.index(client)
         if not any(state.clients[earlier].wants & some for earlier in state.schedule[:place]):
             left = (*state.schedule[:place], *state.schedule[place + 1 :])
@@ -85,12 +85,11 @@ def allocate(state: State, client: int) -> Iterator[State]:
             )
 
 
-@action("client {client} returns some of its resources", client=clients)
-def return_some(state: State, client: int) -> Iterator[State]:
+@action("client {client} returns {some}", client=clients, some=some_resources)
+def return_some(state: State, client: int, some: Resources) -> Iterator[State]:
     own = state.clients[client]
-    for some in subsets(sorted(own.has), at_least=1):
-        if own.wants or some != own.has:
-            yield evolve(put(state, "clients", client, "has", own.has - some), free=state.free | some)
+    if some <= own.has and (own.wants or some != own.has):
+        yield evolve(put(state, "clients", client, "has", own.has - some), free=state.free | some)
 
 
 @action("client {client}, whose request is satisfied, returns all", client=clients, fair="weak each")

@@ -19,7 +19,7 @@ from leadline.checker.engines.compiled.drawn import BLOCK, DrawnSteps
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.learning.arrays import Flags
 from leadline.checker.errors import SpecError
-from leadline.checker.liveness.fairness import condition_of, disturbs
+from leadline.checker.liveness.fairness import condition_of, depends_on_drawn, disturbs
 from leadline.checker.result import Stop, StopKind
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
@@ -69,11 +69,7 @@ class PackedGraph(Generic[S]):
         if states > graph_loops.MOST_STATES or steps > graph_loops.MOST_STEPS:
             found = f"{counted(states, 'state')} and {counted(steps, 'step')}"
             raise StopSearch(Stop(StopKind.MEMORY, f"found {found}, too many to check liveness"))
-        drawn = [
-            tree
-            for tree, instance in enumerate(spec.instances)
-            if instance.action.drawn and spec.fair(instance.action).endswith("each")
-        ]
+        drawn = [tree for tree, instance in enumerate(spec.instances) if depends_on_drawn(spec, instance.action)]
         label = np.dtype(np.uint32) if drawn else expander.store.arrivals.dtype
         expander.watch.need(steps * (4 + label.itemsize) + states * 5)
         rows = np.zeros(states + 1, np.uint32), np.empty(steps, np.uint32), np.empty(steps, label)
