@@ -21,7 +21,8 @@ from leadline.checker.result import Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.durable import replace_file
 from leadline.checker.trace import Trace, complaint_at_end
-from leadline.reports.bugs import BugSearch, read_archive
+from leadline.reports.bugs import BugSearch
+from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.reality.schedules import affected_release, bug_of, mended_release, schedules_of
 from leadline.reports.terminal.progress import progress_line
 
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Search for missing counterexamples in the releases that `leadline reproduce` uses, and add them to the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tickets", nargs="*", help="the tickets of the bugs to search for; the default is all bugs")
-    archive = read_archive()
+    archive = archive_with_causes()
     chosen = parser.parse_args(arguments).tickets or [bug.ticket for bug in archive.bugs]
     for bug in (bug_of(archive, ticket) for ticket in chosen):
         try:

@@ -24,7 +24,8 @@ from leadline.brokers.errors import Unmakeable
 from leadline.brokers.reproduction import Judgement
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
-from leadline.reports.bugs import Archive, Bug, BugSearch, read_archive
+from leadline.reports.bugs import NO_TICKET, Archive, Bug, BugSearch
+from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.reality.counterexamples import kept
 from leadline.reports.reality.schedules import affected_release, bug_of, mended_release, schedules_of
 
@@ -41,7 +42,8 @@ _GOOD = {Judgement.REPRODUCED.value, Judgement.ABSENT.value}
 _INTRODUCTION = """\
 # Known bugs on real brokers
 
-What real brokers have shown of each bug of the archive (`leadline bugs --list`). `leadline reproduce TICKET` replays
+What real brokers have shown of each bug of the archive (`leadline bugs --list`), and of each cause for which no ticket
+was found ([findings](findings/README.md)). `leadline reproduce TICKET` replays
 the counterexample of the model on a release with the bug, and the same schedule on a release that mended it. A success
 means that every step was as in the model of the release: on the one the property is violated, and the other departs
 from the schedule where its model does. If no release that mended it can take the same schedule, the control is the
@@ -84,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "tickets", nargs="*", help="the tickets of the bugs to reproduce; the default is all reproducible bugs"
     )
     given = parser.parse_args(arguments)
-    archive = read_archive()
+    archive = archive_with_causes()
+    archive = attrs.evolve(archive, bugs=[bug for bug in archive.bugs if not bug.by_design])
     unmade = dict(_unmade(archive))
     if given.tickets:
         chosen = [bug_of(archive, ticket) for ticket in given.tickets]
@@ -184,7 +187,9 @@ def _line(bug: Bug, tries: Sequence[Try]) -> str:
     counted = list(itertools.chain(*both))
     seconds = ", ".join(f"{statistics.median(each.seconds for each in found):.0f}" for found in both if found)
     date = max((each.date for each in counted), default="not yet")
-    return f"| `leadline reproduce {bug.ticket}` | {cells[0]} | {cells[1]} | {seconds} | {date} |"
+    name = bug.ticket.removeprefix(NO_TICKET)
+    argument = f'"{name}"' if " " in name else name
+    return f"| `leadline reproduce {argument}` | {cells[0]} | {cells[1]} | {seconds} | {date} |"
 
 
 def _last(tries: Sequence[Try], release: str, *, without_event: bool) -> list[Try]:
