@@ -130,6 +130,7 @@ ON_THE_WIRE: dict[str, OnTheWire | dict[str, OnTheWire]] = {
     "become_leader": _LEARNS,
     "become_follower": _LEARNS,
     "shrink_isr": OnTheWire(does=(Deed.WAIT_FOR_LAG,), leaves=(_PROPOSE,)),
+    "falls_behind": OnTheWire(unmade="the driver does not know for which followers a leader waits (KAFKA-4485)"),
     "handle_alter_partition": OnTheWire(passes=(_PROPOSE,), leaves=(_PROPOSED,)),
     "hear_isr": OnTheWire(passes=(_PROPOSED,)),
     "controller_notices_failure": OnTheWire(does=(Deed.END_SESSION,)),
