@@ -36,16 +36,17 @@ def rows(state: Cluster) -> dict[str, Row]:
     for broker, heard in enumerate(state.heard):
         name = broker_row(broker)
         generation = f", broker epoch {heard.generation}" if state.protocol.names_generations else ""
-        columns = {
-            **others[name].columns,
-            "obeys": f"c{heard.controller_epoch}{generation}" if heard.controller_epoch else "-",
-        }
-        others[name] = attrs.evolve(others[name], columns=columns)
+        obeys = f"c{heard.controller_epoch}{generation}" if heard.controller_epoch else ""
+        row = others[name]
+        badges = [*row.badges, f"obeys {obeys}"] if obeys else row.badges
+        others[name] = attrs.evolve(row, badges=badges, columns={**row.columns, "obeys": obeys or "-"})
     if state.protocol.keeps_log:
         for broker, queue in enumerate(state.queues[: state.bounds.brokers]):
             name = broker_row(broker)
-            behind = {"behind": f"{len(queue)} to apply: {'; '.join(map(str, queue))}" if queue else "-"}
-            others[name] = attrs.evolve(others[name], columns={**others[name].columns, **behind})
+            row = others[name]
+            behind = f"{len(queue)} to apply: {'; '.join(map(str, queue))}" if queue else ""
+            badges = [*row.badges, behind] if behind else row.badges
+            others[name] = attrs.evolve(row, badges=badges, columns={**row.columns, "behind": behind or "-"})
     return {_store(state): _stored(state), **own, **others}
 
 
@@ -86,7 +87,7 @@ def _live(state: Cluster, sessions: Sessions) -> str:
 def _controller(state: Cluster, number: int) -> Row:
     own = state.controllers[number]
     if not own.active:
-        return Row(up=False, columns={"role": "-"})
+        return Row(badges=["not the controller"], columns={"role": "-"})
     holds = state.registry.controller == number
     role = "controller" if holds else "former controller"
     epoch = f"c{own.epoch}" if own.epoch else "no controller epoch yet"
@@ -97,8 +98,9 @@ def _controller(state: Cluster, number: int) -> Row:
         if state.queue(number, broker) and not state.protocol.keeps_log
     ]
     partition = {} if own.partition is None else controller_columns(own.partition)
+    believed = [] if own.partition is None else controller_badges(own.partition)
     return Row(
-        badges=[role, epoch, *texts, *waiting],
+        badges=[role, epoch, *believed, *texts, *waiting],
         columns={**partition, "role": f"{role} {epoch}", "log": "; ".join([*texts, *waiting])},
     )
 
@@ -149,7 +151,10 @@ def arrivals(step: Step[Cluster]) -> Iterator[Message]:
             read = after.controllers[number].read
             yield Message(ZOOKEEPER, controller_row(number), _live(after, read or ()))
         case "become_controller" | "start", {"controller": number}:
-            yield Message(controller_row(number), _store(after), f"c{after.registry.controller_epoch}")
+            epoch = after.controllers[number].epoch
+            is_node = step.action == "become_controller" and not after.protocol.keeps_log
+            written = [*(["/controller"] if is_node else []), *([f"c{epoch}"] if epoch else [])]
+            yield Message(controller_row(number), _store(after), ", ".join(written))
         case "hear_of_isr", {"controller": number}:
             yield Message(ZOOKEEPER, controller_row(number), f"ISR {drawn_isr(after.quorum.isr)}")
         case "restart" | "register", {"broker": broker} if not after.protocol.keeps_log:

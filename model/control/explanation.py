@@ -35,6 +35,10 @@ def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str
             yield f"controller {number} starts with controller epoch {epoch}{_misses(before)}", "failover"
         case "act_on_brokers", {"controller": number}:
             yield from _acting(before, after, number, read_in.get(number))
+        case "resign", {"controller": number}:
+            lost = [broker for broker in range(len(before.replicas)) if before.queue(number, broker)]
+            if lost:
+                yield f"controller {number} resigns, and what it has not sent to {_named(lost)} yet is lost", ""
         case "deliver" | "deliver_unanswered", {"controller": number, "broker": broker}:
             yield from _handled(before, after, number, broker)
         case "restart", {"broker": broker} if not _is_seen(before, broker):
@@ -104,11 +108,11 @@ def _is_seen(before: Cluster, broker: int) -> bool:
 def _acting(before: Cluster, after: Cluster, number: int, read_in: int | None) -> Iterator[tuple[str, str]]:
     read, sessions = before.controllers[number].read, before.registry.sessions
     is_former = before.registry.controller != number
-    if read is not None and read != sessions and read_in is not None:
+    outdated = "" if read is None else _outdated(read, sessions)
+    if read_in is not None and (outdated or is_former):
         who = f"{'former ' if is_former else ''}controller {number}"
-        yield f"{who} still acts on what it read in step {read_in}: {_outdated(read, sessions)}", "stale read"
-    elif is_former:
-        yield f"controller {number} acts, although it is not the controller any more", "zombie"
+        label = "stale read" if outdated else "zombie"
+        yield f"{who} still acts on what it read in step {read_in}{': ' if outdated else ''}{outdated}", label
     if before.quorum == after.quorum:
         return
     epoch, quorum = before.controllers[number].epoch, after.quorum

@@ -247,7 +247,8 @@ def test_rows_show_what_a_controller_has_read_and_what_brokers_obey() -> None:
     assert drawn["ZooKeeper"].columns["log"] == "controller: 0, c1; live: 1#1; written by c1"
     assert drawn["controller 0"].columns["log"] == "live: 0#1 1#1; has read live: 1#1"
     assert drawn["broker 1"].columns["obeys"] == "c1, broker epoch 1"
-    assert not drawn["controller 1"].up
+    assert list(drawn["controller 1"].badges) == ["not the controller"]
+    assert "obeys c1, broker epoch 1" in drawn["broker 1"].badges
 
 
 # --- the table of rules, names, and bad input -----------------------------------------------------------------------
