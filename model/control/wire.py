@@ -56,6 +56,7 @@ _ALONE = OnTheWire(alone=True)
 _WITH_RECORDS = OnTheWire(unmade="the driver of controllers does not hold back replication, which records need")
 _ISR = OnTheWire(unmade="the driver of controllers does not hold back what leaders write to ZooKeeper")
 _REASSIGNS = OnTheWire(unmade="the driver does not change the replicas of a partition")
+_KRAFT = OnTheWire(unmade="the driver of controllers starts one KRaft controller, which has no successor")
 
 ON_THE_WIRE: dict[str, OnTheWire] = {
     "produce": _WITH_RECORDS,
@@ -66,14 +67,23 @@ ON_THE_WIRE: dict[str, OnTheWire] = {
     "handle_epoch_request": _ALONE,
     "handle_epoch_response": _ALONE,
     "deliver": OnTheWire(passes=(_LEADER_AND_ISR,)),
+    "learn_before_truncating": _WITH_RECORDS,
     "shrink_isr": _ISR,
     "hear_of_isr": _ISR,
+    "handle_alter_partition": _ISR,
+    "hear_answer": _ISR,
+    "hear_old_answer": _ISR,
+    "fence": _KRAFT,
+    "admit": _KRAFT,
+    "commit": _KRAFT,
+    "apply_record": _KRAFT,
     "read_brokers": OnTheWire(passes=(_TOLD,), holds=(_READS_STATE,)),
     "act_on_brokers": OnTheWire(passes=(_READS_STATE,)),
     "become_controller": OnTheWire(passes=(_TOLD,), holds=(_WRITES_EPOCH,)),
     "start": OnTheWire(passes=(_WRITES_EPOCH,)),
     "adopt_epoch": OnTheWire(unmade="no release that brokers can run does it"),
     "resign": _ALONE,
+    "elect_preferred": OnTheWire(unmade="the driver does not ask controllers for elections"),
     "add_replicas": _REASSIGNS,
     "complete": _REASSIGNS,
     "remove_replicas": _REASSIGNS,
