@@ -49,6 +49,7 @@ class Bounds:
     unclean_leader_election: bool = bound(False, "whether a broker outside the ISR may be elected")
 
     late_responses: ClassVar[int] = 0
+    empty_epochs: ClassVar[bool] = False
     min_isr_raises: ClassVar[int] = 0
     first_partition: ClassVar[int] = 0
     late_records: ClassVar[int] = 0

@@ -79,6 +79,9 @@ class Bounds:
     first_partition: int = bound(
         0, "replicas of the topic's first partition; 0: as many as this partition has", at_least=0, at_most=9
     )
+    empty_epochs: bool = bound(
+        False, "whether a former leader remembers an epoch in which it wrote nothing, as since 2.0.1"
+    )
     replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
     acks: str = bound("1", "when producers are told that a record is written", choices=("0", "1", "all"))
     min_insync_replicas: int = bound(1, "size of the ISR that acks=all needs", at_least=1, at_most=9)

@@ -43,6 +43,8 @@ class Replica:
         late_response: a diverging response that the broker is still handling although it has learned of a later epoch.
         last_epoch: whether a follower knows the epoch of its last record, which it sends in fetch requests: `KNOWN`,
             `FORGOTTEN`, or `UNTIL_EMPTY` if it forgets the epoch when the next response is empty (KAFKA-15510).
+        empty_epoch: for a follower, the last epoch in its leader epoch cache if it led in this epoch and wrote nothing;
+            otherwise `NO_EPOCH`. The epoch starts at the log end offset (KAFKA-10706).
         old_answer: for a leader, whether the response to its `AlterPartition` request from an earlier leader epoch is
             still to come and will drop a newer request (KAFKA-12686).
         assigned: for a leader, the latest replicas of the partition that it has learned. None for a follower, or if
@@ -71,6 +73,7 @@ class Replica:
     waits_from: int = NO_EPOCH
     late_response: Diverging | None = None
     last_epoch: str = KNOWN
+    empty_epoch: int = NO_EPOCH
     old_answer: bool = False
     assigned: frozenset[int] | None = None
     metadata: str = CURRENT
@@ -84,6 +87,11 @@ class Replica:
         offset.
         """
         return self.log.end_of_epoch(self.epoch - 1)
+
+    @property
+    def last_known_epoch(self) -> int | None:
+        """The last epoch in a follower's leader epoch cache, or None if the cache is empty."""
+        return self.log.last_epoch if self.empty_epoch == NO_EPOCH else self.empty_epoch
 
     @property
     def maximal_isr(self) -> frozenset[int]:

@@ -33,7 +33,7 @@ from leadline.model.kafka.messages import (
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import rule_and_value
 from leadline.model.kafka.state import Partition, Promise
-from leadline.model.quorum import drawn_isr
+from leadline.model.quorum import NO_EPOCH, drawn_isr
 from leadline.model.rows import (
     CONSUMERS,
     CONTROLLER,
@@ -80,6 +80,7 @@ def _broker(state: Partition, broker: int) -> Row:
     role, notes = role_column(broker, replica), [] if status == "active" else [status]
     notes += ["directory failed"] if replica.offline else []
     notes += [f"min.insync.replicas={OLD_MIN_ISR}"] if replica.old_min_isr else []
+    notes += [] if replica.empty_epoch == NO_EPOCH else [f"remembers epoch {replica.empty_epoch}"]
     proposal = replica.proposal
     asks = [] if proposal is None else [f"asks for ISR {drawn_isr(proposal.isr)}"]
     asked = {"asks for ISR": "" if proposal is None else str(proposal)} if state.protocol.in_flight else {}
@@ -270,6 +271,11 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
                     yield Truncation(follower, how, by_high_watermark=True)
                 case EpochResponse(epoch=epoch, end_offset=end) | Diverging(epoch=epoch, end_offset=end):
                     how = f"learns that epoch {epoch} ends at {end}, and {truncates(was.log, now.log)} ({name})"
+                    if now.empty_epoch != NO_EPOCH and isinstance(now.in_flight, EpochRequest):
+                        how += (
+                            f", but also the epoch {now.empty_epoch} in which it led and wrote nothing, and asks about "
+                        )
+                        how += f"it again ({_rule(protocol, 'drops_empty_epoch')})"
                     yield Truncation(follower, how)
                 case OffsetOutOfRange(end_offset=end):
                     yield Truncation(follower, f"truncates to its leader's log end offset, {end}")

@@ -1,8 +1,8 @@
 """The leader epoch cache: the offsets at which the leader epochs of a log start and end.
 
 Kafka stores the cache in a file. The model derives the cache from the records of the log and, for a leader, from the
-current leader epoch. Therefore the cache of a former leader does not contain an epoch in which the leader wrote
-nothing, and the model cannot show KAFKA-10706.
+current leader epoch. With the bound `empty_epochs`, a former leader also remembers the last epoch if it wrote nothing
+in it (`Replica.empty_epoch`), as releases since 2.0.1 do. Without the bound, its cache lacks this epoch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
 
     Parameters:
         log: the log.
-        leads_in: the epoch in which the broker leads, or None if it follows. Not used in these releases.
+        leads_in: the epoch in which the broker leads, or an epoch without records that a follower remembers, or None
+            if there is neither. Not used in these releases.
         wanted: the requested epoch.
 
     Returns:

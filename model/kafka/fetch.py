@@ -11,7 +11,7 @@ import attrs
 
 from leadline.checker.action import action
 from leadline.model.kafka.broker import CURRENT, FENCED, FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
-from leadline.model.kafka.follower import next_request, truncated
+from leadline.model.kafka.follower import next_request, truncated, truncated_by_answer
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
 from leadline.model.kafka.messages import (
@@ -23,7 +23,7 @@ from leadline.model.kafka.messages import (
     OffsetOutOfRange,
 )
 from leadline.model.kafka.state import Partition
-from leadline.model.quorum import brokers
+from leadline.model.quorum import NO_EPOCH, brokers
 
 
 @action(
@@ -115,7 +115,11 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
             watermark = protocol.learns(log.end_offset, told)
             forgets = not records and replica.last_epoch != KNOWN
             fetched = attrs.evolve(
-                replica, log=log, high_watermark=watermark, last_epoch=FORGOTTEN if forgets else KNOWN
+                replica,
+                log=log,
+                high_watermark=watermark,
+                last_epoch=FORGOTTEN if forgets else KNOWN,
+                empty_epoch=NO_EPOCH if records else replica.empty_epoch,
             )
         case OffsetOutOfRange() if protocol.exits_out_of_range and not state.bounds.unclean_leader_election:
             yield state.with_replica(follower, Replica(replica.log, replica.high_watermark, up=False))
@@ -124,7 +128,7 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
             fetched = attrs.evolve(truncated(replica, end_offset), last_epoch=KNOWN)
         case Diverging(epoch=epoch, end_offset=end_offset, high_watermark=None):
             answer = EpochResponse(epoch, end_offset)
-            fetched = truncated(replica, protocol.truncates_to(replica, answer, protocol.end_of_epoch).offset)
+            fetched, _ = truncated_by_answer(protocol, replica, answer)
         case _:
             return
     request = next_request(protocol, fetched, asks=False)
@@ -159,7 +163,7 @@ def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
     if response is None:
         return
     answer = EpochResponse(response.epoch, response.end_offset)
-    shorter = truncated(replica, protocol.truncates_to(replica, answer, protocol.end_of_epoch).offset)
+    shorter, _ = truncated_by_answer(protocol, replica, answer)
     if isinstance(shorter.in_flight, FetchResponse) and shorter.log != replica.log:
         shorter = attrs.evolve(shorter, in_flight=None)
     yield state.with_replica(broker, attrs.evolve(shorter, late_response=None))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import attrs
 
 from leadline.model.kafka.broker import FORGOTTEN, Replica
-from leadline.model.kafka.messages import EpochRequest, FetchRequest
+from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest
 from leadline.model.kafka.protocols import Protocol
+from leadline.model.quorum import NO_EPOCH
 
 
 def truncated(replica: Replica, offset: int) -> Replica:
@@ -14,8 +15,25 @@ def truncated(replica: Replica, offset: int) -> Replica:
     if offset >= replica.log.end_offset:
         return replica
     return attrs.evolve(
-        replica, log=replica.log.truncate_to(offset), high_watermark=min(offset, replica.high_watermark)
+        replica,
+        log=replica.log.truncate_to(offset),
+        high_watermark=min(offset, replica.high_watermark),
+        empty_epoch=NO_EPOCH,
     )
+
+
+def truncated_by_answer(protocol: Protocol, replica: Replica, answer: EpochResponse) -> tuple[Replica, bool]:
+    """Return a follower's replica after its leader has told it where an epoch ends, and whether the follower asks about
+    an earlier epoch.
+
+    Up to 2.6.0, a truncation that removes no record also keeps an epoch without records in the leader epoch cache. The
+    follower then asks about the same epoch again (KAFKA-10706).
+    """
+    truncation = protocol.truncates_to(replica, answer, protocol.end_of_epoch)
+    shorter = truncated(replica, truncation.offset)
+    if protocol.drops_empty_epoch:
+        shorter = attrs.evolve(shorter, empty_epoch=NO_EPOCH)
+    return shorter, truncation.asks_again
 
 
 def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchRequest | EpochRequest:
@@ -25,15 +43,15 @@ def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchR
         protocol: the rules of the release.
         follower: the follower's replica, which has a leader.
         asks: whether the follower may ask where to truncate before it fetches. It asks only if the protocol requires
-            this and the log is not empty.
+            this and knows an epoch.
 
     Returns:
         An `OffsetsForLeaderEpoch` request, or a fetch request that starts at the log end offset.
     """
     if follower.leader is None:
         raise ValueError("a replica without a leader cannot send a request")
-    wanted = protocol.asks_about(follower.log) if asks else None
+    wanted = protocol.asks_about(follower) if asks else None
     if wanted is not None:
         return EpochRequest(follower.leader, follower.epoch, wanted)
-    last_epoch = None if follower.last_epoch == FORGOTTEN else protocol.sends_last_epoch(follower.log)
+    last_epoch = None if follower.last_epoch == FORGOTTEN else protocol.sends_last_epoch(follower)
     return FetchRequest(follower.leader, follower.epoch, follower.log.end_offset, last_epoch)

@@ -74,6 +74,7 @@ def leader_of(
         proposal=None,
         waits_from=NO_EPOCH,
         last_epoch=KNOWN,
+        empty_epoch=NO_EPOCH,
         assigned=assigned,
         metadata=metadata,
         old_answer=_waits_for_old_answer(state, broker),
@@ -176,6 +177,7 @@ def follower_of(state: Partition, broker: int, epoch: int, leader: int, elected:
         epoch=epoch,
         leader=leader,
         late_response=replica.late_response,
+        empty_epoch=_remembered(state, broker),
         old_min_isr=replica.old_min_isr,
     )
     if protocol.forgets_last_epoch and replica.log.end_offset > 0:
@@ -184,6 +186,19 @@ def follower_of(state: Partition, broker: int, epoch: int, leader: int, elected:
     if state.registrations[broker].status == SHUTTING_DOWN:
         return following
     return attrs.evolve(following, in_flight=next_request(protocol, following, asks=True))
+
+
+def _remembered(state: Partition, broker: int) -> int:
+    """Return the epoch without records that a broker remembers when it learns of another leader, or `NO_EPOCH`.
+
+    A leader adds its epoch to its leader epoch cache when it is elected (KAFKA-7415). A restart removes the epoch, and
+    so does a record or a later epoch at the same offset (`LeaderEpochFileCache`).
+    """
+    replica = state.replicas[broker]
+    if not state.bounds.empty_epochs or replica.leader != broker:
+        return replica.empty_epoch
+    wrote = replica.log.last_epoch == replica.epoch
+    return NO_EPOCH if wrote or not state.protocol.knows_from_election else replica.epoch
 
 
 def _fetches_on(protocol: Protocol, before: Replica, asking: Replica) -> bool:

@@ -567,6 +567,7 @@ NOT_MUTATED: Mapping[str, str] = {
     "min_isr_setting": _PUT_BACK,
     "elr_min_isr": _PUT_BACK,
     "late_fetch": "the mistake earlier-life-counted is this mutant, with the bound that it needs",
+    "empty_epoch": _PROGRESS,
     "isr_answer": _PROGRESS,
     "isr_pending": _PROGRESS,
 }

@@ -15,7 +15,7 @@ from leadline.model.kafka.broker import ACTIVE, Registration, Replica
 from leadline.model.kafka.epochs import EpochEnd
 from leadline.model.kafka.messages import EpochResponse, FetchRequest
 from leadline.model.log import Log
-from leadline.model.quorum import Quorum
+from leadline.model.quorum import NO_EPOCH, Quorum
 
 EpochLookup = Callable[[Log, int | None, int], EpochEnd | None]
 """A function that looks up the end of an epoch in the leader epoch cache of a log.
@@ -43,14 +43,17 @@ class Protocol:
         truncates_first_to: returns the offset to which a new follower truncates before it asks or fetches. The argument
             is the follower's replica.
         asks_about: returns the epoch about which a follower asks its leader before it fetches, or None if it does not
-            ask. The argument is the follower's log.
+            ask. The argument is the follower's replica.
         end_of_epoch: looks up an epoch in a leader epoch cache. See `leadline.model.kafka.epochs`.
+        knows_from_election: whether a leader adds its epoch to its cache before it writes a record.
+        drops_empty_epoch: whether a follower forgets an epoch without records when it truncates, even if it removes no
+            record.
         answers: returns a leader's response to an `OffsetsForLeaderEpoch` request. The arguments are the leader's
             replica, the requested epoch, and `end_of_epoch`.
         truncates_to: returns what a follower does after the response to its `OffsetsForLeaderEpoch` request. The
             arguments are the follower's replica, the response, and `end_of_epoch`.
         sends_last_epoch: returns the epoch that a follower sends in a fetch request, or None if it sends no epoch. The
-            argument is the follower's log.
+            argument is the follower's replica.
         fetches_with_epochs: whether a follower can send an epoch in a fetch request.
         diverges: if a fetch request shows that the logs differ, returns where the follower's last epoch ends in the
             leader's log. Otherwise, returns None. The arguments are the leader's replica, the request, and
@@ -143,11 +146,13 @@ class Protocol:
     name: str
     summary: str
     truncates_first_to: Callable[[Replica], int]
-    asks_about: Callable[[Log], int | None]
+    asks_about: Callable[[Replica], int | None]
     end_of_epoch: EpochLookup
+    knows_from_election: bool
+    drops_empty_epoch: bool
     answers: Callable[[Replica, int, EpochLookup], EpochResponse]
     truncates_to: Callable[[Replica, EpochResponse, EpochLookup], Truncation]
-    sends_last_epoch: Callable[[Log], int | None]
+    sends_last_epoch: Callable[[Replica], int | None]
     fetches_with_epochs: bool
     diverges: Callable[[Replica, FetchRequest, EpochLookup], EpochEnd | None]
     counts_diverging: bool
@@ -216,14 +221,16 @@ def own_log_end(follower: Replica) -> int:
     return follower.log.end_offset
 
 
-def nothing(log: Log) -> int | None:
+def nothing(follower: Replica) -> int | None:
     """Return None, because the follower does not ask about an epoch or send one."""
     return None
 
 
-def last_epoch(log: Log) -> int | None:
-    """Return the epoch of the last record, or None if the log is empty."""
-    return log.last_epoch
+def last_epoch(follower: Replica) -> int | None:
+    """Return the last epoch in the follower's leader epoch cache: the epoch of its last record, unless it remembers a
+    later one. Return None if the cache is empty.
+    """
+    return follower.last_known_epoch
 
 
 def end_only(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
@@ -262,7 +269,8 @@ def end_of_the_epoch_in_both(follower: Replica, answer: EpochResponse, end_of_ep
     """
     if answer.end_offset is None:
         return Truncation(follower.high_watermark)
-    end = end_of_epoch(follower.log, None, answer.epoch)
+    remembered = None if follower.empty_epoch == NO_EPOCH else follower.empty_epoch
+    end = end_of_epoch(follower.log, remembered, answer.epoch)
     if end is None:  # all epochs in the follower's log are greater
         return Truncation(min(answer.end_offset, follower.log.end_offset))
     if end.epoch != answer.epoch:

@@ -94,6 +94,7 @@ HW_TRUNCATION = Column(
     values={
         "truncation": "high-watermark",
         "epoch_cache": "election",
+        "empty_epoch": "dropped",
         "same_leader": "truncates",
         "fencing": "none",
         "isr_join": "high-watermark",
@@ -203,6 +204,7 @@ _2_0_1 = _after(
     "Kafka 2.0.1: leaders know their epoch from their election on",
     between("2.0.1", "2.0.1"),
     epoch_cache="election",
+    empty_epoch="kept",
     same_leader="goes-on-unless-one-was-missed",
     isr_join="epoch-start",
     out_of_range="truncate",
@@ -231,12 +233,19 @@ _2_2 = _defaults(
 _2_4 = _after(
     _2_2,
     "kafka/2.4",
-    "Kafka 2.4 to 2.6: consumers read from followers (KIP-392)",
-    between("2.4.0", "2.6.3"),
+    "Kafka 2.4.0 to 2.6.0: consumers read from followers (KIP-392)",
+    between("2.4.0", "2.6.0"),
     follower_reads="yes",
 )
-_2_7 = _after(
+_2_6_1 = _after(
     _2_4,
+    "kafka/2.6.1",
+    "Kafka 2.6.1 to 2.6.3: a follower forgets a leader epoch without records when it truncates",
+    between("2.6.1", "2.6.3"),
+    empty_epoch="dropped",
+)
+_2_7 = _after(
+    _2_6_1,
     "kafka/2.7",
     "Kafka 2.7.0 and 2.7.1: leaders ask the controller to change the ISR (KIP-497)",
     between("2.7.0", "2.7.1"),
@@ -273,16 +282,22 @@ _3_0 = _defaults(
     _after(
         _2_8_1,
         "kafka/3.0",
-        "Kafka 3.0 to 3.2 with ZooKeeper: a leader is no longer stuck after its ISR has changed; acks=all by default",
-        between("3.0.0", "3.2.3"),
-        isr_answer="tried",
+        "Kafka 3.0 with ZooKeeper: a leader no longer drops a request for a new ISR; acks=all by default",
+        between("3.0.0", "3.0.2"),
         isr_pending="kept",
     ),
     acks="all",
 )
+_3_1 = _after(
+    _3_0,
+    "kafka/3.1",
+    "Kafka 3.1 and 3.2 with ZooKeeper: a leader tries to advance its high watermark when its ISR has changed",
+    between("3.1.0", "3.2.3"),
+    isr_answer="tried",
+)
 _3_3_ZK = attrs.evolve(
     _after(
-        _3_0,
+        _3_1,
         "kafka/3.3-zk",
         "Kafka 3.3 and 3.4.0 with ZooKeeper: the controller keeps brokers that shut down out of the ISR",
         between("3.3.0", "3.4.0"),
@@ -315,7 +330,7 @@ _3_9_ZK = _after(
 _3_2_KRAFT = attrs.evolve(
     _defaults(
         _after(
-            _3_0,
+            _3_1,
             "kafka/3.2-kraft",
             "Kafka 3.0 to 3.2 with KRaft, which was not ready for production yet",
             between("3.0.0", "3.2.3"),
@@ -435,11 +450,13 @@ RELEASES = (
     _2_1,
     _2_2,
     _2_4,
+    _2_6_1,
     _2_7,
     _2_7_2,
     _2_8,
     _2_8_1,
     _3_0,
+    _3_1,
     _3_3_ZK,
     _3_4_1_ZK,
     _3_6_ZK,

@@ -89,14 +89,27 @@ RULES = (
                 "first-append",
                 "from its first record in that epoch; it has no answer about an epoch older than all that it knows",
                 "0.11 to 2.0.0; fixed by KAFKA-7415",
-                {"end_of_epoch": epochs.known_from_first_append},
+                {"end_of_epoch": epochs.known_from_first_append, "knows_from_election": False},
             ),
             Value(
                 "election",
                 "from its election; an epoch older than all that it knows ends where the oldest known epoch starts",
                 "KAFKA-7415; KIP-101 and KIP-279 as they are written",
-                {"end_of_epoch": epochs.known_from_election},
+                {"end_of_epoch": epochs.known_from_election, "knows_from_election": True},
             ),
+        ),
+    ),
+    Rule(
+        "empty_epoch",
+        "whether a follower forgets an epoch in which it led and wrote nothing when it truncates",
+        (
+            Value(
+                "kept",
+                "only if it removes a record; otherwise it asks its leader about the same epoch again",
+                "2.0.1 to 2.6.0, since KAFKA-7415; fixed by KAFKA-10706",
+                {"drops_empty_epoch": False},
+            ),
+            Value("dropped", "yes", "KAFKA-10706", {"drops_empty_epoch": True}),
         ),
     ),
     Rule(
@@ -430,7 +443,7 @@ RULES = (
             Value(
                 "ignored",
                 "no; it waits for a fetch or produce request, or for a new leader epoch",
-                "2.7 and 2.8, since KIP-497; fixed by KAFKA-13091",
+                "2.7 to 3.0, since KIP-497; fixed by KAFKA-13091 in 3.1.0",
                 {"raises_when_answered": False},
             ),
             Value("tried", "yes", "KAFKA-13091; with compare-and-set, in all releases", {"raises_when_answered": True}),

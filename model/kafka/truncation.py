@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.follower import next_request, truncated
+from leadline.model.kafka.follower import next_request, truncated_by_answer
 from leadline.model.kafka.messages import EpochRequest, EpochResponse
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers
@@ -42,7 +42,6 @@ def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition
     """
     replica, protocol = state.replicas[follower], state.protocol
     if isinstance(replica.in_flight, EpochResponse):
-        truncation = protocol.truncates_to(replica, replica.in_flight, protocol.end_of_epoch)
-        shorter = truncated(replica, truncation.offset)
-        request = next_request(protocol, shorter, asks=truncation.asks_again)
+        shorter, asks_again = truncated_by_answer(protocol, replica, replica.in_flight)
+        request = next_request(protocol, shorter, asks=asks_again)
         yield state.with_replica(follower, attrs.evolve(shorter, in_flight=request))
