@@ -273,9 +273,9 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
                     how = f"learns that epoch {epoch} ends at {end}, and {truncates(was.log, now.log)} ({name})"
                     if now.empty_epoch != NO_EPOCH and isinstance(now.in_flight, EpochRequest):
                         how += (
-                            f", but also the epoch {now.empty_epoch} in which it led and wrote nothing, and asks about "
+                            f", and its epoch {now.empty_epoch}, in which it led and wrote nothing; so it asks again "
                         )
-                        how += f"it again ({_rule(protocol, 'drops_empty_epoch')})"
+                        how += f"({_rule(protocol, 'drops_empty_epoch')})"
                     yield Truncation(follower, how)
                 case OffsetOutOfRange(end_offset=end):
                     yield Truncation(follower, f"truncates to its leader's log end offset, {end}")

@@ -32,7 +32,7 @@ def test_releases_3_0_to_3_9_have_both_kinds_of_controller() -> None:
         ("2.8.0", "2.8.0", False, "kafka/2.8"),
         ("kafka/2.8", "2.8.0", False, "kafka/2.8"),
         ("0.11", "0.11.0.0", False, "kafka/0.11"),
-        ("3.2.0", "3.2.0", False, "kafka/3.0"),
+        ("3.2.0", "3.2.0", False, "kafka/3.1"),
         ("3.2.0-kraft", "3.2.0", True, "kafka/3.2-kraft"),
         ("3.6.2-zk", "3.6.2", False, "kafka/3.6-zk"),
         ("kafka/3.9", "3.9.0", True, "kafka/3.9"),

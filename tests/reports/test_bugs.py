@@ -179,9 +179,9 @@ def test_the_story_of_a_bug(tmp_path: Path) -> None:
 
 
 def test_json_to_standard_output_is_all_that_goes_there(tmp_path: Path) -> None:
-    run = call("bugs", "KAFKA-10706", "--json", "-", folder=tmp_path)
+    run = call("bugs", "KAFKA-12751", "--json", "-", folder=tmp_path)
     assert run.code == 0
-    assert [each["ticket"] for each in json.loads(run.out)["unreached"]] == ["KAFKA-10706"]
+    assert [each["ticket"] for each in json.loads(run.out)["unreached"]] == ["KAFKA-12751"]
 
 
 def test_the_list_runs_nothing(tmp_path: Path) -> None:
