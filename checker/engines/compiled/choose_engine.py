@@ -43,7 +43,7 @@ LEFT_LATER = 10
 """The factor by which `is_narrow` multiplies the rate of direct calls after `Tuning.small_seconds`. It makes the search
 less likely to stop direct calls late, which would waste the work already done."""
 
-AGAIN = 4
+AGAIN = 2
 """The factor by which the number of states must grow before the fraction of new calls is estimated again."""
 
 _log = logging.getLogger("leadline")
