@@ -112,7 +112,9 @@ def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> Broke
             fixed = [_txn_column(each) for each in bug.fixed if "+" not in each]
             return next((_first_release(each.versions) for each in fixed if each.values[_VERSION] == own), None)
         if family_of(bug) == CONTROL:
-            return next((_first_release(_control_column(each).versions) for each in bug.fixed if "+" not in each), None)
+            controllers = [_control_column(each) for each in bug.fixed if "+" not in each]
+            same = [each for each in controllers if (each.values["metadata"] == "log") == affected.kraft]
+            return _first_release(same[0].versions, same[0].suffix) if same else None
         columns = [_column(each) for each in bug.fixed if "+" not in each]
         mended = [each for each in columns if (each.controller == KRAFT) == affected.kraft]
         return _first_release(mended[0].versions, mended[0].suffix) if mended else None
@@ -263,7 +265,7 @@ def _spec(bug: Bug, release: BrokerRelease) -> Spec[Any]:
 def _spec_name(bug: Bug, release: BrokerRelease) -> str:
     """Return the name of the spec that describes a release, in the family of a bug."""
     if family_of(bug) == CONTROL:
-        controllers = _control_column(f"control/{release.number}")
+        controllers = _control_column(f"control/{release.name}")
         return controllers.same_as or controllers.name
     if family_of(bug) != TRANSACTIONS:
         return release.spec
@@ -280,7 +282,8 @@ def _last_release(name: str) -> BrokerRelease:
     if name.startswith("txn/"):
         return broker_release(_txn_column(name).versions[-1])
     if name.startswith("control/"):
-        return broker_release(_control_column(name).versions[-1])
+        controllers = _control_column(name)
+        return broker_release(f"{controllers.versions[-1]}{controllers.suffix}")
     column = _column(name)
     return broker_release(f"{column.versions[-1]}{column.suffix}")
 
