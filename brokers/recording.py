@@ -243,12 +243,26 @@ class Recording:
         """
         lines, last = 0, None
         for lines, last in enumerate(_lines(self.path)):
-            if lines and last.get("event") != "end":
+            if lines:
+                self._check(last, lines + 1)
+            if lines and last["event"] != "end":
                 yield last
-        if last is None or last.get("event") != "end" or last.get("lines") != lines + 1:
+        if last is None or last.get("event") != "end":
             raise RecordingError(f"{self.path} is not a complete recording: its last line is missing")
+        if last.get("lines") != lines + 1:
+            raise RecordingError(
+                f"{self.path} is not a complete recording: it has {lines + 1} lines, and its last line says "
+                f"{last.get('lines')}"
+            )
+
+    def _check(self, line: Mapping[str, Any], number: int) -> None:
+        event, at = line.get("event"), line.get("time")
+        if not isinstance(event, str) or not isinstance(at, int | float) or isinstance(at, bool):
+            raise RecordingError(f"{self.path}:{number}: this line does not have an event and its time in seconds")
 
     def __attrs_post_init__(self) -> None:
+        if not self.about:
+            raise RecordingError(f"{self.path} is not a recording: it is empty")
         if self.about.get("format") != FORMAT:
             raise RecordingError(f"{self.path} is not a recording: its first line does not contain {FORMAT!r}")
         if self.about.get("version") != VERSION:
@@ -269,11 +283,20 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         with path.open(encoding="utf-8") as file:
             for number, text in enumerate(file, 1):
                 try:
-                    line = json.loads(text)
+                    line = json.loads(text, parse_constant=_refuse)
                 except (ValueError, RecursionError) as error:
                     raise RecordingError(f"{path}:{number}: this line is not in the format of a recording") from error
                 if not isinstance(line, dict):
                     raise RecordingError(f"{path}:{number}: this line is not in the format of a recording")
                 yield line
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RecordingError(
+            f"{path} cannot be read: it is not text in UTF-8, for example because it is compressed"
+        ) from error
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python reads, and which are not JSON."""
+    raise ValueError(constant)

@@ -407,12 +407,15 @@ def _read_frames(read: PartitionRecording) -> None:
     read.last_sent = dict.fromkeys((place for place, _ in kills), 0.0)
     unanswered: dict[int, Seen | float] = {}
     early: set[int] = set()
+    numbers = _Numbers()
     now = 0.0
     for line in read.recording.events():
         now = max(now, line["time"])
         frame = seen_frame(line)
         if frame is None:
             continue
+        if not numbers.add(frame.number):
+            raise NotFollowed(f"{read.path}: frame {frame.number} is in two lines")
         for place, event in kills:
             if frame.source == event["node"] and read.last_sent[place] < frame.arrived <= event["time"]:
                 read.last_sent[place] = frame.arrived
@@ -435,6 +438,20 @@ def _read_frames(read: PartitionRecording) -> None:
                 _read_metadata(read, frame)
     read.frames.sort(key=lambda frame: frame.number)
     read.metadata.sort(key=lambda each: each.frame.number)
+
+
+class _Numbers:
+    """A set of numbers that takes a bit for each number."""
+
+    def __init__(self) -> None:
+        self._bits: dict[int, int] = {}
+
+    def add(self, number: int) -> bool:
+        """Add a number. Return whether it was not there yet."""
+        block, bit = number >> 10, 1 << (number & 1023)
+        known = self._bits.get(block, 0)
+        self._bits[block] = known | bit
+        return not known & bit
 
 
 def _read_request(read: PartitionRecording, frame: Seen, now: float, unanswered: dict[int, Seen | float]) -> None:

@@ -1,6 +1,7 @@
 """Write a page that shows, for each release, which of the model's rules and actions are confirmed by recordings.
 
-``python -m leadline.reports.conformance.confirmed FOLDER`` prints the page for the recordings in a folder.
+``python -m leadline.reports.conformance.confirmed FOLDER`` prints the page for the recordings in a folder and its
+subfolders.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import attrs
 
 from leadline.brokers.conformance.check import check
 from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.releases import broker_release
 from leadline.checker.conformance import Answer
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import counted
 from leadline.model.kafka.actions import actions_of
-from leadline.model.kafka.releases import Column
+from leadline.model.kafka.releases import Column, column_of
 from leadline.model.kafka.rules import RULES
+from leadline.reports.conformance.prediction import undecided_values
 from leadline.reports.conformance.report import conformance_report, other_values
+from leadline.reports.conformance.walks import planned_walks
 
 _INTRODUCTION = """\
 # What real brokers have confirmed
@@ -37,7 +41,26 @@ conforms with every value of it, so conforming alone says little.
 
 `make page-confirmed` writes this page from the recordings in
 [`tests/conformance/recordings`](../../tests/conformance/recordings). Each shows one bug, or its absence, or a random
-behaviour that was made on brokers (`walk-...`). Rules and actions that they do not confirm may still be right.
+behaviour that was made on brokers (`walk-...`), which was chosen because it would confirm many rules. Rules and actions
+that they do not confirm may still be right.
+"""
+
+_UNDECIDED = """\
+## Values that walks do not contradict
+
+Why many rules are not confirmed. For each release, {walks} random walks of the model, of at most 18 steps that can be
+made on brokers, were compared with each other value of each rule, as if a recorder had seen each step when it happened.
+The table shows the values that none of them contradicts: the walks do the same with these values, or the values allow
+more, and what allows more contradicts no recording. A rule without a line can be confirmed in all six releases.
+
+- Recordings of walks have no reassignments, no failed log directories, no updates of `min.insync.replicas`, no eligible
+  leader replicas (except in 4.1), and nothing that consumers are told. So they say nothing about `reassignment`,
+  `override`, `directories`, `directory_elr`, `min_isr_setting`, `elr_update`, `elr_min_isr`, `elr_members`,
+  `last_known_leader`, `list_offsets` and `follower_reads`.
+- `election_order=any`, `hw_checkpoint=older-or-newer`, `late_requests=obeyed`, `fencing=none`,
+  `isr_leave=behind-or-silent` and `isr_eligibility=any` allow all that the other values of their rules allow.
+- `response_hw`, `acknowledgement`, `incarnation_read`, `isr_pending`, `late_diverging`, `same_record` and `late_fetch`
+  depend on two things that happen within a leader at once, and the driver makes one step after the other.
 """
 
 _DIFFERENCES = """\
@@ -53,12 +76,36 @@ What brokers did otherwise than the model of their release, or otherwise than re
   NOT_LEADER_OR_FOLLOWER, but with its offset, 131 (2600): `DelayedProduce` in Kafka's code keeps the offset. The
   model was right, but the recording was read as if nothing had been appended. Mended: an answer with an offset shows
   an append.
+- **An ISR that is restored.** In a walk on 0.10.2.2, a leader that was elected with ISR 2 adds broker 1, and removes it
+  again (frame 995, `setData`). The recording was read as if this write were the controller's of the election, which has
+  the same epoch and ISR, and so the high watermark that followed (1004) was not explained. Mended: the controller's
+  write is the first of an epoch.
+- **A session that resumes without a frame of its own.** In `walk-2.8.0-1`, the session of broker 0 expires while it
+  runs, it registers again (`/brokers/ids/0`), and is elected (frame 955). The model thought it gone. Mended: such a
+  registration lets the session resume.
+- **An announcement that the next epoch overtakes.** In the same recording, broker 2 starts, and epoch 2 is announced to
+  it (912). The announcement arrives when epoch 3 has begun, and broker 2 follows the leader of epoch 2. In the model, a
+  broker that has just started learns of the current epoch only. Mended in the reading: it learns when the announcement
+  is sent. No other process notices the difference.
+- **A dead broker that is elected.** In `walk-2.8.0-2`, broker 2 is killed, and the controller elects it before it
+  notices (597). In the model only running brokers are elected. Mended in the reading: the broker is killed after the
+  election. Until then it does nothing that others see.
+- **An unclean election in one decision.** In `KIP-106-0.10.2.2`, the controller writes one state in which the leader is
+  gone and another is elected uncleanly (398). In the model these are two steps. Mended: both may be taken.
+- **A leader that keeps what it knows of its followers** (2.8). When a leader begins another epoch, brokers of 2.8 keep
+  the log end offsets of the followers, and the model forgets them until they fetch again. A random walk stopped there:
+  the leader did not remove a follower from the ISR that the model let it remove. No recording was rejected for it.
+  Listed in [model/README.md](../../model/README.md#following-recordings), not mended.
 - **A broker that fetches before it is registered.** In `walk-4.1.1`, broker 2 is killed and started while its session
   lasts. The controller refuses its registration thirteen times with DUPLICATE_BROKER_REGISTRATION (frame 242 is the
   first), and meanwhile it sends its leader a fetch request (247). In the model, a start and a registration are one
   step. Listed in [model/README.md](../../model/README.md#following-recordings): such a fetch counts only for what the
   leader makes of it, and a recording in which the broker changes its log before it is registered is refused.
 """
+
+
+WALKS = 25
+WALKED = ("0.10.2.2", "0.11.0.3", "2.8.0", "3.4.1", "3.9.1", "4.1.1")
 
 
 @attrs.frozen
@@ -137,7 +184,7 @@ def _merged(one: Confirmed, other: Confirmed) -> Confirmed:
 
 def page(releases: Sequence[Confirmed]) -> str:
     """Return the page as Markdown."""
-    tables = [*_shares(releases), *_rules(releases), *_pairs(releases), *_confirmed_actions(releases)]
+    tables = [*_shares(releases), *_rules(releases), *_undecided(), *_pairs(releases), *_confirmed_actions(releases)]
     return "\n".join([_INTRODUCTION, *tables, _DIFFERENCES])
 
 
@@ -179,6 +226,24 @@ def _rules(releases: Sequence[Confirmed]) -> Iterator[str]:
     yield from _paragraph(f"No recording confirms {counted(len(others), 'rule')}: {_listed(others)}.")
 
 
+def _undecided() -> Iterator[str]:
+    yield _UNDECIDED.format(walks=WALKS)
+    found = [_undecided_in(each) for each in WALKED]
+    rules = [rule.name for rule in RULES if any(rule.name in values for _, values in found)]
+    yield from _table(
+        ("rule", *(f"`{name}`" for name, _ in found)),
+        ((f"`{rule}`", *(_listed(values.get(rule, ())) for _, values in found)) for rule in rules),
+    )
+
+
+def _undecided_in(version: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+    release = broker_release(version)
+    column = column_of(release.spec)
+    assert column is not None
+    walks = itertools.islice(planned_walks(release, 0, candidates=1), WALKS)
+    return column.name, undecided_values((plan.trace for _, plan in walks), column)
+
+
 def _pairs(releases: Sequence[Confirmed]) -> Iterator[str]:
     yield "## Pairs of rules\n"
     rows: dict[tuple[str, str], list[str]] = {}
@@ -212,7 +277,7 @@ def _paragraph(text: str) -> Iterator[str]:
 
 def main() -> int:
     """Print the page, and return the exit code."""
-    paths = sorted(Path(sys.argv[1]).glob("*.jsonl"))
+    paths = sorted(Path(sys.argv[1]).rglob("*.jsonl"))
     print(page(by_release(map(confirmed_by, paths))), end="")
     return 0
 

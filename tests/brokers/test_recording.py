@@ -167,13 +167,14 @@ def test_writing_after_the_end_is_ignored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is not a recording: its first line does not contain 'leadline recording'"),
+        ("", "is not a recording: it is empty"),
+        ('{"a": 1}\n', "is not a recording: its first line does not contain 'leadline recording'"),
         ("{}\n", "is not a recording"),
         ("[]\n", ":1: this line is not in the format of a recording"),
         ("\x00\n", ":1: this line is not in the format of a recording"),
         ('{"format": "leadline recording", "version": 2}\n', "has version 2; expected 1"),
-        ('{"format": "leadline recording", "version": 1}\n{"event": "a"}\n', "not a complete recording"),
-        ('{"format": "leadline recording", "version": 1}\n{"event": "end", "lines": 9}\n', "not a complete recording"),
+        ('{"format": "leadline recording", "version": 1}\n{"event": "a", "time": 1}\n', "its last line is missing"),
+        ('{"format": "leadline recording", "version": 1}\n{"event": "end", "lines": 9, "time": 1}\n', "it has 2 lines"),
         ('{"format": "leadline recording", "version": 1}\n{"even', ":2: this line is not in the format of a recording"),
     ],
 )

@@ -9,13 +9,45 @@ import pytest
 from leadline.checker.errors import LeadlineError
 from leadline.reports.conformance.confirmed import by_release, confirmed_by, page
 from tests.conformance.test_recordings import RECORDINGS
+from tests.suite.samples import EVERY
 
 PAGE = Path(__file__).parents[2] / "reports" / "pages" / "confirmed.md"
 
 
+ALL = sorted(RECORDINGS.rglob("*.jsonl"))
+QUICK = "KAFKA-13141-2.8.2", "KAFKA-15495-4.0.2", "KIP-106-0.11.0.3", "walk-4.1.1"
+
+
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 makes the page again, which takes some minutes")
 def test_the_page_is_what_the_recordings_confirm() -> None:
     """If this fails, `make page-confirmed` writes the page again."""
-    assert page(by_release(map(confirmed_by, sorted(RECORDINGS.glob("*.jsonl"))))) == PAGE.read_text(encoding="utf-8")
+    assert page(by_release(map(confirmed_by, ALL))) == PAGE.read_text(encoding="utf-8")
+
+
+def rows(text: str, first: str) -> dict[str, list[str]]:
+    """Return the rows of the table whose head begins with `first`, keyed by the first cell."""
+    table = text[text.index(f"| {first} |") :].split("\n\n")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return {first: rest for first, *rest in cells}
+
+
+def test_the_page_names_all_recordings() -> None:
+    told = rows(PAGE.read_text(encoding="utf-8"), "release")
+    named = [name for release, cells in told.items() if release.startswith("`") for name in cells[0].split(", ")]
+    assert sorted(named) == sorted(path.stem for path in ALL)
+
+
+def test_the_page_has_what_recordings_confirm() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    rules, actions = rows(text, "rule"), rows(text, "action")
+    for path in (path for path in ALL if path.stem in QUICK):
+        found = confirmed_by(path)
+        column = rules["rule"].index(f"`{found.column.name}`")
+        assert found.rules
+        for rule in found.rules:
+            assert rules[f"`{rule}`"][column] == f"`{found.column.values[rule]}`"
+        for action in found.actions:
+            assert actions[f"`{action}`"][column] == "confirmed"
 
 
 def test_a_recording_confirms_what_it_needs() -> None:

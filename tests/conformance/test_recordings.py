@@ -71,6 +71,38 @@ def test_recordings_conform_to_the_releases_with_these_rules_only(name: str) -> 
             assert rejection.observation.label == label
 
 
+REJECTED_BY: dict[str, tuple[str, str | None]] = {
+    "KIP-106-0.10.2.2": ("0.10.2", "0.11"),
+    "KIP-106-0.11.0.3": ("0.11", "2.0.1"),
+    "walk-0.10.2.2": ("0.10.2", "2.2"),
+    "walk-0.11.0.3-1": ("0.11", "0.10.2"),
+    "walk-0.11.0.3-4": ("0.11", "2.0.1"),
+    "walk-2.8.0-1": ("2.8", "2.8.1"),
+    "walk-2.8.0-2": ("2.8", None),
+    "walk-2.8.0-3": ("2.8", "3.0"),
+    "walk-3.4.1-1": ("3.4.1", "3.6"),
+    "walk-3.4.1-2": ("3.4.1", "3.6"),
+    "walk-3.9.1-1": ("3.9", "3.5"),
+    "walk-4.1.1-1": ("4.1", "3.4.1"),
+}
+"""The release of each recording of a walk, or of a reproduction, and a release that rejects it, if there is one."""
+
+
+def test_every_recording_of_a_walk_is_listed() -> None:
+    assert sorted(REJECTED_BY) == sorted(path.stem for path in (RECORDINGS / "walks").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("name", REJECTED_BY)
+def test_walks_conform_to_their_release(name: str) -> None:
+    """They showed what was read otherwise than brokers meant it: `reports/pages/confirmed.md` lists it."""
+    recording = read(f"walks/{name}")
+    own, other = REJECTED_BY[name]
+    assert check(recording, column(own), keeps_logs=False).conformance.answer is Answer.CONFORMS
+    if other is not None:
+        assert column(other).controller == (KRAFT if recording.kraft else ZOOKEEPER)
+        assert check(recording, column(other), keeps_logs=False).conformance.answer is Answer.REJECTED
+
+
 def test_a_rejection_says_what_the_brokers_believe() -> None:
     rejection = check(read("KAFKA-13141-2.8.0"), column("2.8.1")).conformance.rejection
     assert rejection is not None

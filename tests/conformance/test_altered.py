@@ -1,0 +1,95 @@
+"""Recordings that were altered: each gets one clear answer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.test_recordings import RECORDINGS
+from tests.suite.command import call
+
+LINES = (RECORDINGS / "KAFKA-13141-2.8.0.jsonl").read_text(encoding="utf-8").splitlines()
+FETCH = next(n for n, line in enumerate(LINES) if '"api": "Fetch"' in line and '"CurrentLeaderEpoch": 0' in line)
+PRODUCE, PRODUCED = [n for n, line in enumerate(LINES) if '"api": "Produce"' in line][:2]
+
+
+def counted(lines: list[str]) -> list[str]:
+    """Return the lines, with their number in the last one."""
+    return [*lines[:-1], json.dumps({**json.loads(lines[-1]), "lines": len(lines)})]
+
+
+def with_line(place: int, line: str) -> list[str]:
+    return [*LINES[:place], line, *LINES[place + 1 :]]
+
+
+def without(*places: int) -> list[str]:
+    return [line for place, line in enumerate(LINES) if place not in places]
+
+
+REFUSED = {
+    "empty": ([], "it is empty"),
+    "another file": (['{"a": 1}'], "its first line does not contain 'leadline recording'"),
+    "another version": (with_line(0, LINES[0].replace('"version": 1', '"version": 2')), "has version 2; expected 1"),
+    "no last line": (LINES[:-1], "its last line is missing"),
+    "a line is missing": (without(FETCH), f"it has {len(LINES) - 1} lines, and its last line says {len(LINES)}"),
+    "two last lines": ([*LINES, LINES[-1]], f"it has {len(LINES) + 1} lines, and its last line says {len(LINES)}"),
+    "half a line": (with_line(7, LINES[7][:40]), ":8: this line is not in the format of a recording"),
+    "a number that is not JSON": (
+        with_line(FETCH, LINES[FETCH].replace('"FetchOffset": 0', '"FetchOffset": NaN')),
+        f":{FETCH + 1}: this line is not in the format of a recording",
+    ),
+    "no event": (with_line(7, '{"time": 3}'), ":8: this line does not have an event and its time in seconds"),
+    "a time in words": (
+        with_line(7, '{"event": "killed", "node": 0, "time": "now"}'),
+        ":8: this line does not have an event and its time in seconds",
+    ),
+    "a frame twice": (counted([*LINES[:-1], LINES[PRODUCE], LINES[-1]]), "is in two lines"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_a_recording_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    lines, message = REFUSED[name]
+    assert lines != LINES
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.out, len(run.err.splitlines())) == (2, "", 1)
+    assert message in run.err
+
+
+def test_a_compressed_recording_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl.gz").write_bytes(gzip.compress("\n".join(LINES).encode()))
+    run = call("conform", "run.jsonl.gz", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.out) == (2, "")
+    assert (
+        run.err
+        == "leadline: run.jsonl.gz cannot be read: it is not text in UTF-8, for example because it is compressed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "observation"),
+    [
+        (without(PRODUCE, PRODUCED), "sends broker 1 a fetch request from offset 1 after epoch 0"),
+        ([line for line in LINES if '"event": "killed"' not in line], "broker 0 registers after a start"),
+        (
+            with_line(FETCH, LINES[FETCH].replace('"FetchOffset": 0', '"FetchOffset": 3')),
+            "sends broker 0 a fetch request from offset 3",
+        ),
+    ],
+)
+def test_what_is_missing_or_changed_is_explained(lines: list[str], observation: str, tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in counted(lines)), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.err) == (1, "")
+    assert observation in run.out.split("why brokers")[0]
+
+
+def test_unknown_events_and_requests_are_left_out(tmp_path: Path) -> None:
+    lines = counted([*LINES[:7], '{"event": "eclipse", "time": 1.0}', *LINES[7:]])
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.err) == (0, "")
