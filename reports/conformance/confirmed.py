@@ -92,10 +92,10 @@ What brokers did otherwise than the model of their release, or otherwise than re
   election. Until then it does nothing that others see.
 - **An unclean election in one decision.** In `KIP-106-0.10.2.2`, the controller writes one state in which the leader is
   gone and another is elected uncleanly (398). In the model these are two steps. Mended: both may be taken.
-- **A leader that keeps what it knows of its followers** (2.8). When a leader begins another epoch, brokers of 2.8 keep
-  the log end offsets of the followers, and the model forgets them until they fetch again. A random walk stopped there:
-  the leader did not remove a follower from the ISR that the model let it remove. No recording was rejected for it.
-  Listed in [model/README.md](../../model/README.md#following-recordings), not mended.
+- **A leader that keeps what it knows of its followers.** When a leader begins another epoch, brokers keep the log end
+  offsets of the followers, and the model forgets them until they fetch again. A random walk on 2.8 stopped there: the
+  leader did not remove a follower from the ISR that the model let it remove. No recording was rejected for it. The rule
+  `follower_leos=kept` has what brokers do; see [model/README.md](../../model/README.md#following-recordings).
 - **A broker that fetches before it is registered.** In `walk-4.1.1`, broker 2 is killed and started while its session
   lasts. The controller refuses its registration thirteen times with DUPLICATE_BROKER_REGISTRATION (frame 242 is the
   first), and meanwhile it sends its leader a fetch request (247). In the model, a start and a registration are one
