@@ -3,14 +3,14 @@
 This package does not depend on Kafka. The modules are best read in this order:
 
 - `state`, `bounds`, `action`, `properties` and `spec` define specs.
-- `parameters` are those of actions and properties. `enabled` is a predicate about an action.
+- `parameters` checks the parameters of actions and properties. `enabled` tests whether an action is enabled.
 - `bag`, `map`, `update` and `choices` help to construct the values in states.
 - `drawing` defines how reports display states.
-- `settings` and `result` are the inputs and outputs of the engines. `trace` and `coverage` are parts of results.
+- `settings` and `result` define the inputs and outputs of the engines. `trace` and `coverage` define parts of a result.
 - `values`, `canonical` and `content` compare values.
-- `engines` contains the engines, and `observing` analyses the code of a spec for them.
+- `engines` contains the engines, and `observing` analyses a spec's code for them.
 - `traces` saves, replays, reorders and compares traces.
-- `liveness` checks properties of infinite behaviours, on the graph of all states and steps.
+- `liveness` searches the graph of all states and steps for infinite behaviours that violate a property.
 - `mutation` tests whether properties detect mistakes in the code.
 - `conformance` checks whether a recording of a system is a behaviour of a spec.
 - `stateful` tests specs with Hypothesis.

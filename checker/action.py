@@ -48,7 +48,7 @@ EFFECTS = ("", "healing", "perturbing")
 
 @attrs.frozen(eq=False)
 class Action(Generic[S, P]):
-    """A rule by which the state of a spec changes. Calling an action calls the decorated function.
+    """A rule that says how the state of a spec can change. Calling an action calls the decorated function.
 
     Attributes:
         name: the name of the function.
@@ -57,12 +57,13 @@ class Action(Generic[S, P]):
         domains: the possible values of each parameter, keyed by the parameter's name, in the order of the parameters.
             Parameters in `drawn` are not included.
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
-        fair: the fairness of the action, a key of `FAIRNESS`, possibly followed by names of parameters. Only liveness
+        fair: the fairness of the action: a key of `FAIRNESS`, optionally followed by parameter names. Only liveness
             properties depend on it.
         effect: ``"healing"`` if the action repairs something, ``"perturbing"`` if it is a failure or another
             disturbance, or an empty string. Only liveness properties depend on it.
-        drawn: for each parameter whose values are drawn from the state, a function of the state that returns them. The
-            instances in `Spec.instances` have a value for each other parameter; see `ActionInstance.with_drawn`.
+        drawn: for each parameter whose values are drawn from the state, a function that takes the state and returns the
+            values. The instances in `Spec.instances` have values only for the other parameters; see
+            `ActionInstance.with_drawn`.
     """
 
     name: str
@@ -93,13 +94,12 @@ class Action(Generic[S, P]):
 
 @attrs.frozen(repr=False, cache_hash=True)
 class ActionInstance(Generic[S]):
-    """An action, with a value for each of its parameters, for example ``replicate(leader=0, follower=1)``.
+    """An action with a value for each of its parameters, such as ``replicate(leader=0, follower=1)``.
 
     Attributes:
         action: the action.
         values: the values of the parameters in `Action.domains`.
-        drawn: the values of the parameters in `Action.drawn`, or None if they are not known. Then the instance has the
-            steps of all values.
+        drawn: the values of the parameters in `Action.drawn`, or None if the instance stands for all their values.
     """
 
     action: Action[S, ...]
@@ -108,7 +108,7 @@ class ActionInstance(Generic[S]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """A dict that maps the name of each parameter with a known value to this value."""
+        """A dict that maps parameter names to values. Parameters without a known value are omitted."""
         known = dict(zip(self.action.domains, self.values, strict=True))
         return known if self.drawn is None else known | dict(zip(self.action.drawn, self.drawn, strict=True))
 
@@ -124,8 +124,8 @@ class ActionInstance(Generic[S]):
             yield from function(state, **{**arguments, **dict(zip(drawn, values, strict=True))})
 
     def _drawn_in(self, state: S) -> list[tuple[Any, ...]]:
-        """Return the distinct combinations of the values that are drawn from a state. Each value is hashed. Therefore,
-        a recorded call of the action has read all of it, and states with the same reads have the same values.
+        """Return the distinct combinations of the values that are drawn from a state. Each value is hashed, so that a
+        recorded call of the action reads it completely.
         """
         combinations = []
         for name, values_of in self.action.drawn.items():
@@ -143,16 +143,17 @@ class ActionInstance(Generic[S]):
             ) from None
 
     def with_drawn(self, state: S) -> list[ActionInstance[S]]:
-        """Return this instance with each combination of the values that are drawn from a state, in the order in which
-        `successors` takes their steps. If the action draws no values, return only this instance.
+        """Return a copy of this instance for each combination of the values that are drawn from a state, in the order
+        of `successors`. If the action draws no values, return only this instance.
         """
         if not self.action.drawn or self.drawn is not None:
             return [self]
         return [ActionInstance(self.action, self.values, values) for values in self._drawn_in(state)]
 
     def of_step(self, before: S, after: S) -> ActionInstance[S]:
-        """Return the instance with the drawn values of a step. If several lead to the same state, return the first in
-        the order of their contents. If the action draws no values, return this instance.
+        """Return a copy of this instance that contains the drawn values of a step. If several combinations of values
+        lead to the same state, return the first one, sorted by content. If the action draws no values, return this
+        instance.
 
         Parameters:
             before, after: the states before and after the step, which this instance can take.
@@ -166,13 +167,13 @@ class ActionInstance(Generic[S]):
 
     @property
     def of_search(self) -> ActionInstance[S]:
-        """The instance without drawn values, which is one of `Spec.instances`."""
+        """This instance without drawn values. It is an element of `Spec.instances`."""
         return self if self.drawn is None else attrs.evolve(self, drawn=None)
 
     @property
     def sentence(self) -> str:
-        """The action's sentence with the values of the parameters, or an empty string if it has no sentence. The name
-        of a parameter stands for a value that is not known.
+        """The action's sentence with the values of the parameters, or an empty string if the action has no sentence. If
+        a value is not known, the sentence contains the name of the parameter instead.
         """
         return self.action.sentence.format(**{**{name: name for name in self.action.drawn}, **self.arguments})
 
@@ -211,9 +212,8 @@ def action(
         sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
         fair: the fairness of the action; see `FAIRNESS`.
         effect: ``"healing"``, ``"perturbing"`` or an empty string; see `Action.effect`.
-        domains: for each parameter after the state, its possible values: an iterable, a function that takes the spec's
-            bounds and returns an iterable, or a function whose only parameter is named ``state``, which takes a state
-            and returns an iterable.
+        domains: the possible values of each parameter after the state: an iterable, or a function that returns one. If
+            the function's only parameter is named ``state``, it takes the state. Otherwise, it takes the spec's bounds.
 
     Raises:
         SpecError: if the function is not a generator function, if its parameters do not match `domains` or
@@ -249,7 +249,7 @@ def action(
 
 
 def fair_parameters(fair: str) -> list[str]:
-    """Return the parameters that are named in the fairness of an action, as in ``weak each client``."""
+    """Return the parameter names in a fairness, such as ``client`` in ``weak each client``."""
     return fair.partition(" each ")[2].split(", ") if " each " in fair else []
 
 
@@ -258,8 +258,8 @@ def check_fairness(name: str, parameters: Iterable[str], fair: object, effect: o
 
     Parameters:
         name: the name of the action.
-        parameters: the names of its parameters.
-        fair, effect: its fairness and its effect.
+        parameters: the names of the action's parameters.
+        fair, effect: the fairness and the effect of the action.
 
     Raises:
         SpecError: if `fair` or `effect` is not valid, or if a perturbing action is fair.

@@ -81,9 +81,10 @@ def bound(
 
 
 def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
-    """Return a decorator for a method of a bounds class: a relation between bounds, which must be true.
+    """Return a decorator that declares a method of a bounds class as a relation between bounds.
 
-    A spec refuses bounds for which the method returns False, with the text.
+    The method returns whether the relation is true. If it returns False, the spec rejects the bounds with an error
+    message that contains the text.
 
     Parameters:
         text: the relation, such as ``n > 3 * t``.
@@ -104,7 +105,7 @@ def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
         leadline.checker.errors.SpecError: bounds n=3,t=1 are not allowed: they require n > 3 * t
     """
     if not isinstance(text, str) or not text:
-        raise SpecError("@bounds.check needs the relation as a text, as in @bounds.check('n > 3 * t')")
+        raise SpecError("@bounds.check requires the text of the relation, as in @bounds.check('n > 3 * t')")
 
     def decorate(function: Callable[[B], bool]) -> Callable[[B], bool]:
         if not isinstance(function, FunctionType):
@@ -116,7 +117,7 @@ def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
 
 
 def relations(bounds: object) -> dict[str, Callable[[Any], bool]]:
-    """Return the relations between bounds that are declared with `check`: the methods, keyed by their texts."""
+    """Return the methods that are decorated with `check`, keyed by the texts of the relations."""
     members = [member for cls in reversed(type(bounds).__mro__) for member in vars(cls).values()]
     return {getattr(member, _RELATION): member for member in members if hasattr(member, _RELATION)}
 
@@ -125,7 +126,7 @@ def check_relations(bounds: object) -> None:
     """Check that the relations between bounds are true.
 
     Raises:
-        SpecError: if a relation is false, raised an exception or did not return a bool.
+        SpecError: if a relation is false, raises an exception or does not return a bool.
     """
     for text, relation in relations(bounds).items():
         try:

@@ -1,4 +1,4 @@
-"""Choices from collections, for the domains of parameters, for actions and for initial states.
+"""Functions that list subsets, combinations and permutations, for domains, actions and initial states.
 
 The functions return tuples, so that a result can be the domain of a parameter.
 """
@@ -24,8 +24,8 @@ def subsets(values: Collection[T], /, *, at_least: int = 0, at_most: int | None 
 
     Parameters:
         values: the values. Equal values count as one.
-        at_least: the smallest size of a subset.
-        at_most: the largest size of a subset. By default, there is no limit.
+        at_least: the minimum size of a subset.
+        at_most: the maximum size of a subset. By default, there is no limit.
 
     Raises:
         SpecError: if `values` is not a collection.
@@ -42,7 +42,7 @@ def subsets(values: Collection[T], /, *, at_least: int = 0, at_most: int | None 
 
 
 def one_of_each(collections: Iterable[Iterable[T]], /) -> tuple[tuple[T, ...], ...]:
-    """Return all tuples that contain one value of each collection, in the order of the collections.
+    """Return all tuples that contain one value from each collection, in the order of the collections.
 
     Parameters:
         collections: the collections, for example the values that each process can have.
@@ -60,11 +60,11 @@ def one_of_each(collections: Iterable[Iterable[T]], /) -> tuple[tuple[T, ...], .
 
 
 def permutations(values: Iterable[T], /, *, length: int | None = None) -> tuple[tuple[T, ...], ...]:
-    """Return all arrangements of the values of a collection as tuples.
+    """Return all permutations of the values of a collection.
 
     Parameters:
         values: the values.
-        length: the number of values in an arrangement. By default, all values.
+        length: the number of values in a permutation. By default, a permutation contains all values.
 
     Raises:
         SpecError: if `values` is not a collection.
@@ -77,10 +77,10 @@ def permutations(values: Iterable[T], /, *, length: int | None = None) -> tuple[
 
 
 def _collection(name: str, values: Iterable[T]) -> Iterable[T]:
-    """Return `values`.
+    """Check that `values` is a collection, and return it.
 
     Raises:
-        SpecError: if they are not a collection, but for example a function of the bounds.
+        SpecError: if `values` is not a collection, but for example a function of the bounds.
     """
     if isinstance(values, Iterable):
         return values
@@ -94,11 +94,11 @@ def _collection(name: str, values: Iterable[T]) -> Iterable[T]:
 
 @attrs.frozen(eq=False)
 class Product(Generic[S]):
-    """Initial states: one for each combination of values. `product` creates it.
+    """A function that yields one initial state for each combination of values. `product` creates it.
 
     Attributes:
-        make: the state class, or a function with its parameters.
-        domains: the possible values of each field, keyed by the name of the argument.
+        make: the state class, or a function that takes the same arguments and returns a state.
+        domains: the possible values of each field, keyed by the name of the field.
     """
 
     make: Callable[..., S]
@@ -111,12 +111,12 @@ class Product(Generic[S]):
 
 
 def product(make: Callable[..., S], /, **domains: Domain) -> Product[S]:
-    """Return initial states for `Spec`: one for each combination of values of some fields.
+    """Return a function that yields the initial states of a spec, one for each combination of field values.
 
     Parameters:
-        make: the state class. Other fields have their default values.
-        domains: for each field, its possible values: an iterable, or a function that takes the spec's bounds and
-            returns an iterable.
+        make: the state class. Fields without a domain have their default values.
+        domains: the possible values of each field: an iterable, or a function that takes the spec's bounds and returns
+            an iterable.
 
     Raises:
         SpecError: if there are no domains, or if a domain is not valid.

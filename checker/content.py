@@ -83,7 +83,7 @@ def member_parts(path: str, member: object, count: int | tuple[object, ...]) -> 
         path: the location of the collection in the state.
         member: the member.
         count: the number of times that the collection contains the member, at least 1. For a set, it is 1. For a map,
-            a tuple that contains the value of the key.
+            it is a tuple that contains the value of the key.
     """
     of_member = content("", count[0]) if isinstance(count, tuple) else int(count)
     return path, "member", str(content("", member)), str(of_member)

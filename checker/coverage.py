@@ -100,9 +100,9 @@ class CoverageCounts:
     """The coverage of a search.
 
     Attributes:
-        instances: the coverage of each action instance, keyed by its text. An action that draws values from the state
-            has an instance for each combination of drawn values that is enabled in an expanded state, except in a
-            random search.
+        instances: the coverage of each action instance, keyed by the instance as text. An action that draws values from
+            the state has an instance for each combination of drawn values that is enabled in an expanded state, except
+            in a random search.
         shown: for each property that is a witness or has a premise, the number of distinct states in which the witness
             or the premise is true. Step witnesses are not counted.
         fields: the values of each field in the distinct states, keyed by the path of the field. In a path, ``[]`` means
@@ -125,12 +125,12 @@ def instance_coverage(
     generated: Mapping[ActionInstance[S], int],
     distinct: Mapping[ActionInstance[S], int],
 ) -> dict[str, InstanceCoverage]:
-    """Return the coverage of each action instance, keyed by its text.
+    """Return the coverage of each action instance, keyed by the instance as text.
 
     Parameters:
         spec: the spec.
-        enabled, generated, distinct: see `InstanceCoverage`. The keys are the instances in `Spec.instances`, and those
-            with drawn values. Missing keys stand for 0.
+        enabled, generated, distinct: see `InstanceCoverage`. The keys are action instances, with and without drawn
+            values. A missing key stands for 0.
     """
     drawn: dict[ActionInstance[S], list[ActionInstance[S]]] = {}
     for instance in generated:
@@ -146,7 +146,7 @@ def instance_coverage(
 
 
 def _in_text_order(instance: ActionInstance[S]) -> tuple[int, str]:
-    """Return a key that sorts numbers in the text of instances with few digits first."""
+    """Return a sort key that puts shorter texts first, so that ``send(to=9)`` comes before ``send(to=10)``."""
     return len(str(instance)), str(instance)
 
 

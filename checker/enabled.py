@@ -1,4 +1,4 @@
-"""Whether an action is enabled, as a predicate for properties and for `Spec.final`."""
+"""Predicates that return whether an action is enabled, for properties and for `Spec.final`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from leadline.checker.parameters import domain_values, with_values
 
 @attrs.frozen(eq=False)
 class Enabled:
-    """A predicate of a state: whether an action is enabled. `enabled` creates it.
+    """A predicate that takes a state and returns whether an action is enabled in it. `enabled` creates it.
 
     Attributes:
-        instances: the instances of the action that count.
-        name: the name of the predicate, for reports.
+        instances: the action instances to test. The predicate is true if one of them is enabled.
+        name: the name of the predicate in reports.
     """
 
     instances: tuple[ActionInstance[Any], ...]
@@ -37,14 +37,14 @@ class Enabled:
 
 
 def enabled(action: Action[Any, ...], /, **arguments: object) -> Enabled:
-    """Return a predicate of a state: whether an action has a next state there.
+    """Return a predicate that takes a state and returns whether an action is enabled in it.
 
     Call the result with a state, or use it wherever a predicate is expected, for example as a premise.
 
     Parameters:
         action: the action.
-        arguments: the values of some or all parameters of the action. For the others, the predicate is true if the
-            action is enabled for any of their values.
+        arguments: the values of some or all parameters of the action. The predicate is true if the action is enabled
+            with these values and with any values of the other parameters.
 
     Raises:
         SpecError: if `action` is not an action, if it has no such parameter, or if a parameter without a value has a

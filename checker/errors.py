@@ -56,9 +56,8 @@ def error_text(error: BaseException) -> str:
 def error_line(error: BaseException) -> str:
     """Return the type, the message and the source line of an exception as one line of text.
 
-    The source line is the innermost line of the traceback that is not in a library, in generated code or in this
-    package, which calls the code of specs. If there is none, for example because a function was called with the wrong
-    number of arguments, the text contains no source line.
+    The source line is the innermost line of the traceback outside of libraries, generated code and this package. If
+    there is no such line, for example because a function was called with the wrong number of arguments, it is omitted.
     """
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", _CHECKER, *_LIBRARIES))), None)

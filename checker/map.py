@@ -35,7 +35,7 @@ class Map(Mapping[K, V]):
         return type(self)({**self._items, key: value})
 
     def remove(self, key: K) -> Map[K, V]:
-        """Return a copy of the map without a key.
+        """Return a copy of the map without the given key.
 
         Raises:
             KeyError: if the map does not contain the key.
@@ -56,7 +56,7 @@ class Map(Mapping[K, V]):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether `rearranged` made the map, so that equal maps iterate in the same order."""
+        """Whether the map was created by `rearranged`. Equal maps of this kind iterate in the same order."""
         return self._is_canonical
 
     def __getitem__(self, key: K) -> V:

@@ -31,7 +31,7 @@ def takes_bounds(function: Callable[..., object]) -> bool:
 
 
 def takes_state(domain: Domain) -> bool:
-    """Return whether a domain is a function of the state: whether its only parameter is named ``state``."""
+    """Return whether a domain is a function whose only parameter is named ``state``."""
     if isinstance(domain, Iterable | type):
         return False
     try:
@@ -80,10 +80,10 @@ def parameters_of(owner: str, function: Callable[..., object], states: Sequence[
     Parameters:
         owner: the action or property, for messages.
         function: the function.
-        states: the names that documents use for the states that the function takes first.
+        states: a name for each state that the function takes first.
 
     Raises:
-        SpecError: if a parameter is not positional, or has a default value, or if there are too few.
+        SpecError: if a parameter is not positional, or has a default value, or if there are too few parameters.
     """
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) < len(states):
@@ -109,7 +109,7 @@ def match_domains(
         taken: the names that the decorator uses itself.
 
     Raises:
-        SpecError: if they do not match.
+        SpecError: if the parameters and the domains do not match.
     """
     kind = owner.split()[0]
     for parameter in parameters:
@@ -137,7 +137,7 @@ def check_sentence(owner: str, sentence: str, parameters: Sequence[str]) -> None
     """Check that a sentence refers only to parameters.
 
     Raises:
-        SpecError: if it does not, or if it is not a valid format string.
+        SpecError: if the sentence refers to anything else, or is not a valid format string.
     """
     try:
         named = {field for _, field, _, _ in string.Formatter().parse(sentence) if field is not None}

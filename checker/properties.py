@@ -117,12 +117,12 @@ class Property:
         premise: a predicate of a state, or None. The property applies only to states in which the premise is true. A
             step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
             property is vacuous. For a property of kind `Kind.LEADS_TO`, the premise is the predicate on the left side.
-        quiet: whether a property of behaviours applies only to behaviours with finitely many perturbing steps.
+        quiet: for a property of behaviours, whether it applies only to behaviours with finitely many perturbing steps.
         by_healing: for a property of kind `Kind.RECOVERABLE`, whether healing actions alone must be able to reach a
             state in which the property is true.
         domains: the possible values of each parameter after the states, keyed by its name. A property that has
             parameters is checked for each combination of their values; see `instances`.
-        declared: for an instance of a property with parameters, this property. Otherwise None.
+        declared: for an instance, the property with parameters from which it was created. Otherwise None.
         arguments: for an instance, the value of each parameter, keyed by its name.
         at_rest: for an invariant, whether it applies only to states at rest; see `Spec.is_at_rest`. Only
             `Spec.complaint` takes this into account.
@@ -146,12 +146,14 @@ class Property:
         return self.complaint(*states) is None
 
     def is_named(self, name: str) -> bool:
-        """Return whether a name is that of the property, or of the property with parameters whose instance it is."""
+        """Return whether a name is the name of this property or, for an instance, of the property in `declared`."""
         return name == self.name or (self.declared is not None and name == self.declared.name)
 
     @property
     def written(self) -> Predicate:
-        """The function that was decorated. For an instance, this is not `function`, which has the arguments."""
+        """The function that was decorated. For an instance, it differs from `function`, which already contains the
+        arguments.
+        """
         return (self.declared or self).function
 
     def instances(self, bounds: object) -> list[Property]:
@@ -161,7 +163,8 @@ class Property:
             bounds: the bounds of the spec.
 
         Returns:
-            The instances, which have no parameters. If the property has none itself, only the property.
+            The instances, which have no parameters. If the property has no parameters, the list contains only the
+            property.
 
         Raises:
             SpecError: if the values of a parameter are invalid (see `domain_values`), if there are none, or if two
@@ -179,7 +182,7 @@ class Property:
         for combination in itertools.product(*values):
             made = self._with(dict(zip(self.domains, combination, strict=True)))
             if made.name in found:
-                raise SpecError(f"{owner}: two values of its parameters are both written {made.name}")
+                raise SpecError(f"{owner}: two combinations of parameter values are both written {made.name}")
             found[made.name] = made
         return list(found.values())
 
@@ -259,8 +262,8 @@ def invariant(
     """Return a decorator that turns a predicate of a state into an invariant.
 
     The predicate returns a bool. It can instead yield a sentence for each value that violates the property. Reports
-    show these sentences with a counterexample. The predicate can take parameters after the state, as an action does.
-    The property is then checked for each value by itself.
+    show these sentences with the counterexample. The predicate can take parameters after the state, as an action does.
+    The property is then checked separately for each value.
 
     Parameters:
         sentence: a one-sentence description of the property. If the property has parameters, ``{name}`` in it is
@@ -396,8 +399,8 @@ def leads_to(
 
     Parameters:
         sentence, source, quiet: see `eventually`.
-        after: the left side of the property: a predicate of a state, or a witness. If the left side is never true, a
-            search raises an error.
+        after: the left side of the property, which is a predicate of a state or a witness. If the left side is never
+            true, a search raises an error.
 
     Raises:
         SpecError: if an argument is not valid, or if the function does not take exactly a state and the parameters.

@@ -177,7 +177,7 @@ class WholeRead:
         used_by: the names of the actions and properties that use the code.
         calls: the number of calls to the actions and properties in `used_by`. Some of these calls would be necessary
             even if the code were supported.
-        seconds: the CPU seconds that these calls took in the process of the search.
+        seconds: the CPU seconds that these calls took in the main process.
     """
 
     construct: str
@@ -192,13 +192,13 @@ class WholeRead:
 
 @attrs.frozen
 class Costliest:
-    """The action or property whose calls took most of the time of a search.
+    """The action or property that was called most often in a search.
 
     Attributes:
         name: the name of the action or property.
         calls: the number of its calls.
-        seconds: the CPU seconds of its calls in the process of the search. Calls of actions from which the engine did
-            not learn are not included.
+        seconds: the CPU seconds of its calls in the main process. Action calls from which the engine did not learn are
+            not included.
     """
 
     name: str
@@ -494,8 +494,8 @@ class Result:
     def of(self, name: str) -> PropertyResult:
         """Return the result for the property with the given name.
 
-        For a property with parameters, return the result of the first instance that is violated, or of the first that
-        is not decided, or of the first one.
+        For a property with parameters, return the result of the first violated instance. If there is none, return the
+        result of the first undecided instance or, if all are decided, of the first instance.
 
         Raises:
             ValueError: if no such property was checked.

@@ -24,18 +24,18 @@ class Tuning:
     Attributes:
         block: the number of states that each thread expands between two checks of the limits.
         chunks: the number of chunks per thread into which a block is divided. An idle thread takes the next chunk.
-        alone: if there are fewer states than this number to process, the engine uses only one thread.
+        alone: if fewer states than this number have to be processed, the engine uses only one thread.
         asked: the maximum number of unknown paths that the compiled loop of a chunk collects before they are learned.
         waiting: the maximum number of states in a chunk that wait for unknown paths.
         pays: if at least this number of states in a block need a path, the engine always learns the path.
         always: for each action instance and property, the number of calls at the start of a search from which the
             engine always learns.
-        apart_after: the number of calls of a property from which the engine learns before it divides the property into
-            parts that are learned separately.
+        apart_after: the number of calls of a property to learn from before the property is divided into parts. Each
+            part is then learned separately.
         many_values: the number of values at which a part of the state is split into smaller parts if possible.
         searched_again: the number of expanded states above which a search no longer restarts in order to split a part.
-        compared_calls: of the predicate calls from which the engine learns, one in this number is compared with a
-            direct call. 0 means that no calls are compared.
+        compared_calls: one in this number of predicate calls from which the engine learns is compared with a direct
+            call. 0 means that no calls are compared.
         compared_paths: before a block is expanded, learned results are compared with direct calls on this number of its
             states. Each path is compared once.
         compared_states: in each level, all learned results are compared with direct calls on this number of states.
@@ -64,10 +64,9 @@ class Tuning:
             every state space are small.
         known_states: the number of expanded states after which the engine estimates the fraction of calls that are new,
             because at first all calls are new.
-        verify: the fraction of the applications of learned results to compare with direct calls, from 0 to 1. None
-            means that about 3 % of the running time is spent on comparisons. See
-            `leadline.checker.engines.learning.verification`.
-        verify_seed: the seed for the random choice of the applications to compare.
+        verify: the fraction of applied results to compare with direct calls, from 0 to 1. None means that about 3 % of
+            the running time is spent on comparisons. See `leadline.checker.engines.learning.verification`.
+        verify_seed: the seed for the random choice of results to compare.
         progress_seconds: the number of seconds between two calls to the progress function.
         progress_states: the number of expanded states between two calls to the progress function in the oracle engine.
         watch_seconds: the number of seconds between two checks of the limits by the thread that interrupts a search.

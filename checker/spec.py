@@ -53,14 +53,14 @@ class Spec(Generic[S]):
         name: the name of the spec on the command line: a name from `leadline specs`, or ``path/to/file.py:name``.
         summary: a sentence that says what the spec models.
         note: an explanation of the name. Reports show it below the name. Empty for most specs.
-        initial_states: a function of the bounds that returns or yields the initial states, or `product`. Equal states
-            count as one.
+        initial_states: a function of the bounds that returns or yields the initial states, or the result of `product`.
+            Equal states count as one.
         actions: the actions. Their names must be unique.
         properties: the properties to check. Their names must be unique.
         bounds: a frozen attrs value whose fields were declared with `bound`.
         check_deadlock: whether a state without a next state is a violation. True if `final` is given.
-        final: a predicate of a state, or None. It is true for the states in which it is right that there is no next
-            state, for example because all processes have terminated. Such states are not deadlocks.
+        final: a predicate of a state, or None. It is true in states that need no next state, for example because all
+            processes have terminated. Such states are not deadlocks.
         within: a predicate of a state that limits the search, like ``CONSTRAINT`` in TLC, or None. If the predicate is
             false for a state, the properties are still checked for the state and for the step to it, but the search
             does not continue from the state. The state does not count as a distinct state and is not a deadlock.
@@ -170,7 +170,7 @@ class Spec(Generic[S]):
 
     @property
     def all_checks(self) -> tuple[Property, ...]:
-        """The properties in `checks`, followed by those in `optional`, with their instances; see `checks`."""
+        """The properties in `checks`, followed by the instances of the properties in `optional`."""
         return (*self.checks, *self._instances_of(self.optional))
 
     @property
@@ -244,12 +244,13 @@ class Spec(Generic[S]):
     def is_at_rest(self, state: S, differ: Callable[[S, S], bool] = operator.ne) -> bool:
         """Return whether a state is at rest: no step of a healing action changes it, and it is not open.
 
-        Nothing that repairs is left to happen, so whatever is wrong stays wrong until another action is taken. In an
-        open state, the search may miss steps; see `is_open`.
+        In such a state, no healing action can repair anything, so whatever is wrong stays wrong until another action is
+        taken. In an open state, the search may miss steps; see `is_open`.
 
         Parameters:
             state: the state.
-            differ: a function that returns whether two states differ. Engines pass one that reads less.
+            differ: a function that returns whether two states differ. Engines pass a function that reads fewer parts of
+                the states.
 
         Raises:
             SpecError: if an action, `within` or `cut` raised an exception, or returned something invalid.
@@ -330,7 +331,7 @@ class Spec(Generic[S]):
 
         Parameters:
             names: the names of the properties to keep. The name of a property with parameters stands for all its
-                instances; a name such as ``in_range(process=2)`` stands for one.
+                instances; a name such as ``in_range(process=2)`` stands for one instance.
 
         Raises:
             SpecError: if the spec has no property with one of the given names.
@@ -445,8 +446,8 @@ class Spec(Generic[S]):
 
         Parameters:
             state: the state.
-            drawn: whether the instances have the values that are drawn from the state. Otherwise, they are those in
-                `instances`. The order of the steps is the same.
+            drawn: whether to yield instances that contain drawn values instead of those in `instances`. The order of
+                the steps is the same.
 
         Yields:
             The pairs. If `within` is false for the state, there are none.
@@ -462,7 +463,7 @@ class Spec(Generic[S]):
                     yield each, successor
 
     def with_drawn(self, instance: ActionInstance[S], state: S) -> list[ActionInstance[S]]:
-        """Return an action instance with each combination of the values that are drawn from a state.
+        """Return a copy of an action instance for each combination of the values that are drawn from a state.
 
         Raises:
             SpecError: if a domain raised an exception, or returned something invalid.
@@ -472,7 +473,7 @@ class Spec(Generic[S]):
     def complaint(self, item: Property, *states: S, differ: Callable[[S, S], bool] = operator.ne) -> str | None:
         """Return the first reason why a property is false, or None if the property is true; see `Property.complaint`.
 
-        A property at rest is true in a state that is not at rest.
+        A property at rest counts as true in a state that is not at rest.
 
         Parameters:
             item: the property.

@@ -264,7 +264,7 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _unhashable(value: object) -> object:
-    """Return a member of a collection, at any depth, that makes it unhashable, or the value itself."""
+    """Return the innermost unhashable member of a collection, or the value itself if it has no such member."""
     members: list[object] = []
     if isinstance(value, tuple | frozenset | Bag | Map):
         members += [*value, *value.values()] if isinstance(value, Map) else value

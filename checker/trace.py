@@ -56,7 +56,7 @@ class Trace(Generic[S]):
 
     @property
     def steps(self) -> Iterator[Step[S]]:
-        """An iterator over the steps, in order. Their action instances have the values that were drawn from states."""
+        """An iterator over the steps in order. Their action instances contain the values drawn from states."""
         return (
             Step(before, instance.of_step(before, after), after)
             for before, instance, after in zip(self.states, self.instances, self.states[1:], strict=False)

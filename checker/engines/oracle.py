@@ -41,8 +41,8 @@ class OracleSearch(Generic[S]):
 
     Attributes:
         statistics: the current statistics.
-        arrivals: maps each state that was found to a list: the last step of every shortest path to this state. The
-            states are in the order of discovery.
+        arrivals: maps each state that was found to a list that contains the last step of every shortest path to this
+            state. The states are in the order of discovery.
         sightings: maps each property to the states or steps that violate it, or that satisfy it if it is a witness or a
             premise.
         liveness: maps each liveness property that was checked to a counterexample, or to None if the property holds.
@@ -173,7 +173,7 @@ class OracleSearch(Generic[S]):
             raise StopSearch(stop)
 
     def _look(self) -> None:
-        """Report the progress and check the limits, before a state is expanded."""
+        """Report the progress and check the limits before a state is expanded."""
         waited = self.budget.seconds - self._published_at
         is_due = self.statistics.expanded % self.tuning.progress_states == 0 or waited > self.tuning.progress_seconds
         if is_due:

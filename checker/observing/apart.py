@@ -1,13 +1,12 @@
 """Runs a predicate block by block, and records what each block reads.
 
-Between two blocks, the call is described completely by the next block and by the values of the variables that later
-blocks use. Two calls for which these are equal continue in the same way. The reads of the blocks before have no further
-effect on the result. So the search learns a separate decision tree for each such position, and a leaf of such a tree
-says at which position the call continues.
+Between two blocks, the position of a call consists of the next block and the values of the variables that later blocks
+use. Two calls at the same position continue in the same way, whatever earlier blocks have read. Therefore, the search
+learns a separate decision tree for each position. A leaf of this tree says at which position the call continues.
 
-This requires that nothing else can carry information from a block to a later one. A variable can have only values that
-are immutable, or that are parts of the state; see `Carrier.carried`. The code must not be able to change an object that
-outlives a block; see `lasting`. Otherwise, the predicate is not divided.
+This requires that no other information passes from a block to a later block. The value of a variable must be immutable
+or a part of the state; see `carried`. The code must not be able to change an object that outlives a block; see
+`lasting`. Otherwise, the predicate is not divided.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ Key = tuple[object, ...]
 
 
 class Position(NamedTuple):
-    """A part of a call that was recorded.
+    """One part of a recorded call.
 
     Attributes:
         key: the position at which the part begins.
-        reads: the slots that the part reads, each with the number of its value, in the order in which they were read.
+        reads: the slots that the part reads, each with the index of its value, in the order in which they were read.
     """
 
     key: Key
@@ -71,14 +70,14 @@ class Position(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """A value of a variable between two blocks.
+    """The value of a variable between two blocks.
 
     Attributes:
         key: identifies the value. Values with equal keys cannot be distinguished, except by identity.
         kind: ``data`` for a value without parts of a state, ``node`` for a part of a state, ``tuple`` and ``view`` for
             tuples of carried values.
-        value: the value, or the node, or the carried values of the elements.
-        offset: for ``node`` and ``view``, the state; see `Recorder`.
+        value: the value itself, the node, or the carried values of the elements.
+        offset: for ``node`` and ``view``, a number that identifies the state; see `Recorder`.
     """
 
     key: Key
@@ -88,7 +87,7 @@ class Carried(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop between two blocks.
+    """The progress of a loop between two blocks.
 
     Attributes:
         key: identifies the elements.
@@ -119,14 +118,14 @@ class Divided:
 
     Parameters:
         function: the predicate.
-        given: the values of the parameters after the states, by name.
+        given: the values of the parameters after the states, keyed by name.
 
     Attributes:
-        undivided: the expressions that turned out to be indivisible. Keys of positions with other such expressions must
-            not be compared.
+        undivided: the expressions that cannot be divided. Keys of positions must not be compared if they were created
+            with different expressions of this kind.
 
     Raises:
-        Whole: the predicate is not divided.
+        Whole: if the predicate cannot be divided.
     """
 
     def __init__(self, function: FunctionType, given: Mapping[str, object]) -> None:
@@ -143,12 +142,13 @@ class Divided:
         Parameters:
             root: the node of a state.
             states: the number of states that the predicate takes.
-            new_recorder: returns a new recorder for the state, or for the states before and after a step.
-            ended: takes each recorder after the block that it recorded.
+            new_recorder: a function that returns a new recorder for the state, or for the states before and after a
+                step.
+            ended: a function that is called with each recorder after its block has ended.
 
         Raises:
-            Whole: the predicate cannot be divided. After this, it must not be run again.
-            Exception: the predicate raised an exception.
+            Whole: if the predicate cannot be divided. It must not be run again after this.
+            Exception: if the predicate raised an exception.
         """
         while True:
             try:
@@ -165,23 +165,23 @@ class Divided:
         for _ in range(MOST_STEPS):
             if block in (TRUE, FALSE, NEITHER):
                 if block == NEITHER:
-                    raise Whole("it does not always return a bool")
+                    raise Whole("a result that is not a bool")
                 last = [Position((block,), {})]
                 return Run(tuple([each for each in positions if each.reads] or last), block == TRUE)
             key = running.key(block)
             block, reads = running.step(block)
             positions.append(Position(key, reads))
-        raise Whole("it takes too many steps")
+        raise Whole("a call that takes too many steps")
 
     def bound(self, code: CodeType) -> FunctionType:
-        """Return the function with some code, and with the global names of the predicate."""
+        """Return a function with the given code and the global variables of the predicate."""
         function = self._functions.get(code)
         if function is None:
             function = self._functions[code] = FunctionType(code, self._function.__globals__, code.co_name)
         return function
 
     def free_values(self, block: Block) -> list[object]:
-        """Return the values of the variables of enclosing functions that a block reads."""
+        """Return the values of the closure variables that a block reads."""
         return [(self._function.__closure__ or ())[place].cell_contents for place in block.free]
 
 
@@ -214,7 +214,7 @@ class _Running:
             elif variable.name in given:
                 self._values[variable] = carried(given[variable.name], None)
             else:
-                raise Whole("its parameters")
+                raise Whole("a parameter with a default value")
 
     def key(self, index: int) -> Key:
         """Return the key of the position before a block."""
@@ -224,7 +224,7 @@ class _Running:
         return index, of_variables, of_loops
 
     def step(self, index: int) -> tuple[int, dict[int, int]]:
-        """Run a block. Return the index of the next block, and the reads."""
+        """Run a block. Return the index of the next block and the slots that were read."""
         block = self._blocks[index]
         recorder = self._new_recorder() if self._may_read(block) else None
         try:
@@ -239,7 +239,7 @@ class _Running:
         return following, {} if recorder is None else recorder.reads
 
     def _may_read(self, block: Block) -> bool:
-        """Return whether a block gets a part of a state."""
+        """Return whether a block may read a part of a state."""
         if block.kind == "next":
             return not isinstance(block.target, ast.Name)
         return any(variable in self._values and self._values[variable].kind != "data" for variable in block.names)
@@ -248,7 +248,7 @@ class _Running:
         assert block.code is not None
         missing = [variable.name for variable in block.names if variable not in self._values]
         if missing:
-            raise Whole(f"the variable {missing[0]}, which may not be assigned")
+            raise Whole(f"the variable {missing[0]}, which might not have a value")
         values = [_value(self._values[variable], recorder) for variable in block.names]
         return self._divided.bound(block.code)(*values, *self._divided.free_values(block))
 
@@ -256,13 +256,13 @@ class _Running:
         value = self._evaluated(block, recorder)
         is_true = True if value else False  # noqa: SIM210, as a view of a collection is read here
         if is_true in block.exact and type(value) is not bool:
-            raise Whole("it does not always return a bool")
+            raise Whole("a result that is not a bool")
         return block.then if is_true else block.other
 
     def _assign(self, block: Block, recorder: Recorder | None) -> int:
         value = self._evaluated(block, recorder)
         if block.counts and type(value) is not int:
-            raise Whole("a sum of other values than integers")
+            raise Whole("a sum of values that are not integers")
         if block.target is not None:
             self._bind(block.target, carried(value, recorder), block, recorder)
         else:
@@ -271,7 +271,7 @@ class _Running:
 
     def _yield(self, block: Block, recorder: Recorder | None) -> int:
         if not isinstance(self._evaluated(block, recorder), str):
-            raise Whole("it yields a value that is not a sentence")
+            raise Whole("a yielded value that is not a str")
         return block.then
 
     def _yield_from(self, block: Block, recorder: Recorder | None) -> int:
@@ -279,7 +279,7 @@ class _Running:
         if sentence is None:
             return block.then
         if not isinstance(sentence, str):
-            raise Whole("it yields a value that is not a sentence")
+            raise Whole("a yielded value that is not a str")
         return block.other
 
     def _iterate(self, block: Block, recorder: Recorder | None) -> int:
@@ -289,7 +289,7 @@ class _Running:
             arguments = _elements(value, recorder)
         elements = _through(block.through, arguments, recorder)
         if len(elements) > MOST_ELEMENTS:
-            raise Whole("a loop over many elements")
+            raise Whole("a loop over too many elements")
         self._loops[block.loop] = Loop((block.through, *(each.key for each in arguments)), elements, 0)
         return block.then
 
@@ -312,7 +312,7 @@ class _Running:
         assert isinstance(target, ast.Tuple | ast.List)
         elements = _elements(value, recorder)
         if len(elements) != len(target.elts):
-            raise Whole("a loop variable that is a tuple of a varying length")
+            raise Whole("a tuple with an unexpected number of elements")
         for inner, element in zip(target.elts, elements, strict=True):
             self._bind(inner, element, block, recorder)
 
@@ -329,7 +329,7 @@ def carried(value: Any, recorder: Recorder | None) -> Carried:
         recorder: the recorder of the block that computed the value, or None if it contains no part of a state.
 
     Raises:
-        Whole: the value may be mutable, or is a part of a state that the predicate has changed.
+        Whole: if the value may be mutable, or is a part of a state that the predicate has changed.
     """
     kind = type(value)
     if kind in _ATOMS:
@@ -344,12 +344,12 @@ def carried(value: Any, recorder: Recorder | None) -> Carried:
     if isinstance(value, CollectionView):
         if recorder is not None and value._recorder is recorder and not value._changes:
             return _node(value._node, value._offset)
-        raise Whole("a set or a bag that is changed")
+        raise Whole("a modified set, bag or map")
     lazy = lazy_instances.get(id(value))
     if lazy is not None:
         if lazy[0] is recorder and lazy[3] is None:
             return _node(lazy[1], lazy[2])
-        raise Whole("a part of the state that is changed")
+        raise Whole("a modified part of the state")
     if kind is tuple:
         inner = tuple([carried(item, recorder) for item in value])
         if all(each.kind == "data" for each in inner):
@@ -359,13 +359,13 @@ def carried(value: Any, recorder: Recorder | None) -> Carried:
 
 
 def _key_of_data(value: Any) -> Key:
-    """Return a key of a value that contains no part of a state."""
+    """Return a key that identifies a value without parts of a state."""
     kind: Any = type(value)
     name = f"{kind.__module__}.{kind.__qualname__}"
     if _named.setdefault(name, kind) is not kind:
-        raise Whole(f"two classes that are both named {name}")  # keys name classes, as they are sent between processes
+        raise Whole(f"two classes named {name}")  # keys name classes, as they are sent between processes
     if id(value) in lazy_instances:
-        raise Whole("a part of the state in another object")
+        raise Whole("an object that contains a part of the state")
     if kind in _ATOMS or kind in (range, tuple):
         return carried(value, None).key
     if kind is frozenset:
@@ -383,12 +383,12 @@ def _key_of_data(value: Any) -> Key:
 
 @functools.lru_cache(maxsize=4096)
 def _is_record(kind: Any) -> bool:
-    """Return whether instances of a class are frozen attrs values that consist of their fields only."""
+    """Return whether a class is a frozen attrs class whose instances consist only of their fields."""
     return attrs.has(kind) and attrs.inspect(kind).is_frozen and can_be_taken_apart(kind) and copies_unread(kind)
 
 
 def _value(given: Carried, recorder: Recorder | None) -> Any:
-    """Return the value that `carried` was given, as the code of another block sees it."""
+    """Convert a carried value back to a value that another block can use."""
     if given.kind == "data":
         return given.value
     assert recorder is not None
@@ -404,7 +404,7 @@ def _elements(given: Carried, recorder: Recorder | None) -> list[Carried]:
     """Return the elements of a tuple.
 
     Raises:
-        Whole: the value is not a tuple.
+        Whole: if the value is not a tuple.
     """
     if given.kind in ("tuple", "view"):
         return list(given.value)
@@ -421,7 +421,7 @@ def _through(name: str, arguments: list[Carried], recorder: Recorder | None) -> 
     """Return the elements over which a loop iterates.
 
     Parameters:
-        name: the function that the loop calls, such as ``enumerate``, or an empty string.
+        name: the name of the function that returns the elements, such as ``enumerate``, or an empty string.
         arguments: the arguments of the function, or the iterable.
         recorder: the recorder of the block.
     """
@@ -433,7 +433,7 @@ def _through(name: str, arguments: list[Carried], recorder: Recorder | None) -> 
     sequences = [_sequence(each, recorder) for each in (arguments if name in ("zip", "product") else given)]
     sizes = [len(each) for each in sequences]
     if sum(sizes) > MOST_ELEMENTS:
-        raise Whole("a loop over many elements")
+        raise Whole("a loop over too many elements")
     rest = arguments[1:]
     match name:
         case "":
@@ -453,7 +453,7 @@ def _through(name: str, arguments: list[Carried], recorder: Recorder | None) -> 
         case "permutations" if len(numbers) == len(rest) <= 1 and all(number >= 0 for number in numbers):
             rows = itertools.permutations(sequences[0], *numbers)
         case _:
-            raise Whole(f"the arguments of {name}")
+            raise Whole(f"unsupported arguments of {name}")
     some = list(itertools.islice(rows, MOST_ELEMENTS + 1))
     return [Carried(("tuple", *(each.key for each in row)), "tuple", row) for row in some]
 
@@ -461,7 +461,7 @@ def _through(name: str, arguments: list[Carried], recorder: Recorder | None) -> 
 def _sequence(given: Carried, recorder: Recorder | None) -> list[Carried]:
     if given.kind == "data" and type(given.value) is range:
         if len(given.value) > MOST_ELEMENTS:
-            raise Whole("a loop over many elements")
+            raise Whole("a loop over too many elements")
         return [carried(number, None) for number in given.value]
     return _elements(given, recorder)
 
@@ -493,11 +493,11 @@ _PREFIXES = tuple(f"{name}." for name in _LIBRARIES)
 
 
 def lasting(values: Sequence[object], stored: Sequence[str]) -> str:
-    """Return an object that code can reach and could change, as text, or an empty string if there is none.
+    """Return a description of an object that the code could change, or an empty string if there is none.
 
     Parameters:
-        values: the objects that the code can reach outside of its own variables; see `Reach.met`.
-        stored: the names of the attributes that the code assigns to.
+        values: the objects that the code can reach besides its own variables; see `Reach.met`.
+        stored: the names of the attributes to which the code assigns.
     """
     if stored:
         return f"the attribute {min(stored)}, which is assigned"

@@ -1,18 +1,19 @@
-"""The control flow of a predicate, as blocks between which a search can remember where a call is.
+"""Divides a predicate into blocks. Between two blocks, a search can remember the position of a call.
 
 A predicate that requires something of each process of a system reads all processes. If its result were learned as one
 decision tree, the tree would need a path for each combination of their values. But after the predicate has seen that a
-process satisfies the condition, it continues in the same way whatever the values of this process are. `FlowGraph`
+process satisfies the condition, it continues in the same way, whatever the values of this process are. `FlowGraph`
 divides a predicate into blocks at such positions. Each block evaluates an expression or assigns variables, and then
 continues with another block, as in the control-flow graph that a compiler builds:
 
-- ``and``, ``or``, ``not`` and conditional expressions are evaluated in Python's order, and end as early;
+- ``and``, ``or``, ``not`` and conditional expressions are evaluated in Python's order, with short-circuiting;
 - ``all`` and ``any`` of a generator expression, and ``for`` statements, are loops over the elements of a sequence;
 - ``sum`` of a generator expression and ``len`` of a list comprehension are loops with a counter;
 - ``return``, ``continue``, ``break``, ``else`` and the ``yield`` of a sentence are jumps.
 
-Every expression is evaluated once, in the order in which Python evaluates it. What is not in this list is not divided:
-an expression remains one block, and a predicate with any other statement remains whole. `apart` runs the blocks.
+Every expression is evaluated once, in the order in which Python evaluates it. An expression that is not in this list
+remains one block. A predicate is not divided if it contains a statement that is not in this list. The module `apart`
+runs the blocks.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ _NOTHING: frozenset[bool] = frozenset()
 
 
 class Whole(Exception):
-    """Raised if a predicate is not divided.
+    """Raised if a predicate cannot be divided.
 
     Attributes:
-        text: the code because of which it is not divided.
+        text: a description of the code that cannot be divided.
         line: the line of this code, or 0 if there is no such line.
-        place: the expression that must not be divided, if the rest of the predicate can be. Otherwise None.
+        place: the expression to leave undivided if the rest of the predicate can be divided, or None.
     """
 
     def __init__(self, text: str, line: int = 0, place: Place | None = None) -> None:
@@ -86,7 +87,7 @@ Scope = Mapping[str, Variable]
 
 @attrs.define(eq=False)
 class Block:
-    """A block, after which a call continues with another block.
+    """A part of a predicate that runs as a unit. A call then continues with another block.
 
     Attributes:
         kind: ``test`` evaluates an expression and continues with `then` if it is true, otherwise with `other`.
@@ -94,17 +95,18 @@ class Block:
             target of a loop, or continues with `other` if there is none. ``yield`` and ``yield from`` yield sentences.
         node: the syntax tree of the code, for messages.
         code: a function that evaluates the code, or None.
-        names: the parameters of the function, as variables.
-        free: the indices of the variables of enclosing functions that are its further parameters.
-        targets: the variables to which it assigns.
+        names: the variables that are passed to the function.
+        free: the indices of the closure variables that are passed to the function after them.
+        targets: the variables to which the block assigns.
         then, other: the indices of the blocks with which a call continues.
-        exact: the results of a test that must be a bool, because the predicate returns them.
+        exact: the results, True or False, that the predicate returns. A test with such a result must evaluate to a
+            bool.
         counts: whether the block adds to a counter, which must be an integer.
         loop: the index of the loop, for ``iterate`` and ``next``.
-        target: the target of the loop, for ``next``, or a tuple of names to which a block assigns, otherwise None.
+        target: the target of the loop, for ``next``, or the tuple of names to which the block assigns, or None.
         scope: the variables that are visible in the target.
-        through: the function whose arguments are iterated over, such as ``enumerate``, or an empty string.
-        place: the expression that must not be divided if this block cannot be run, or None.
+        through: the function over whose result the loop iterates, such as ``enumerate``, or an empty string.
+        place: the expression to leave undivided if this block cannot be run, or None.
         live: the variables that are read in this block or later.
         live_loops: the loops that are continued in this block or later.
     """
@@ -139,10 +141,10 @@ class FlowGraph:
         definition: the syntax tree of the predicate.
         blocks: the blocks. The first three end a call; see `TRUE`.
         first: the index of the block at which a call begins.
-        parameters: the variables of the parameters.
+        parameters: the parameters of the predicate, as variables.
 
     Raises:
-        Whole: the predicate is not divided.
+        Whole: if the predicate cannot be divided.
     """
 
     def __init__(self, function: FunctionType, undivided: frozenset[Place]) -> None:
@@ -176,7 +178,7 @@ class FlowGraph:
             statement: the statement.
             scope: the variables that are visible.
             after: the block that follows.
-            loop: for the body of a loop, the blocks with which ``continue`` and ``break`` continue.
+            loop: the blocks to which ``continue`` and ``break`` jump, or None outside of loops.
         """
         match statement:
             case ast.Return(value=None) | ast.Return(value=ast.Constant(value=None)) if self._is_generator:
@@ -221,13 +223,13 @@ class FlowGraph:
     # --- expressions ---
 
     def _truth(self, node: ast.expr, scope: Scope, then: int, other: int, exact: frozenset[bool] = _NOTHING) -> int:
-        """Add the blocks that continue with `then` if an expression is true and with `other` otherwise.
+        """Add the blocks of a condition, and return the index of the first.
 
         Parameters:
-            node: the expression.
+            node: the condition.
             scope: the variables that are visible.
-            then, other: the indices of the blocks.
-            exact: the results that the predicate returns, which must be a bool.
+            then, other: the indices of the blocks that follow if the condition is true or false.
+            exact: see `Block`.
         """
         if _place(node) in self._undivided:
             return self._test(node, scope, then, other, exact)
@@ -282,7 +284,9 @@ class FlowGraph:
         return self._value(node, variable, scope, after, node)
 
     def _counted(self, node: ast.expr) -> tuple[ast.ListComp | ast.GeneratorExp, bool] | None:
-        """Return the comprehension that an expression counts or adds up, and whether it counts."""
+        """Return the comprehension inside a call of ``sum`` or ``len``, and whether the function is ``len``. Return
+        None for other expressions.
+        """
         match node:
             case ast.Call(func=function, args=[ast.GeneratorExp() | ast.ListComp() as inner], keywords=[]):
                 if self._is_builtin(function, "sum"):
@@ -292,7 +296,7 @@ class FlowGraph:
         return None
 
     def _counts(self, node: ast.expr) -> bool:
-        """Return whether an operand contains a count or a sum that is a loop."""
+        """Return whether an operand contains a call of ``sum`` or ``len`` that is divided into a loop."""
         if _place(node) in self._undivided:
             return False
         if isinstance(node, ast.BinOp):
@@ -341,9 +345,10 @@ class FlowGraph:
         Parameters:
             node: the expression that contains the comprehension.
             inner: the comprehension.
-            scope: the variables that are visible outside of it.
+            scope: the variables that are visible outside of the comprehension.
             after: the block that follows the last element.
-            element: adds the blocks of an element. It takes the visible variables and the block that follows.
+            element: a function that adds the blocks for an element. It takes the visible variables and the block that
+                follows.
         """
         self._scopes += 1
         number = self._scopes
@@ -370,7 +375,7 @@ class FlowGraph:
     def _add(self, block: Block) -> int:
         self.blocks.append(block)
         if len(self.blocks) > MOST_BLOCKS:
-            raise Whole("it is too long")
+            raise Whole("a predicate that is too long")
         return len(self.blocks) - 1
 
     def _next(self, target: ast.expr, scope: Scope, place: Place | None) -> int:
@@ -422,7 +427,7 @@ class FlowGraph:
         after: int,
         node: ast.AST,
     ) -> int:
-        """Add a block that executes statements and assigns what they return to a variable, and return its index."""
+        """Add a block that executes statements and assigns their result. Return the index of the block."""
         block = self._compiled("assign", body, read, scope)
         block.targets, block.then, block.node = (variable,), after, node
         return self._add(block)
@@ -433,7 +438,7 @@ class FlowGraph:
         return block
 
     def _compiled(self, kind: str, body: list[ast.stmt], read: list[ast.expr], scope: Scope) -> Block:
-        """Return a block that executes statements. Its parameters are the variables that some expressions read."""
+        """Return a block that executes statements. Its parameters are the variables that the given expressions read."""
         used = sorted(set[str]().union(*map(_read_names, read)))
         names = [name for name in used if name in scope]
         free = [name for name in used if name not in scope and name in self._free]
@@ -449,7 +454,9 @@ class FlowGraph:
         return {**scope, _LEFT: sides[0], _RIGHT: sides[1]}, sides
 
     def _named(self, node: ast.expr) -> object:
-        """Return the object to which a global name, or an attribute of a global module, refers, otherwise None."""
+        """Return the object to which a global name or an attribute of `itertools` refers. Return None for other
+        expressions.
+        """
         names = self._function.__globals__
         match node:
             case ast.Name(id=name) if name not in self._local and name not in self._free:
@@ -463,7 +470,7 @@ class FlowGraph:
         return isinstance(node, ast.Name) and node.id == name and self._named(node) is getattr(builtins, name)
 
     def _find_live(self) -> None:
-        """Find the variables and loops that each block or a later block uses."""
+        """Find, for each block, the variables and loops that this block or a later block uses."""
         live = [set[Variable | int]() for _ in self.blocks]
         changed = True
         while changed:
@@ -503,7 +510,7 @@ def _definition(code: CodeType) -> ast.FunctionDef:
     """Return the syntax tree of a function from the file that contains it.
 
     Raises:
-        Whole: the source code is not available, or does not compile to the same instructions.
+        Whole: if the source code is not available, or does not compile to the same instructions.
     """
     definitions, codes = _functions(code.co_filename)
     found = definitions.get((code.co_name, code.co_firstlineno), [])
@@ -514,7 +521,9 @@ def _definition(code: CodeType) -> ast.FunctionDef:
 
 @functools.lru_cache(maxsize=256)
 def _functions(filename: str) -> tuple[dict[tuple[str, int], list[ast.FunctionDef]], frozenset[CodeType]]:
-    """Return the functions of a file by name and first line, and their code. Empty if the file cannot be read."""
+    """Return the syntax trees of a file's functions, keyed by name and first line, and their code objects. Both are
+    empty if the file cannot be read.
+    """
     source = "".join(linecache.getlines(filename))
     try:
         tree, module = ast.parse(source), compile(source, filename, "exec", dont_inherit=True)
@@ -536,14 +545,14 @@ def _codes(code: CodeType) -> Iterable[CodeType]:
 
 
 def _check_statements(node: ast.FunctionDef) -> None:
-    """Check that a function contains nothing that binds names in a way that blocks do not follow.
+    """Check that a function binds names only in ways that blocks support.
 
     Raises:
-        Whole: it does.
+        Whole: if it binds names in another way.
     """
     arguments = node.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
-        raise Whole("its parameters", node.lineno)
+        raise Whole("parameters that are not plain positional parameters", node.lineno)
     for inner in ast.walk(node):
         match inner:
             case ast.NamedExpr():
@@ -561,14 +570,14 @@ def _check_statements(node: ast.FunctionDef) -> None:
     alone = [inner.value for inner in statements if isinstance(inner, ast.Expr)]
     for inner in yields:
         if not any(inner is value for value in alone):
-            raise Whole("yield in an expression", inner.lineno)
+            raise Whole("a yield expression whose value is used", inner.lineno)
 
 
 def _target_names(target: ast.expr) -> list[str]:
     """Return the names to which a target assigns.
 
     Raises:
-        Whole: the target is not a name or a tuple of names.
+        Whole: if the target is not a name or a tuple of names.
     """
     match target:
         case ast.Name(id=name):
@@ -579,7 +588,7 @@ def _target_names(target: ast.expr) -> list[str]:
 
 
 def _read_names(node: ast.expr) -> set[str]:
-    """Return the names in an expression that are not variables of its own comprehensions and lambdas."""
+    """Return the names that an expression reads, except the variables of its own comprehensions and lambdas."""
     arguments = ast.arguments([], [], None, [], [], None, [])
     code = _function_code("read", arguments, [_return(node)], "<read>")
     steps = (step for part in _codes(code) for step in dis.get_instructions(part))
@@ -587,7 +596,7 @@ def _read_names(node: ast.expr) -> set[str]:
 
 
 def _function_code(name: str, arguments: ast.arguments, body: list[ast.stmt], filename: str) -> CodeType:
-    """Return the code of a function with the given parameters and statements."""
+    """Return the compiled code of a function with the given parameters and statements."""
     function = ast.FunctionDef(name, arguments, body, [], None, None)
     if hasattr(function, "type_params"):
         function.type_params = []

@@ -1,6 +1,6 @@
-"""Says which condition of a conjunction is false in a state, and for which element of a loop.
+"""Finds the condition that makes a predicate false in a state, and the element that each loop has reached.
 
-The blocks of the predicate are run on the real states; see `control_flow`. This is done for counterexamples only.
+The blocks of the predicate are run on the real states; see `control_flow`. This is only done for counterexamples.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_STEPS = 100_000
 
 
 class _Loop(NamedTuple):
-    """A running loop: its elements, the number of those visited, and the code of its iterable."""
+    """A running loop: its elements, the number of visited elements, and the code of its iterable."""
 
     elements: list[Any]
     done: int
@@ -39,7 +39,7 @@ class _Loop(NamedTuple):
 
 
 def false_condition(function: object, *states: object) -> str:
-    """Return a sentence that names the condition because of which a predicate is false.
+    """Return a sentence that names the condition that makes a predicate false.
 
     Parameters:
         function: the predicate.
@@ -85,7 +85,7 @@ class _Explained:
         return f"{found} for {', '.join(where)}" if where else found
 
     def _decided(self, node: ast.AST, is_true: bool) -> ast.AST:
-        """Return the condition of which a condition is a part, if all its parts had to be true, or false."""
+        """Return the largest ``and`` or ``or`` expression whose value the given condition decides."""
         above = {inner: outer for outer in ast.walk(self._definition) for inner in ast.iter_child_nodes(outer)}
         parts = ast.And if is_true else ast.Or
         while isinstance(outer := above.get(node), ast.BoolOp) and isinstance(outer.op, parts):
@@ -93,7 +93,7 @@ class _Explained:
         return node
 
     def _element(self, number: int) -> str:
-        """Return text about the current element of a loop."""
+        """Return text that describes the current element of a loop."""
         loop = self._loops[number]
         step = next(block for block in self._blocks if block.kind == "next" and block.loop == number)
         assert step.target is not None
@@ -136,7 +136,7 @@ class _Explained:
                     value = _FUNCTIONS[block.through](*value)
                 self._loops[block.loop] = _Loop(list(itertools.islice(value, MOST_STEPS)), 0, self._node(block))
                 return block.then
-        raise Whole("sentences of its own")
+        raise Whole("a predicate that yields sentences")
 
     def _node(self, block: Block) -> ast.AST:
         assert block.node is not None

@@ -120,9 +120,10 @@ _compiled_alone = set[CodeType]()
 
 
 def may_filter(code: CodeType) -> None:
-    """Allow filters in code that was compiled from an expression of a function, with the positions of the expression.
+    """Allow filters in code that was compiled from a single expression of a function. The code must keep the line and
+    column numbers of the expression.
 
-    Filters are allowed in an expression where they are allowed in the whole function.
+    Filters are allowed at the same positions as in the whole function.
     """
     _compiled_alone.update(_codes(code))
 

@@ -103,7 +103,7 @@ class Layout:
         return numbers
 
     def rows(self, states: Iterable[Any]) -> list[list[int]]:
-        """Return the rows of many states, such as the initial states. Objects that states share are searched once."""
+        """Return the rows of many states, such as the initial states. Objects that states share are processed once."""
         known: Known = {}
         made = []
         for state in states:

@@ -115,8 +115,8 @@ def _evolve(*args: object, _evolved: Evolve = _evolved, **changes: object) -> ob
 def differ(after: object, before: object) -> bool:
     """Return whether two values differ, as ``after != before`` does.
 
-    If `attrs.evolve` has made `after` from the lazy instance `before`, only the fields that it changed are compared, so
-    that no other field is read.
+    If `attrs.evolve` has created `after` from the lazy instance `before`, only the changed fields are read and
+    compared.
     """
     if after is before:
         return False

@@ -131,7 +131,7 @@ class Collection:
 
     @property
     def first_counts(self) -> tuple[Any, ...]:
-        """The counts that every slot has from the beginning. The first one is that of a member that is absent."""
+        """The counts that every slot contains from the beginning. The first one means that the member is absent."""
         if self.cls is Map:
             return ((),)
         return (0, 1) if self.cls is Bag else (False, True)

@@ -183,7 +183,7 @@ class Reach:
 
     @property
     def met(self) -> list[object]:
-        """All objects that the code can reach through names, default values, classes and the objects given."""
+        """All objects that the code can reach through names, default values, classes and the given objects."""
         if not self._walk.met:  # unpickled
             self.extend([])
         held = [inner for name, inner in self._held if self._walk.uses(name)]

@@ -95,13 +95,13 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 def _next(
     spec: Spec[S], state: S, left: tuple[int, ...], known: dict[tuple[S, int], list[S]]
 ) -> Iterator[tuple[int, S]]:
-    """Yield the possible next steps from a state, using the action instances that are left.
+    """Yield the possible steps from a state with the action instances that are left.
 
     Parameters:
         spec: the spec.
         state: the state. If `Spec.within` is false for it, there are no steps.
         left: the indices of the action instances that are not yet in the new trace.
-        known: the next states that were found before, keyed by state and action instance. New ones are added.
+        known: the next states found so far, keyed by state and action instance. New next states are added.
 
     Yields:
         For each step, the index of the action instance and the next state.

@@ -248,7 +248,7 @@ def test_the_premise_of_a_property_can_take_its_parameters() -> None:
         ),
         (lambda: spec_with(bounds=Bounds(n=3)), "bounds n=3,t=1 are not allowed: they require n > 3 \\* t"),
         (lambda: spec_with().with_bounds({"t": 2}), "bounds n=4,t=2 are not allowed: they require n > 3 \\* t"),
-        (lambda: bounds.check(""), "@bounds.check needs the relation as a text"),
+        (lambda: bounds.check(""), "@bounds.check requires the text of the relation"),
         (lambda: spec_with(final=True), "final must be a function of a state, not True"),
         (lambda: spec_with(bounds=Bounds(n=1, t=0)).with_bounds({"n": 0, "t": 0}), "require n > 3"),
         (

@@ -4,11 +4,10 @@ Transition tables are faster in large state spaces, where the result of one call
 They require the compiler, which takes some time to load. A search therefore begins with direct calls, and continues
 with them if the first levels show that the state space is small, or if few results can be reused, for example because a
 state is a single value that never recurs; see `recurrence`. Otherwise, the search with direct calls pauses, and a
-search with transition tables begins. If that one makes too many calls, or if there are many levels with few states
-each, it ends for good, and the search with direct calls continues where it paused.
+search with transition tables begins. If the second search makes too many calls, or if there are many levels with few
+states, it is abandoned, and the search with direct calls continues where it paused.
 
-Whether results are reused is counted, and all times are CPU times. Therefore the choice does not depend on the load of
-the machine.
+The choice is based on counts and CPU times. Therefore it does not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -138,7 +137,9 @@ class _Large(Exception):
 
 
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | _Paused[S]:
-    """Search a spec with direct calls. Return the result, or pause if transition tables are expected to be faster."""
+    """Search a spec with direct calls. Return the result, or the paused search if transition tables are expected to be
+    faster.
+    """
     budget = Budget(limits, tuning=tuning)
     initials = within(budget, spec, "oracle", spec.initials)
     if isinstance(initials, Result):
@@ -214,7 +215,7 @@ class _Look(Generic[S]):
 
 
 def _learning_pays(spec: Spec[S], states: Sequence[S], tuning: Tuning) -> bool:
-    """Return whether enough results can be reused, as far as the states found so far show."""
+    """Estimate from the states found so far whether enough results can be reused."""
     try:
         from leadline.checker.engines.compiled import recurrence  # it loads NumPy, which direct calls do not need
     except (ImportError, OSError, MemoryError):

@@ -1,8 +1,8 @@
-"""The values that actions draw from states (see `Action.drawn`), for the steps of packed states.
+"""Finds the values that actions draw from states (see `Action.drawn`) for the steps of packed states.
 
 A step is stored with its instance in `Spec.instances`, which has no drawn values. All states at the same leaf of the
 instance's decision tree have the same steps, with the same drawn values in the same order, because a recorded call
-reads all values that it draws. Therefore the action is called once for each leaf, and once more to compare.
+reads all values that it draws. Therefore the action is called once for each leaf, and once more as a check.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class DrawnSteps(Generic[S]):
         return tuple(each for each, _ in steps)
 
     def first_to(self, indices: NDArray[np.int64]) -> list[ActionInstance[S]]:
-        """Return the action instance of the step by which each of the given states was found.
+        """Return, for each of the given states, the action instance of the step by which it was found.
 
         Parameters:
             indices: the indices of states that were found by a step of the action instance.
@@ -115,13 +115,13 @@ def drawn_counts(
     Parameters:
         expander: contains the states and the transition tables.
         initials: the number of initial states.
-        expanded: the number of states of which all steps were counted. These are the first ones.
-        generated: the number of steps of each instance in `Spec.instances`. If a limit interrupted an expansion, it
-            includes steps of the next state.
+        expanded: the number of states whose steps were all counted. They are the first states.
+        generated: the number of steps of each instance in `Spec.instances`. If a limit interrupted the search, the
+            number includes steps of the state that was being expanded.
 
     Returns:
-        For each instance with drawn values, the number of states in which it is enabled, of its steps, and of those of
-        its steps that led to a new state; see `InstanceCoverage`.
+        Three counts for each instance with drawn values: the states in which it is enabled, its steps, and its steps
+        that led to a new state; see `InstanceCoverage`.
     """
     spec, store = expander.tables.spec, expander.store
     enabled, taken, distinct = (Counter[ActionInstance[S]]() for _ in range(3))

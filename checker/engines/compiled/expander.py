@@ -136,7 +136,7 @@ class Expander(Generic[S]):
         return NextStates(parts, buffers, entered.sum(axis=0).tolist(), steps_wanted)
 
     def generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
-        """Generate the next states of a block. If the packing changes meanwhile, start again.
+        """Generate the next states of a block. If the packing changes in the meantime, start again.
 
         Parameters:
             first, last: the range of states in the block, excluding `last`.

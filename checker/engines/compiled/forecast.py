@@ -139,13 +139,14 @@ class Forecast:
 
 
 class Payoff:
-    """Decides by the number of calls whether learning pays. The decision does not depend on the load of the machine.
+    """Decides whether learning saves time. The decision depends on the number of calls, not on the load of the machine.
 
-    The first calls of every search are new. Therefore the fraction of the oracle's calls is counted for the states that
-    were expanded since the last look. The search is stopped if this fraction is large and has not fallen much.
+    The first calls of every search are new. Therefore each check considers the states that were expanded since the
+    previous check. For these states, it divides the number of calls by the number of calls that the oracle would have
+    made. The search is stopped if this fraction is large and has not fallen much.
 
     Parameters:
-        tuning: internal settings, including the number of expanded states at the first look.
+        tuning: internal settings, including the number of expanded states before the first check.
     """
 
     def __init__(self, tuning: Tuning = DEFAULT) -> None:
@@ -161,7 +162,7 @@ class Payoff:
             statistics: a function that returns the current statistics.
 
         Raises:
-            SlowerThanCalling: if the search makes too many of the calls that the oracle makes.
+            SlowerThanCalling: if the search makes too many calls compared with the oracle.
         """
         if expanded < self._next or not self._left:
             return

@@ -1,11 +1,11 @@
 """Compiled loops over the graph of all states and steps, for liveness properties.
 
-The graph is stored by rows: the steps of state ``s`` are the entries from ``starts[s]`` to ``starts[s + 1]`` of
-``targets``, which contains the next states, and of ``labels``, which contains the action instances. Some of them lead
-back to ``s``; such a step neither is taken nor enables.
+For each step, ``targets`` contains the next state, and ``labels`` contains the action instance. The steps of state
+``s`` are stored from index ``starts[s]`` up to, but not including, ``starts[s + 1]``. A step that leads back to ``s``
+does not count for fairness.
 
 Fairness conditions are bits: ``bits[label]`` contains a row of words in which the bit of the condition of an action
-instance is set. An action instance whose entry in ``dropped`` is true is left out.
+instance is set. Steps of an action instance are ignored if its entry in ``dropped`` is true.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -33,16 +33,17 @@ def add_rows(first, last, filled, generated, kept, regions, is_fair, start, star
     Parameters:
         first, last: the range of states in the part, excluding `last`.
         filled: the number of steps.
-        generated, kept: the named tuples `SuccessorArrays`, of this part, and `Kept`.
+        generated: the `SuccessorArrays` of this part.
+        kept: the `Kept` arrays of the search.
         regions: the number of regions of the hash table.
         is_fair: for each action instance, whether it has a fairness condition.
         start: the position of the first step in the graph.
-        starts, targets, labels: outputs. The graph.
+        starts, targets, labels: the graph (outputs).
         settled: an output. For each state, whether no fairness condition is enabled in it.
 
     Returns:
-        Two numbers. The first is the number of next states that the search has not found, which is 0 if the spec's
-        actions are pure functions. The second is meaningless; see `kernel.insert`.
+        Two numbers. The first is the number of next states that the search has not found. It is 0 if the spec's actions
+        are pure functions. The second is meaningless; see `kernel.insert`.
     """
     begins, found, hashes, parents, trees, _, _, _, _ = generated
     states, _, _, _, table = kept
@@ -93,13 +94,13 @@ def strongly_connected(starts, targets, labels, dropped, inside, component):
     See D. J. Pearce, "A space-efficient algorithm for finding strongly connected components" (2016).
 
     Parameters:
-        starts, targets, labels, dropped: see above.
+        starts, targets, labels, dropped: see the docstring of the module.
         inside: for each state, whether it belongs to the part.
         component: an output. For each state of the part, the number of its component, from 1, or 0 if the component is
-            a single state. It must contain zeros.
+            a single state. The array must be filled with zeros.
 
     Returns:
-        The number of components of at least two states, and the number of components of one state.
+        The number of components with at least two states, and the number of components with one state.
     """
     states = len(inside)
     alone = np.uint32(NOWHERE)
@@ -155,16 +156,16 @@ def strongly_connected(starts, targets, labels, dropped, inside, component):
 
 @njit(nogil=True)
 def describe(starts, targets, labels, dropped, component, bits, again, some, each, taken, sizes, has):
-    """Describe the components of at least two states.
+    """Describe the components that have at least two states.
 
     Parameters:
-        starts, targets, labels, dropped, bits: see above.
+        starts, targets, labels, dropped, bits: see the docstring of the module.
         component: see `strongly_connected`.
         again: for each state, whether the violation happens in it.
         some, each, taken: outputs. For each component, the conditions that are enabled in some state, enabled in each
-            state, and taken by some step in the component. They must contain zeros.
-        sizes, has: outputs. For each component, the number of its states, and whether one of them is in `again`. They
-            must contain zeros.
+            state, and taken by some step in the component. The arrays must be filled with zeros.
+        sizes, has: outputs. For each component, the number of its states, and whether one of them is in `again`. The
+            arrays must be filled with zeros.
     """
     words = bits.shape[1]
     own = np.empty(words, np.uint64)
@@ -191,14 +192,14 @@ def describe(starts, targets, labels, dropped, component, bits, again, some, eac
 
 @njit(nogil=True)
 def leave_out(starts, targets, labels, component, bits, divided, starved, inside):
-    """Leave out the states that no fair behaviour in their component visits again and again.
+    """Leave out the states that no fair behaviour can visit again and again without leaving their component.
 
     Parameters:
-        starts, targets, labels, bits: see above.
+        starts, targets, labels, bits: see the docstring of the module.
         component: see `strongly_connected`.
         divided: for each component, whether some of its states may remain.
-        starved: for each component, the strong conditions that are enabled in it and not taken. States in which one of
-            them is enabled are left out.
+        starved: for each component, the strong conditions that are enabled in the component but never taken in it.
+            States in which one of them is enabled are left out.
         inside: an output. For each state, whether it remains.
     """
     for state in range(len(component)):
@@ -216,14 +217,14 @@ def spread(starts, targets, begun, inside, levels, order, before):
     """Find the shortest paths on which a violation begins and continues.
 
     Parameters:
-        starts, targets: see above.
+        starts, targets: see the docstring of the module.
         begun: for each state, whether a violation can begin in it.
         inside: for each state, whether the violation can continue in it.
         levels: the first state of each level of the breadth-first search that found the states, followed by the number
             of states.
         order: an output. The states that such a path reaches, sorted by the number of steps from an initial state.
-        before: an output. For each of these states, its predecessor, or itself if the violation begins in it. It must
-            contain `NOWHERE` for all states.
+        before: an output. For each of these states, its predecessor, or itself if the violation begins in it. The array
+            must be filled with `NOWHERE`.
 
     Returns:
         The number of states reached.
@@ -252,23 +253,24 @@ def spread(starts, targets, begun, inside, levels, order, before):
 def nearest(
     starts, targets, labels, dropped, component, bits, weak, again, start, missing, visit, goal, before, order
 ):  # fmt: skip
-    """Find the nearest step that satisfies one of several conditions, in the component of a state.
+    """Search the component of a state for the nearest step that satisfies one of several conditions.
 
     Parameters:
-        starts, targets, labels, dropped, bits: see above.
+        starts, targets, labels, dropped, bits: see the docstring of the module.
         component: see `strongly_connected`.
         weak: the bits of the weak conditions.
         again: for each state, whether the violation happens in it.
         start: the state at which the search begins.
         missing: the fairness conditions to satisfy. A weak condition is also satisfied by a state in which it is not
             enabled.
-        visit: whether a state in `again` is one of the conditions.
-        goal: a state that must be reached instead of all these conditions, or -1.
-        before: for each state that is visited, its predecessor (an output). It must contain `NOWHERE` for all states.
+        visit: whether a visit to a state in `again` is one of the conditions.
+        goal: a state to reach instead of satisfying one of the conditions, or -1.
+        before: for each state that is visited, its predecessor (an output). The array must be filled with `NOWHERE`.
         order: an output. The states that are visited.
 
     Returns:
-        The state before the step and the state after it, or -1 twice; and the number of states visited.
+        The state before the step, the state after it, and the number of visited states. Both states are -1 if there is
+        no such step.
     """
     words = bits.shape[1]
     left = np.empty(words, np.uint64)
@@ -308,7 +310,7 @@ def add_recovering(starts, targets, labels, dropped, recovered):
     """Mark all states from which a marked state can be reached.
 
     Parameters:
-        starts, targets, labels, dropped: see above.
+        starts, targets, labels, dropped: see the docstring of the module.
         recovered: for each state, whether it is marked.
     """
     states = len(recovered)

@@ -1,4 +1,5 @@
-"""Builds lassos from the graph of packed states; see `leadline.checker.liveness.lasso`.
+"""Builds lassos (counterexamples that end in a loop) from the graph of packed states; see
+`leadline.checker.liveness.lasso`.
 
 The searches for paths are compiled, because a component can contain most of the states.
 """
@@ -57,7 +58,7 @@ class Stems:
         return cls(order[:count], before)
 
     def path(self, store: Store, initials: int, index: int) -> list[int]:
-        """Return the states on a shortest path from an initial state."""
+        """Return the states on a shortest path from an initial state to the given state."""
         way = [index]
         while self.before[way[-1]] != way[-1]:
             way.append(int(self.before[way[-1]]))
@@ -65,11 +66,11 @@ class Stems:
 
 
 def initial_path(store: Store, initials: int, index: int) -> list[int]:
-    """Return the states on a shortest path from an initial state.
+    """Return the states on a shortest path from an initial state to the given state.
 
     Parameters:
         store: contains the states.
-        initials: the number of initial states, which are the first ones.
+        initials: the number of initial states. They are the first states in the store.
         index: the last state of the path.
     """
     way = [index]
@@ -80,10 +81,10 @@ def initial_path(store: Store, initials: int, index: int) -> list[int]:
 
 @attrs.frozen(eq=False)
 class FairStates:
-    """The states that the loops of counterexamples can visit.
+    """The states that the loop of a counterexample can visit.
 
     Attributes:
-        order: the states, sorted by the length of the stem.
+        order: the states, sorted by the length of the stem that leads to them.
         may_stop: for each state, whether the behaviour may stop in it.
         again: for each state, whether the violation happens in it. The loop must visit such a state.
         component: for each state, the number of its component, or 0.
@@ -101,8 +102,8 @@ class FairStates:
     dropped: Flags
 
     def starts(self) -> list[int]:
-        """Return the states at which to begin loops: the first ones in each of the nearest components, and the first
-        one in which the behaviour may stop.
+        """Return the states in which to begin loops: the first states in each of the nearest components, and the first
+        state in which the behaviour may stop.
         """
         chosen: list[int] = self.order[self.may_stop[self.order]][:1].tolist()
         looping = self.order[self.is_fair[self.component[self.order]]]
@@ -141,7 +142,7 @@ def shortest_lasso(graph: PackedGraph[S], item: Property, stems: Stems, fair: Fa
 
 
 class _Loops(Generic[S]):
-    """Finds loops that satisfy all conditions.
+    """Finds loops that satisfy all fairness conditions.
 
     Attributes:
         visited: the number of states visited so far.

@@ -1,8 +1,8 @@
-"""Checks liveness properties on packed states, by the algorithm of `leadline.checker.liveness.decide`.
+"""Checks liveness properties on packed states with the algorithm of `leadline.checker.liveness.decide`.
 
-The components of the whole graph are found once. Each component of a part of the graph lies in one of them, so only
-states in a component of at least two states can be part of a loop with steps. All other states matter only if a
-behaviour may stop there, because no fairness condition is enabled.
+The components of the whole graph are found once. Each component of a part of the graph lies in one of them. Therefore
+only states in a component with at least two states can be part of a loop. All other states matter only if a behaviour
+may stop in them, because no fairness condition is enabled.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ BYTES_A_STATE = 25
 
 @attrs.frozen(eq=False)
 class _Components:
-    """The strongly connected components of a part of the graph that have at least two states.
+    """The strongly connected components with at least two states, in a part of the graph.
 
     Attributes:
-        of: for each state, the number of its component, from 1, or 0.
+        of: for each state, the number of its component, starting from 1, or 0 if it is in none of them.
         fair: for each component, whether a fair behaviour that violates the property can visit all its states again and
             again.
-        divided: for each component that is not fair, whether this may be possible in a part of it.
-        starved: the strong fairness conditions that such a part must not enable; see `graph_loops`.
+        divided: for each component that is not fair, whether a part of it may be fair.
+        starved: for each component, the strong fairness conditions that are enabled in it but never taken.
         some: the fairness conditions that are enabled in each component; see `graph_loops`.
     """
 
@@ -80,7 +80,7 @@ class LivenessCheck(Generic[S]):
         self._loops = found != 0
 
     def _evaluate(self, expander: Expander[S]) -> None:
-        """Evaluate the predicates of the liveness properties on all states. Keep the results as bits."""
+        """Evaluate the predicates of the liveness properties on all states, and store the results as bits."""
         spec, checks = self._spec, expander.tables.state_checks
         premises = [spec.premise_of(item) for item in spec.liveness]
         wanted = [item.kind.is_liveness or item.kind is Kind.CUT or item in premises for item in checks]
@@ -97,11 +97,12 @@ class LivenessCheck(Generic[S]):
         return np.unpackbits(self._shown[item], count=self._count).view(np.bool_)
 
     def counts(self, seconds: float) -> LivenessCounts:
-        """Return the counts of the graph for the statistics of a run."""
+        """Return the counts of components and open states for the statistics of a run."""
         return LivenessCounts(self._several + self._single, self._largest, int(np.count_nonzero(self._open)), seconds)
 
     def counterexample(self, item: Property) -> Trace[S] | None:
-        """Return a counterexample to a liveness property, or None if there is none. Its loop contains no open state.
+        """Return a counterexample to a liveness property, or None if the property is true. The loop of the
+        counterexample contains no open state.
 
         Raises:
             StopSearch: if the time or the memory is used up.
@@ -134,7 +135,7 @@ class LivenessCheck(Generic[S]):
         return None
 
     def _obligation(self, item: Property) -> tuple[Flags, Flags]:
-        """Return the states in which a violation can begin, and those in which it continues."""
+        """Return the states in which a violation can begin, and the states in which it can continue."""
         if item.kind is Kind.EVENTUALLY_ALWAYS:
             return np.ones(self._count, np.bool_), np.ones(self._count, np.bool_)
         false = self._where(item)
@@ -174,8 +175,8 @@ class LivenessCheck(Generic[S]):
         return _Components(of, possible & ~divided, possible & divided, starved, some)
 
     def _beyond_recovery(self, item: Property) -> Trace[S] | None:
-        """Return a shortest trace to a state from which no state that satisfies a property can be reached, or None if
-        there is no such state.
+        """Return a shortest trace to a state from which a property cannot become true, or None if there is no such
+        state.
         """
         spec, dropped = self._spec, self._none
         if item.by_healing:

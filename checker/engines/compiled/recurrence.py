@@ -1,8 +1,9 @@
-"""Estimates from a sample of states which fraction of calls cannot be learned, before the compiler is loaded.
+"""Estimates the fraction of calls that cannot be learned. The estimate is made before the compiler is loaded.
 
-A call is learned once for all states that agree with it in the slots that it read. In some state spaces, hardly any
-states agree in these slots, because each state contains a value that never recurs. There, learning costs more than it
-saves. The estimate needs only a few recorded calls: for each of them, the states that agree with it are counted.
+The result of a call is learned once for all states with the same values in the slots that the call read. In some state
+spaces, hardly any states have the same values, because each state contains a value that never recurs. There, learning
+costs more than it saves. The estimate is based on a few recorded calls and a sample of states: for each call, it looks
+for an earlier state with the same values.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ class Shares(NamedTuple):
 
 
 def learning_pays(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) -> bool:
-    """Estimate whether enough results of calls can be reused for learning to pay.
+    """Estimate whether enough results of calls can be reused for learning to save time.
 
-    The estimate is wrong where results begin to be reused only later, so it should be repeated with more states. If it
-    cannot be made, for example because a call raises an exception, the answer is true.
+    The estimate is wrong if results are reused only later in the search, so it should be repeated with more states. If
+    no estimate can be made, for example because a call raises an exception, return True.
 
     Parameters:
         spec: the spec.
@@ -78,9 +79,9 @@ def learning_pays(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) 
 
 
 def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) -> Shares | None:
-    """Estimate which fraction of the work of calls cannot be learned from calls on earlier states.
+    """Estimate the fraction of the work that cannot be learned from calls on earlier states.
 
-    The work of a call is counted: one for the call, and one for each next state.
+    The work of a call is 1 plus the number of next states.
 
     Parameters:
         spec: the spec.
@@ -88,7 +89,7 @@ def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFA
         tuning: internal settings.
 
     Returns:
-        The fractions, or None if they cannot be estimated, because a call raised an exception.
+        The fractions, or None if they cannot be estimated, for example because a call raised an exception.
     """
     # the search itself makes the checks that these settings leave out
     tuning = attrs.evolve(
@@ -109,7 +110,7 @@ def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFA
 
 
 def _with_few_functions(spec: Spec[S]) -> Spec[S]:
-    """Return a spec with the same states, and with some of the actions and of the properties that are about states."""
+    """Return a copy of a spec that keeps only some of the actions and some of the invariants."""
     first, actions = spec.initials()[:1], [*dict.fromkeys(instance.action for instance in spec.instances)]
     properties = [item for item in spec.properties if item.kind is Kind.INVARIANT and not item.at_rest]
     return attrs.evolve(
@@ -122,11 +123,11 @@ def _with_few_functions(spec: Spec[S]) -> Spec[S]:
 
 
 class _Sample(Generic[S]):
-    """One attempt at an estimate.
+    """One attempt to make the estimate.
 
     Parameters:
         spec, states, tuning: see `shares_of_new_work`.
-        adjustments: what earlier attempts have found out about the spec.
+        adjustments: the adjustments that earlier attempts required.
     """
 
     def __init__(self, spec: Spec[S], states: Sequence[S], adjustments: Adjustments, tuning: Tuning) -> None:
@@ -141,7 +142,7 @@ class _Sample(Generic[S]):
             self._rows[place, : len(row)] = row
 
     def shares(self) -> Shares:
-        """Make calls on some of the states, and return the fractions of those that are new."""
+        """Make calls on some of the states, and return the fractions of the work that are new."""
         count, trees = len(self._rows), self._caller.first_step
         chosen = range(0, trees, -(-trees // TREES))
         calls = CALLS // (2 * len(chosen))
@@ -159,7 +160,8 @@ class _Sample(Generic[S]):
         """Make a call on a state.
 
         Returns:
-            The work that it is, and whether no earlier state agrees with the state in the slots that it read.
+            The work of the call, and whether it is new: no earlier state has the same values in the slots that the call
+            read.
         """
         call = self._caller.make(tree, (self._given[place],))
         parts = [call.reads] if call.positions is None else [position.reads for position in call.positions]
@@ -167,7 +169,7 @@ class _Sample(Generic[S]):
         return work, not all(self._agrees(reads, place) for reads in parts)
 
     def _agrees(self, reads: dict[int, int], place: int) -> bool:
-        """Return whether an earlier state has given values in given slots."""
+        """Return whether an earlier state has the given values in the given slots."""
         known = {slot: number for slot, number in reads.items() if slot < self._rows.shape[1]}
         if len(known) < len(reads):
             return False

@@ -201,7 +201,7 @@ class CompiledSearch(Generic[S]):
         return self._result(stop)
 
     def _check_liveness(self) -> None:
-        """Check the liveness properties, after all states have been found."""
+        """Check the liveness properties after all states have been found."""
         from leadline.checker.engines.compiled.liveness import LivenessCheck
 
         began = time.monotonic()
@@ -528,7 +528,7 @@ def _search_once(spec: Spec[S]) -> None:
 
 
 def _check_once(spec: Spec[S]) -> None:
-    """Check liveness properties of a small spec in this thread, so that Numba compiles every loop for them."""
+    """Check liveness properties of a small spec in this thread, so that Numba compiles all loops for liveness."""
     limits, workers, spec = Limits(), Workers(1), spec.with_properties([item.name for item in spec.optional])
     try:
         search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))

@@ -38,8 +38,8 @@ class PackedGraph(Generic[S]):
         expander: contains all states.
         rows: the graph; see `graph_loops`. The labels are indices in `instances`.
         settled: for each state, whether no fairness condition is enabled in it.
-        instances: the action instances of the steps: first those of the spec, then those with drawn values, for actions
-            each of whose instances is fair.
+        instances: the action instances of the steps: first those of the spec, then those with drawn values. The latter
+            exist only for actions whose fairness depends on the drawn values.
         bits: for each action instance, the bit of its fairness condition. The shape is (action instances, words).
         strong: the bits of the strong conditions, one word per column of `bits`.
         disturbing: for each action instance, whether it is perturbing.
@@ -81,14 +81,14 @@ class PackedGraph(Generic[S]):
         return cls(expander, rows, settled, instances, bits, strong, np.array(list(map(disturbs, instances))))
 
     def steps(self, index: int) -> list[tuple[int, int]]:
-        """Return the steps of a state that change it, each as the next state and the action instance."""
+        """Return the steps from a state to other states, as pairs of a next state and an action instance."""
         starts, targets, labels = self.rows
         row = slice(int(starts[index]), int(starts[index + 1]))
         found = zip(targets[row].tolist(), labels[row].tolist(), strict=True)
         return [(target, label) for target, label in found if target != index]
 
     def instance(self, before: int, after: int, quiet: bool = False) -> ActionInstance[S]:
-        """Return an action instance that leads from a state to another, preferably one whose action is fair.
+        """Return an action instance that leads from one state to another, preferably one whose action is fair.
 
         Parameters:
             before, after: the states.
@@ -101,7 +101,7 @@ class PackedGraph(Generic[S]):
 
 
 def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the bits of the fairness conditions of action instances, and those of the strong conditions."""
+    """Return the bit of each action instance's fairness condition, and the bits of all strong conditions."""
     of_instances = [condition_of(spec, instance) for instance in instances]
     number = {condition: place for place, condition in enumerate(dict.fromkeys(filter(None, of_instances)))}
     words = len(number) // 64 + 1
@@ -115,13 +115,13 @@ def _conditions(spec: Spec[S], instances: Sequence[ActionInstance[S]]) -> tuple[
 
 
 def _name_drawn(expander: Expander[S], rows: Rows, tree: int, instances: list[ActionInstance[S]]) -> None:
-    """Replace the label of the steps of an instance that draws values by labels of instances with the drawn values.
+    """Replace the label of an instance that draws values with the labels of instances that have the drawn values.
 
     Parameters:
         expander: contains all states.
         rows: the graph. Its labels are changed.
         tree: the label to be replaced.
-        instances: the instances of the labels, to which those with the drawn values are added.
+        instances: the instance of each label. Instances with drawn values are added to this list.
     """
     starts, _, labels = rows
     drawn, number = DrawnSteps(expander, tree), dict[ActionInstance[S], int]()
@@ -132,7 +132,7 @@ def _name_drawn(expander: Expander[S], rows: Rows, tree: int, instances: list[Ac
         states = first + np.searchsorted(starts[first : last + 1], places, side="right") - 1
         named = [each for steps in drawn.of(np.unique(states)) for each in steps]
         if len(named) != len(places):
-            raise SpecError("the search found steps that are not found again: an action is not a pure function")
+            raise SpecError("an action is not a pure function: it did not repeat all steps that the search found")
         for each in named:
             if each not in number:
                 number[each] = len(instances)
@@ -165,8 +165,8 @@ def _generate(expander: Expander[S], rows: Rows, settled: Flags) -> None:
             found = workers.run(graph_loops.add_rows, work, alone=last - first < tuning.alone)
             missing = sum(number for number, _ in found)
         if missing > 0:
-            raise SpecError("the search did not find the state after a step: an action is not a pure function")
+            raise SpecError("an action is not a pure function: it led to a state that the search did not find")
         first, filled = last, until
     if filled < len(targets):
-        raise SpecError("the search found steps that are not found again: an action is not a pure function")
+        raise SpecError("an action is not a pure function: it did not repeat all steps that the search found")
     starts[count] = filled

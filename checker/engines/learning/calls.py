@@ -113,7 +113,7 @@ class Caller(Generic[S]):
         purity: checks, on a sample of the states, whether the functions are pure. All attempts at a search share this
             object. If it is None, a new object is created.
         tuning: internal sizes and limits.
-        with_distance: whether the spec's distance is called.
+        with_distance: whether to call `Spec.distance`.
 
     Attributes:
         instances: the number of action instances, which is also the index of the first tree of a state predicate.
@@ -126,8 +126,9 @@ class Caller(Generic[S]):
         precision: for each tree, the precision with which its calls are recorded.
         lowered_by: for each tree, the code that caused the precision to be lowered, or None if it was not lowered.
         told_apart: for each tree, the types whose equal values the function may distinguish by identity.
-        apart: for each tree, whether calls are divided into parts, each with a decision tree; see `apart`.
-        whole_because: for trees of predicates that are not divided, the code because of which they are not.
+        apart: for each tree, whether calls are divided into parts, each with its own decision tree; see the module
+            `apart`.
+        whole_because: the code that prevents a predicate from being divided, keyed by the tree of the predicate.
         seconds: for each tree, the CPU seconds of its calls in this process, except calls of actions that are not
             recorded.
         purity: the purity checks.
@@ -169,7 +170,7 @@ class Caller(Generic[S]):
         self._keep(spec.initials()[: tuning.made_again])
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes to pickle. Other processes decide themselves which predicates they divide."""
+        """Return the attributes to pickle. Other processes decide for themselves which predicates to divide."""
         whole = {"_divided": {}, "whole_because": {}, "apart": [False] * len(self.apart)}
         return {**vars(self), **whole}
 
@@ -188,7 +189,9 @@ class Caller(Generic[S]):
         return [*(of_actions[instance.action] for instance in self.spec.instances), *checks, *distance]
 
     def _called_by(self, item: Property) -> Iterator[object]:
-        """Yield the functions that `Spec.complaint` calls for a property, and their arguments besides states."""
+        """Yield the functions that `Spec.complaint` calls for a property, and the arguments of these functions other
+        than states.
+        """
         if item != AT_REST:
             yield item.function
         if item.at_rest:
@@ -251,7 +254,7 @@ class Caller(Generic[S]):
                 return call
 
     def undivided(self, tree: int) -> frozenset[Place] | None:
-        """Return the expressions of a divided predicate that are not divided, or None if the predicate is whole.
+        """Return the expressions that remain undivided in a divided predicate, or None if the predicate is not divided.
 
         Parameters:
             tree: the index of the function's decision tree.
@@ -260,7 +263,7 @@ class Caller(Generic[S]):
         return None if divided is None else divided.undivided
 
     def take_apart(self, tree: int) -> None:
-        """Divide later calls of a predicate into parts, if its code allows this; see `apart`.
+        """Divide future calls of a predicate into parts if its code allows this; see the module `apart`.
 
         Parameters:
             tree: the index of the function's decision tree.
@@ -271,7 +274,7 @@ class Caller(Generic[S]):
         function, given = with_arguments(self._function_of(tree))
         try:
             if not isinstance(function, FunctionType):
-                raise Whole("it is not a function that is defined with def")
+                raise Whole("a predicate that is not a Python function")
             if self.precision[tree] < Precision.ELEMENTS or self.check_of(tree).at_rest:
                 raise Whole("")  # whether a state is at rest is no part of the predicate
             if changed := lasting(self._reach[tree].met, self._reach[tree].stored):
@@ -282,7 +285,7 @@ class Caller(Generic[S]):
         self.apart[tree] = self._divided[tree] is not None
 
     def _remains_whole(self, tree: int, error: Whole) -> None:
-        """Call a predicate as a whole from now on."""
+        """Stop dividing a predicate, and record the reason."""
         self._divided[tree], self.apart[tree] = None, False
         code = getattr(inspect.unwrap(self._function_of(tree)), "__code__", None)
         if error.text and code is not None:

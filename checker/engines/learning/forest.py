@@ -66,7 +66,7 @@ class Forest:
         self._roots: dict[int, dict[Hashable, int]] = {}
 
     def root(self, tree: int, position: Hashable) -> int:
-        """Return the place of the root of a tree that begins at a position of a call. If there is none, add it.
+        """Return the place of the root of the tree for a position of a call. If there is no such tree, add one.
 
         A function whose calls are divided has a tree for each position of its calls. A leaf with the code
         ``JUMP - root`` means that the call continues with the tree whose root is at `root`.
@@ -76,7 +76,7 @@ class Forest:
             position: the position.
 
         Raises:
-            TablesFull: there is no room.
+            TablesFull: if there is no room.
         """
         roots = self._roots.setdefault(tree, {})
         place = roots.get(position)
@@ -201,7 +201,7 @@ class Forest:
 
     @property
     def nbytes(self) -> int:
-        """The approximate number of bytes in use: those of the pool, and those of the positions of divided calls."""
+        """The approximate number of bytes that the pool and the positions of divided calls use."""
         return 4 * self._used + ROOT_BYTES * sum(map(len, self._roots.values()))
 
     def _impure(self, tree: int) -> SpecError:

@@ -273,7 +273,7 @@ def _answer(caller: Caller[S], request: Request, known: list[int], tree: int, ro
 
     Parameters:
         caller: calls the spec's functions.
-        request: the precisions, and which predicates are divided.
+        request: contains the precision of each tree, and whether its calls are divided.
         known: for each slot, the number of its values when the helper was forked.
         tree, rows: the call to make; see `Job`.
     """

@@ -128,7 +128,7 @@ class Packing:
         """Pack many states into words. Return an array with a row of words for each state.
 
         Parameters:
-            rows: the value indices of each state, one per slot. Missing ones at the end are 0.
+            rows: the value indices of each state, one per slot. Indices that are missing at the end count as 0.
         """
         packed = np.zeros((len(rows), self.words), np.uint64)
         for first in range(0, len(rows), PACKED_AT_ONCE):

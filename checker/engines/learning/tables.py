@@ -365,7 +365,7 @@ class TransitionTables(Generic[S]):
     def _learn(
         self, tree: int, place: int, reads: dict[int, int], call: Call, rows: tuple[Row, ...], leaf: int
     ) -> None:
-        """Add a path to the tree that begins at a place; see `learn`."""
+        """Add a path to the tree whose root is at the given place; see `Forest.learn`."""
         if call.enumerated:  # members may be read in the arbitrary order of a set
             reads = self.forest.in_its_order(place, reads, *rows)
         self.forest.learn(tree, reads, leaf, place)
@@ -531,7 +531,9 @@ class TransitionTables(Generic[S]):
 
 
 def _logged(call: Call, rows: tuple[Row, ...]) -> Call:
-    """Return a call as it is logged. A divided call can read less than the whole call by which it is checked again."""
+    """Return the form of a call that is logged. For a divided call, all slots count as read, because the call is
+    checked later without dividing it.
+    """
     if call.positions is None:
         return call
     reads = {slot + which * SECOND: number for which, row in enumerate(rows) for slot, number in enumerate(row)}

@@ -486,7 +486,7 @@ class Walks(Generic[S]):
         walkers.seen[:] = -1
 
     def _is_final(self, walker: int) -> bool:
-        """Return whether the state without a next state in which a walker stopped is final; see `Spec.final`."""
+        """Return whether the state in which a walker stopped is final; see `Spec.final`."""
         return self.spec.is_final(self._tables.layout.state(self._walkers.values[walker].tolist()))
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
