@@ -106,10 +106,10 @@ def isr_within_replicas(state: Partition) -> bool:
 
 @invariant("no broker is in both the ISR and the ELR", source="KIP-966", premise=elr_has_members)
 def isr_and_elr_disjoint(state: Partition) -> bool:
-    """Compares the ISR and the ELR of the controller.
+    """Compares the controller's ISR and ELR.
 
-    This property is kept because it names the fault. `leader_in_isr`, which ignores members of the ISR that are also in
-    the ELR, is violated in the same states if the leader is in both.
+    This property is kept because a violation identifies the fault. `leader_in_isr`, which ignores members of the ISR
+    that are also in the ELR, is violated in the same states if the leader is in both.
     """
     return not state.quorum.isr & state.quorum.elr
 

@@ -264,8 +264,8 @@ def txn_of_column(column: txn_releases.Column) -> Spec[txn_state.Transactions]:
 
 
 def control(protocol: ControlProtocol, column: control_releases.Column) -> Spec[control_state.Cluster]:
-    """Return the spec of a release whose controller can die, with the given rules, which may differ from those in the
-    table of rules.
+    """Return a spec of the `control` family with the given rules. The rules may differ from those in the table of
+    rules.
 
     Parameters:
         protocol: the rules.
@@ -286,7 +286,7 @@ def control(protocol: ControlProtocol, column: control_releases.Column) -> Spec[
 
 
 def control_of_column(column: control_releases.Column) -> Spec[control_state.Cluster]:
-    """Return the spec of the release that a column of the table of the controller's rules describes."""
+    """Return the spec of the `control` family that a column describes."""
     return control(column.protocol(), column)
 
 
@@ -310,8 +310,8 @@ def mutations(reference: str) -> list[Mutation]:
 
     Returns:
         The mutations. The list is empty unless the spec is a release or design of the `kafka` family,
-        ``atomic/kip-320``, or a spec of transactions or controllers for which the function `may_be_mutated` in the
-        module `mistakes` of its family returns True. Other specs violate properties even without a mutation.
+        ``atomic/kip-320``, or a spec of the `txn` or `control` family whose release satisfies all properties. Other
+        specs violate properties even without a mutation.
     """
     transactional = txn_releases.column_of(reference)
     if transactional is not None:
@@ -393,11 +393,11 @@ def _of_rule(
 
     Parameters:
         rule: the rule.
-        own: the name of the value that the rule has.
-        value: the other value.
-        make: returns the spec with the other value.
-        bounds: the bounds within which the other value does harm, where they differ from the default.
-        harmless: the reason why it does no harm, or an empty string.
+        own: the name of the current value.
+        value: the new value.
+        make: returns the spec with the new value.
+        bounds: the bounds within which the new value violates a property, if they differ from the default bounds.
+        harmless: the reason why the new value violates no property, or an empty string.
     """
     return Mutation(
         name=f"rule {rule.name}: {own} => {value.name}",

@@ -1,7 +1,7 @@
-"""Properties of controllers: what brokers and ZooKeeper accept of them, and what is left when nothing heals any more.
+"""Properties of the `control` family: how brokers and ZooKeeper treat former controllers, and what holds at rest.
 
-The properties at rest apply to states in which no healing action can change anything: all requests have been handled,
-the controller has acted on all that it can read, and brokers that start again have done so.
+A state is at rest if no healing action can change anything: brokers have handled all requests, the controller has acted
+on everything that it can read, and each broker that restarts after a crash is running again.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def newer_controller_obeyed(before: Cluster, after: Cluster) -> Iterator[str]:
     source="KAFKA-6082: a former controller wrote to ZooKeeper",
 )
 def former_controllers_fenced(before: Cluster, after: Cluster) -> Iterator[str]:
-    """Checks the writes of leader epochs.
+    """Checks each write that begins a leader epoch.
 
-    This property is kept because it shows the cause of KAFKA-6082 some steps before the harm, which `agreed_at_rest`
-    finds.
+    This property is kept because it detects the cause of KAFKA-6082. `agreed_at_rest` detects only the consequences,
+    some steps later.
     """
     registry = after.registry
     if after.quorum.epoch > before.quorum.epoch and registry.written_by < registry.controller_epoch:
@@ -59,10 +59,10 @@ def former_controllers_fenced(before: Cluster, after: Cluster) -> Iterator[str]:
     source="LeaderAndIsr requests follow the write of the partition state",
 )
 def znode_epoch_is_newest(state: Cluster) -> Iterator[str]:
-    """Compares the brokers with ZooKeeper.
+    """Compares the leader epochs of brokers with the leader epoch in ZooKeeper.
 
     This property is kept because elections rely on it: a controller adds 1 to the leader epoch in ZooKeeper. No value
-    of a rule violates it, because every request follows a write.
+    of a rule violates it, because a controller sends each request after the write.
     """
     for broker, replica in enumerate(state.replicas):
         if replica.epoch > state.quorum.epoch:
@@ -70,8 +70,8 @@ def znode_epoch_is_newest(state: Cluster) -> Iterator[str]:
 
 
 def controller_has_acted(state: Cluster) -> bool:
-    """Return whether the controller knows the live brokers and has acted on them. With KRaft, it writes what it does
-    together with what it knows.
+    """Return whether the controller knows the live brokers and has acted on them. With KRaft, this is always true,
+    because one record contains both a registration and its consequences.
     """
     if state.protocol.keeps_log:
         return True
@@ -80,7 +80,7 @@ def controller_has_acted(state: Cluster) -> bool:
 
 
 def _controller(state: Cluster) -> int | None:
-    """Return the active controller, or None if there is none or it has something left to act on."""
+    """Return the active controller, or None if there is none or it has not yet acted on what it has read."""
     number = state.registry.controller
     if number is None or not state.is_controller(number) or state.controllers[number].read is not None:
         return None
@@ -95,8 +95,8 @@ def _controller(state: Cluster) -> int | None:
 def dead_not_in_isr(state: Cluster) -> Iterator[str]:
     """Checks the ISR in ZooKeeper.
 
-    With a leader, the harm does not last, because the leader removes the broker. Without one, the partition waits for
-    the wrong broker.
+    If there is a leader, the violation does not last, because the leader removes the broker. Otherwise, the partition
+    waits for the wrong broker.
     """
     if not controller_has_acted(state) or len(state.quorum.isr) == 1:
         return
@@ -111,10 +111,10 @@ def dead_not_in_isr(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def agreed_at_rest(state: Cluster) -> Iterator[str]:
-    """Checks all brokers.
+    """Checks the leader and the leader epoch of every broker.
 
-    This property is kept because it states what a controller is for. A leader that was never told of its leadership
-    violates `led_at_rest`, too; brokers in an old leader epoch (KAFKA-6082) violate only this property.
+    This property is kept because it states the purpose of a controller. A leader that was never told of its leadership
+    also violates `led_at_rest`. Brokers in an old leader epoch (KAFKA-6082) violate only this property.
     """
     quorum = state.quorum
     for broker, replica in enumerate(state.replicas):
@@ -136,10 +136,11 @@ def agreed_at_rest(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def reassigned_at_rest(state: Cluster) -> Iterator[str]:
-    """Checks the request of an operator.
+    """Checks the reassignment that an operator has requested. This property can be violated only if the bound
+    `reassignments` is above 0.
 
-    This property is kept because it says that a reassignment ends. It needs the bound `reassignments`, and no other
-    value of a rule violates it without a failover.
+    This property is kept because it states that a reassignment ends. Without a failover, no value of a rule violates
+    it.
     """
     target = state.registry.target
     if target and state.quorum.leader is not None and all(state.replicas[broker].up for broker in target):
@@ -152,10 +153,10 @@ def reassigned_at_rest(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def isr_within_replicas_at_rest(state: Cluster) -> Iterator[str]:
-    """Checks the ISR in ZooKeeper.
+    """Checks the ISR in ZooKeeper. This property can be violated only if the bound `reassignments` is above 0.
 
-    This property is kept because a member of the ISR that is not a replica can be elected. It needs the bound
-    `reassignments`: up to 2.0, a former controller violates it together with a failover.
+    This property is kept because a member of the ISR that is not a replica can be elected. Up to 2.0, a former
+    controller can violate it after a failover.
     """
     for broker in sorted(state.quorum.isr - frozenset(state.assignment.replicas)):
         yield f"broker {broker} is in the ISR in ZooKeeper, and not one of the replicas"
@@ -169,8 +170,8 @@ def isr_within_replicas_at_rest(state: Cluster) -> Iterator[str]:
 def led_at_rest(state: Cluster) -> Iterator[str]:
     """Checks the leader in ZooKeeper.
 
-    This property is kept because it says that the partition is available. `agreed_at_rest` is also violated if all
-    brokers go on in an old leader epoch, in which case the partition has a leader.
+    This property is kept because it states that the partition is available. `agreed_at_rest` is also violated if all
+    brokers stay in an old leader epoch, although the partition then has a leader.
     """
     quorum = state.quorum
     if not any(state.replicas[broker].up for broker in sorted(quorum.isr)):
@@ -203,9 +204,9 @@ def controlled_at_rest(state: Cluster) -> Iterator[str]:
     at_rest=True,
 )
 def isr_writable_at_rest(state: Cluster) -> Iterator[str]:
-    """Checks the leader that knows that it leads.
+    """Checks a leader that knows that it leads.
 
-    Up to 2.6, it must know the ISR that it replaces. Since 2.7, it must not wait for an answer that does not come.
+    Up to 2.6, the leader must know the current ISR. Since 2.7, it must not wait for a response that never comes.
     """
     leader = state.quorum.leader
     if leader is None or not state.believes_to_lead(leader) or state.replicas[leader].epoch != state.quorum.epoch:
@@ -225,7 +226,7 @@ def _can_change_isr(state: Cluster, leader: int) -> bool:
     by_healing=True,
 )
 def leader_can_write(state: Cluster) -> bool:
-    """Checks the same as `isr_writable_at_rest`, and also that there is a leader."""
+    """Checks what `isr_writable_at_rest` checks, and also that there is a leader."""
     leader = state.quorum.leader
     return leader is not None and _can_change_isr(state, leader)
 

@@ -1,11 +1,11 @@
-"""Liveness properties of the `kafka` and `rpc` families: what a partition must always come back to when nothing fails
-any more.
+"""Liveness properties of the `kafka` and `rpc` families. They describe the states that a partition must eventually
+reach once failures stop.
 
-The fairness of the actions is that of their counterparts in Kafka: what Kafka retries is taken at last. Nothing
-guarantees that a producer writes, or that a broker that is down restarts. The preferred leader is elected at last,
-because Kafka repeats this election (``auto.leader.rebalance.enable``). The properties are *quiet*: they are about
-behaviours in which perturbing steps end, such as crashes and the removal of slow followers from the ISR, which the
-model does not count by default.
+The model assumes that every operation that Kafka retries eventually happens. Nothing guarantees that a producer writes,
+or that a stopped broker restarts. The election of the preferred leader eventually happens, because Kafka repeats it
+(``auto.leader.rebalance.enable``). The properties are *quiet*: they apply only to behaviours in which perturbing steps
+eventually stop. Perturbing steps are, for example, crashes and removals of slow followers from the ISR. By default, the
+model does not limit the number of these removals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from leadline.model.quorum import brokers
 
 
 def _runs(state: Partition, broker: int) -> bool:
-    """Return whether a broker has a replica, runs, and is known to the controller as running."""
+    """Return whether a broker has a replica and is running, and whether the controller knows that it is running."""
     replica, assigned = state.replicas[broker], state.assignment.replicas
     runs = replica.up and not replica.offline and state.registrations[broker].status == ACTIVE
     return runs and (not state.bounds.moves or broker in assigned)
@@ -31,13 +31,13 @@ def _assigned(state: Partition) -> frozenset[int]:
 
 
 def _true_leader(state: Partition) -> int | None:
-    """Return the leader of the quorum if it knows that it leads."""
+    """Return the partition's leader if it knows that it leads. Otherwise, return None."""
     leader = state.quorum.leader
     return leader if leader is not None and state.is_true_leader(leader) else None
 
 
 def _can_commit(state: Partition, leader: int) -> bool:
-    """Return whether the leader does not wait for a failed broker, and may raise its high watermark."""
+    """Return whether the leader may advance its high watermark, and all members of the ISR are running."""
     return state.protocol.may_raise(state.replicas[leader], state.bounds) and all(
         _runs(state, broker) for broker in sorted(state.quorum.isr)
     )
@@ -147,7 +147,7 @@ def truncation_ends(state: Partition) -> bool:
 
 @recoverable("every reassignment can come to an end", source="KIP-455; KAFKA-15665, KAFKA-19975")
 def reassignments_end(state: Partition) -> bool:
-    """Checks the controller's assignment. A reassignment is not at an end if only another one would replace it."""
+    """Checks the controller's assignment. Each reassignment must end even if no other reassignment replaces it."""
     return not state.assignment.in_progress
 
 

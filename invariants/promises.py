@@ -66,7 +66,7 @@ def led_after_few_unclean_stops(state: Partition) -> bool:
 
 
 def _least(state: Partition) -> int:
-    """Return the smallest `min.insync.replicas` with which a record may have been acknowledged."""
+    """Return the smallest value of `min.insync.replicas` with which a record may have been acknowledged."""
     return OLD_MIN_ISR if state.bounds.min_isr_raises else state.bounds.min_insync_replicas
 
 
@@ -76,9 +76,10 @@ def _lost_logs(state: Partition) -> int:
 
 
 def _fewest_replicas(state: Partition) -> int:
-    """Return the smallest number of replicas that the partition has had. No record needs more copies than this.
+    """Return the smallest number of replicas that the partition has had.
 
-    A record may have been acknowledged while the partition had this number of replicas.
+    A record may have been acknowledged while the partition had this number of replicas. Therefore, no record needs more
+    copies than this number.
     """
     return state.assignment.fewest_replicas if state.bounds.moves else state.bounds.brokers
 
@@ -183,8 +184,8 @@ def durable_as_promised(state: Partition) -> Iterator[Complaint]:
 def durable_after_few_unclean_stops(state: Partition) -> Iterator[Complaint]:
     """Checks what `durable_as_promised` checks, but counts every crash as the loss of the end of a log.
 
-    After that number of unclean stops, the controller cannot know which brokers have lost records. If it then elects
-    the last known leader, and that broker has lost them, this is by design.
+    After `min.insync.replicas` unclean stops, the controller cannot know which brokers have lost records. If it then
+    elects the last known leader, and that broker has lost records, this is by design.
     """
     if _promises_after_few_unclean_stops(state):
         yield from _lost(state, state.acked, "was acknowledged by")

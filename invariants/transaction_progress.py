@@ -1,8 +1,8 @@
-"""Liveness properties of transactions: that every transaction ends, and that the last stable offset moves on.
+"""Liveness properties of transactions: every transaction ends, and the last stable offset advances.
 
-`leadline.model.txn.actions` says which steps are fair: those of running brokers. A producer may stop for ever, so a
-transaction that no producer ends is aborted by the coordinator, after its time-out. The bound `expiries` says how often
-this can happen in a search; states in which it would have to happen once more are open.
+The steps of running brokers are fair; see `leadline.model.txn.actions`. A producer may stop forever. If no producer
+ends a transaction, the coordinator aborts the transaction after its time-out. The bound `expiries` limits how often
+this can happen in a search. A state in which it would have to happen once more is open.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from leadline.model.txn.state import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Tra
 
 
 def has_begun(state: Transactions) -> bool:
-    """Return whether the coordinator has a transaction that is not complete."""
+    """Return whether the coordinator has an incomplete transaction."""
     return state.coordinator.state in (ONGOING, PREPARE_COMMIT, PREPARE_ABORT)
 
 
 def is_decided(state: Transactions) -> bool:
-    """Return whether the outcome of a transaction is decided, and not all of its markers are written."""
+    """Return whether the outcome of a transaction is decided, but not all of its markers are written."""
     return state.coordinator.is_prepared
 
 

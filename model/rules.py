@@ -1,4 +1,4 @@
-"""What the tables of rules of the families of specs consist of: rules, their values, and columns."""
+"""Tables of rules for the families of specs. A table has rules, the values of each rule, and columns."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class RuleColumn(abc.ABC):
         return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
 
     def changed_as(self, reference: str, example: str) -> Self:
-        """Return the column with the rules that a reference changes, as in ``kafka/3.7+elr=on``.
+        """Return the column with the changes in a reference, such as ``kafka/3.7+elr=on``.
 
         Parameters:
-            reference: the name or an alias of the column, which may be followed by changes.
-            example: a change, for error messages.
+            reference: the name or an alias of the column, optionally followed by changes.
+            example: an example of a change for error messages.
 
         Raises:
             SpecError: if a change is not of the form ``rule=value``, is repeated, or names a rule or value that does
@@ -106,7 +106,7 @@ class RuleColumn(abc.ABC):
         for change in changes:
             rule, equals, value = change.partition("=")
             if not equals:
-                raise SpecError(f"invalid rule {change!r}: write rule=value, as in {example}")
+                raise SpecError(f"invalid rule {change!r}: expected rule=value, such as {example}")
             if rule in parsed:
                 raise SpecError(f"rule {rule} is given twice")
             parsed[rule] = value
@@ -115,7 +115,7 @@ class RuleColumn(abc.ABC):
 
     @property
     def changeable(self) -> dict[str, str]:
-        """The values of the rules that `with_rules` can change: a family may take no notice of rules that it shares."""
+        """The values of the rules that `with_rules` can change. Rules that the family ignores are left out."""
         return {rule: value for rule, value in self.values.items() if self._has(rule)}
 
     def _has(self, rule: str) -> bool:

@@ -1,4 +1,4 @@
-"""The actions of the `control` family, selected by the rules of a protocol. Failures are last."""
+"""The actions of the `control` family. The rules of a protocol determine which of them are possible."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Since 2.7, leaders ask the controller to change the ISR (`AlterIsr`, later `AlterPartition`; KIP-497).
+"""`AlterPartition` requests: since Kafka 2.7, leaders ask the controller to change the ISR (KIP-497). Older releases
+call the request `AlterIsr`.
 
-A leader waits for the answer, and uses the larger of the two ISRs meanwhile. A failover can come before the request,
-between the write and its answer, or, with KRaft, between the record and its commit. The leader then sends the request
-again, to the new controller.
+Until a leader receives the response, it uses the larger of the old and the proposed ISR. A failover can happen before
+the controller handles the request, before the leader receives the response, or, with KRaft, before the record is
+committed. The leader then sends the request again to the new controller.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ from leadline.model.quorum import Quorum, brokers
     effect="healing",
 )
 def handle_alter_partition(state: Cluster, controller: int, leader: int) -> Iterator[Cluster]:
-    """A controller accepts or refuses the ISR that a leader proposes, comparing it with what the controller knows.
+    """A controller accepts or refuses the ISR that a leader proposes, based on the partition state that the controller
+    knows.
 
-    A broker sends its requests to the controller that it has last reached until that one says that it is none or does
-    not answer (`BrokerToControllerRequestThread`), so a former controller can handle them. Requests whose answer makes
-    the leader send them again are not a step. (`KafkaController.processAlterIsr`, since 3.2 `processAlterPartition`;
-    `ReplicationControlManager.alterPartition`. What a leader does with an error: `Partition.handleAlterIsrResponse`,
-    `handleAlterPartitionError`.)
+    A broker sends its requests to the same controller until that controller does not respond or responds that it is not
+    the controller (`BrokerToControllerRequestThread`). Therefore, a former controller can also handle them. The model
+    leaves out requests with an error after which the leader sends the same request again.
+
+    See `KafkaController.processAlterIsr` (since 3.2, `processAlterPartition`) and
+    `ReplicationControlManager.alterPartition`. For the leader's reaction to an error, see
+    `Partition.handleAlterIsrResponse` and `handleAlterPartitionError`.
     """
     own, replica = state.controllers[controller], state.replicas[leader]
     proposal = replica.proposal
@@ -104,7 +108,9 @@ def _all_may_join(state: Cluster, proposal: Proposal, live: tuple[bool, ...]) ->
 
 
 def _answered(state: Cluster, leader: int) -> Cluster:
-    """Return the state in which the answer to a leader's request is under way, or waits for the commit."""
+    """Return the state after a controller has accepted a leader's request. With KRaft, the response waits for the
+    commit.
+    """
     replica = state.replicas[leader]
     proposal = replica.proposal
     if proposal is not None:
@@ -113,9 +119,10 @@ def _answered(state: Cluster, leader: int) -> Cluster:
 
 
 def _given_up(state: Cluster, leader: int) -> Cluster:
-    """Return the state after an error for which a leader neither sends the request again nor returns to the old ISR.
+    """Return the state after an error that makes a leader keep its proposed ISR without sending the request again.
 
-    It waits until it learns of a newer partition state (FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION).
+    The errors are FENCED_LEADER_EPOCH and INVALID_UPDATE_VERSION. The leader waits until it learns a newer partition
+    state.
     """
     replica = state.replicas[leader]
     proposal = replica.proposal
@@ -125,20 +132,20 @@ def _given_up(state: Cluster, leader: int) -> Cluster:
 
 
 def _refused(state: Cluster, leader: int) -> Cluster:
-    """Return the state after an error that makes a leader return to the old ISR (INELIGIBLE_REPLICA)."""
+    """Return the state after the error INELIGIBLE_REPLICA, which makes a leader use the old ISR again."""
     return state.with_replica(leader, attrs.evolve(state.replicas[leader], proposal=None))
 
 
 @action("broker {leader} receives the answer to its AlterPartition request", leader=brokers, effect="healing")
 def hear_answer(state: Cluster, leader: int) -> Iterator[Cluster]:
-    """With ZooKeeper, a leader learns from the answer that its ISR has been written."""
+    """With ZooKeeper, a leader learns from the response that its proposed ISR has been written."""
     proposal = state.replicas[leader].proposal
     if proposal is not None and not proposal.sent and not proposal.dropped:
         yield from isr.hear_isr(state, leader)  # type: ignore[misc]
 
 
 def without_answers(state: Cluster, controller_epoch: int) -> Cluster:
-    """Return the state after a controller has died with its answers. The leaders send their requests again."""
+    """Return the state after a controller has died. Its responses are lost, so leaders send their requests again."""
     for leader in brokers(state.bounds):
         if controller_epoch and state.heard[leader].asks == controller_epoch:
             state = asks_again(state, leader)

@@ -14,10 +14,11 @@ from leadline.checker.errors import SpecError
 
 @attrs.frozen
 class Bounds:
-    """The limits that make the state space finite, and configuration properties, which have the same names as in Kafka.
+    """The limits that make the state space finite, and some of Kafka's configuration properties under their usual
+    names.
 
-    The number of perturbations is limited, but recovery from them is not. Leader epochs and controller epochs are not
-    limited: each of them needs a perturbation.
+    The bounds limit the number of perturbations, but not the recovery from them. Leader epochs and controller epochs
+    need no limit, because each new epoch requires a perturbation.
     """
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)
@@ -57,40 +58,37 @@ class Bounds:
 
     @property
     def moves(self) -> bool:
-        """Whether some brokers may have no replica; see `leadline.model.kafka.bounds.Bounds.moves`."""
+        """Whether a broker may have no replica. See `leadline.model.kafka.bounds.Bounds.moves`."""
         return self.reassignments > 0 or 0 < self.replicas < self.brokers
 
     @property
     def wanted(self) -> tuple[int, ...]:
-        """The brokers in `target`. Empty if an operator can request any replicas."""
+        """The brokers in `target`, or an empty tuple if an operator can request any replicas."""
         return tuple(map(int, self.target.split("-"))) if self.target else ()
 
 
 def check(bounds: Bounds) -> None:
-    """Check that the bounds fit together.
+    """Check that the bounds are consistent.
 
     Raises:
-        SpecError: if there are more controllers than brokers to run them, or if `Bounds.target` is not a list of
+        SpecError: if the bounds allow more controllers than brokers, or if `Bounds.target` is not a list of different
             brokers.
     """
     if bounds.controllers > bounds.brokers:
-        raise SpecError(
-            f"controllers={bounds.controllers} is more than brokers={bounds.brokers}: give at most as many controllers "
-            "as brokers"
-        )
+        raise SpecError(f"controllers={bounds.controllers} must not be greater than brokers={bounds.brokers}")
     if re.fullmatch(r"(\d(-\d)*)?", bounds.target) is None or len(set(bounds.wanted)) < len(bounds.wanted):
-        raise SpecError(f"target={bounds.target}: write different brokers with hyphens between them, as in 0-2")
+        raise SpecError(f"target={bounds.target}: expected different brokers separated by hyphens, such as 0-2")
     for broker in bounds.wanted:
         if broker >= bounds.brokers:
             raise SpecError(
-                f"target={bounds.target}: there is no broker {broker}: the brokers are numbered from 0 to "
+                f"target={bounds.target}: broker {broker} does not exist, because brokers are numbered from 0 to "
                 f"{bounds.brokers - 1}"
             )
 
 
 @attrs.frozen(cache_hash=True)
 class Spent:
-    """The number of times that each perturbation of `Bounds` has happened."""
+    """The number of times that each perturbation limited by `Bounds` has happened."""
 
     failovers: int = 0
     crashes: int = 0
@@ -109,18 +107,18 @@ def controllers(bounds: Bounds) -> range:
 
 
 def only_if_lossy(bounds: Bounds) -> range:
-    """Return the offsets whose records can be lost. By default, there are none."""
+    """Return the offsets from which a crash can remove the rest of a log. By default, there are none."""
     return range(bounds.records if bounds.lossy_crashes else 0)
 
 
 def if_answers_are_lost(bounds: Bounds) -> range:
-    """Return the controllers whose requests can be sent twice. By default, there are none."""
+    """Return the controllers that can send a request twice. By default, there are none."""
     return range(bounds.controllers if bounds.lost_answers else 0)
 
 
 def targets(bounds: Bounds) -> list[tuple[int, ...]]:
-    """Return the lists of replicas that an operator can request: `Bounds.target`, or a preferred leader and then other
-    brokers in ascending order. By default, there are none.
+    """Return the lists of replicas that an operator can request: only `Bounds.target` if it is not empty, and otherwise
+    all lists whose brokers after the first are in ascending order. By default, there are none.
     """
     check(bounds)
     if not bounds.reassignments or bounds.wanted:

@@ -1,8 +1,9 @@
-"""The controller: its election, its resignation, and its reactions to brokers that come and go.
+"""The controller: how it is elected, how it resigns, and how it reacts when brokers start or fail.
 
-With ZooKeeper, the controller is the broker whose id is in the ephemeral node `/controller`. A broker that has lost
-this node goes on until it hears of it. A watch on `/brokers/ids` fires once and carries no data, so that the controller
-reads the brokers when it handles the event. Its writes follow later: reading and acting are two steps.
+With ZooKeeper, the controller is the broker whose id is in the ephemeral node `/controller`. If this node is deleted,
+the broker continues to act as the controller until it is notified. A watch on `/brokers/ids` fires once and contains no
+data, so the controller reads the live brokers when it handles the event. The controller writes its changes later, so
+the model has two steps for reading and acting.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from leadline.model.quorum import brokers
 
 @action("controller {controller} is elected", controller=controllers, effect="healing")
 def become_controller(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A broker creates `/controller`. Since 2.1, it raises the controller epoch in the same transaction, and starts.
+    """A broker creates `/controller`. Since 2.1, it also raises the controller epoch in the same transaction, and
+    starts as the controller.
 
-    (`ZookeeperLeaderElector.elect`; `KafkaZkClient.registerControllerAndIncrementControllerEpoch`.) With KRaft, it wins
-    an election of the Raft quorum, and knows all records that are committed (`QuorumController.claim`).
+    See `ZookeeperLeaderElector.elect` and `KafkaZkClient.registerControllerAndIncrementControllerEpoch`. With KRaft,
+    the controller wins an election of the Raft quorum, and knows all committed records (`QuorumController.claim`).
     """
     if state.registry.controller is not None or state.controllers[controller].active or not _runs(state, controller):
         return
@@ -43,7 +45,7 @@ def become_controller(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 
 def _runs(state: Cluster, controller: int) -> bool:
-    """Return whether the process is running and, with ZooKeeper, has a session."""
+    """Return whether a controller's process is running. With ZooKeeper, the process must also have a session."""
     if not state.bounds.colocated:
         return True
     return state.replicas[controller].up if state.protocol.keeps_log else state.registry.registered[controller]
@@ -57,8 +59,8 @@ def _runs(state: Cluster, controller: int) -> bool:
 def start(state: Cluster, controller: int) -> Iterator[Cluster]:
     """Up to 2.0, a new controller raises the controller epoch after it has created `/controller`.
 
-    It reads the old epoch and writes the new one in one step of the model. It does not look whether `/controller` is
-    still its own.
+    In the model, the controller reads the old epoch and writes the new one in one step. It does not check whether it
+    still owns `/controller`.
     """
     own = state.controllers[controller]
     if own.active and not own.epoch:
@@ -68,9 +70,9 @@ def start(state: Cluster, controller: int) -> Iterator[Cluster]:
 def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
     """Yield the states after a controller has raised the controller epoch and started (`onControllerFailover`).
 
-    It reads the live brokers and the partition state, sends this state with its old leader epoch to the live brokers,
-    and elects a leader if the leader is not live. Since 2.3, it first removes brokers that are down from the ISR
-    (KAFKA-3143).
+    The controller reads the live brokers and the partition state, and sends this state to the live brokers without
+    beginning a leader epoch. If the leader is not live, the controller elects another one. Since 2.3, it first removes
+    failed brokers from the ISR (KAFKA-3143).
     """
     epoch = state.registry.controller_epoch + 1
     known = state.registry.sessions
@@ -88,7 +90,7 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 @action("controller {controller} hears that it is not the controller", controller=controllers, effect="healing")
 def resign(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A former controller resigns once it has finished the event that it is handling, and closes its connections."""
+    """A former controller finishes the event that it is handling, resigns, and closes its connections to brokers."""
     own = state.controllers[controller]
     if not own.active or own.read is not None or own.step or state.registry.controller == controller:
         return
@@ -100,7 +102,9 @@ def resign(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 @action("former controller {controller} takes the epoch of the new controller", controller=controllers)
 def adopt_epoch(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A former controller reads `/controller_epoch` before it hears that it was replaced (KAFKA-1096)."""
+    """A former controller reads the new epoch from `/controller_epoch` and uses it, because it does not know yet that
+    it has been replaced (KAFKA-1096).
+    """
     own = state.controllers[controller]
     if own.active and own.epoch and own.epoch < state.registry.controller_epoch:
         yield state.with_controller(controller, attrs.evolve(own, epoch=state.registry.controller_epoch))
@@ -108,10 +112,11 @@ def adopt_epoch(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 @action("controller {controller} reads which brokers are live", controller=controllers, effect="healing")
 def read_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A controller handles an event of its watch on `/brokers/ids`. It will act on what it reads here.
+    """A controller handles an event of its watch on `/brokers/ids` by reading the live brokers. It acts on them in a
+    later step.
 
-    Several changes before this step are one. Up to 2.1, a controller does not see that a broker restarted in between,
-    because it compares ids (KAFKA-1120).
+    The controller handles several changes before this step as one. Up to 2.1, it compares only the ids of brokers, so
+    it does not notice a broker that has restarted in between (KAFKA-1120).
     """
     own, sessions = state.controllers[controller], state.registry.sessions
     if own.is_free and list(_changes(state, own.known, sessions)):
@@ -119,7 +124,7 @@ def read_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 
 def _changes(state: Cluster, known: Sessions, now: Sessions) -> Iterator[int]:
-    """Yield the brokers that have come, gone or restarted, as far as a controller can see."""
+    """Yield the brokers that have started, failed or restarted, as far as a controller can detect this."""
     for broker, (before, after) in enumerate(zip(known, now, strict=True)):
         if before != after and (state.protocol.compares_epochs or not (before and after)):
             yield broker
@@ -127,10 +132,10 @@ def _changes(state: Cluster, known: Sessions, now: Sessions) -> Iterator[int]:
 
 @action("controller {controller} acts on the brokers that it has read", controller=controllers, effect="healing")
 def act_on_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A controller handles new brokers, then those that have restarted, then those that are gone.
+    """A controller first handles new brokers, then restarted brokers, and then failed brokers.
 
-    (`BrokerChangeListener.handleChildChange` in 0.10, `KafkaController.processBrokerChange` in 2.2.) The model writes
-    and sends everything in one step.
+    In the model, the controller writes and sends everything in one step. See `BrokerChangeListener.handleChildChange`
+    in 0.10 and `KafkaController.processBrokerChange` in 2.2.
     """
     own = state.controllers[controller]
     now = own.read
@@ -166,7 +171,7 @@ def _told(state: Cluster, controller: int, new: list[int]) -> Cluster:
 
 
 def _failed(states: list[Cluster], controller: int, gone: list[int]) -> list[Cluster]:
-    """Elect a leader if the leader is gone, and remove brokers that are gone from the ISR (onBrokerFailure)."""
+    """Elect a leader if the leader has failed, and remove failed brokers from the ISR (onBrokerFailure)."""
     found = list(_led_again(states, controller))
     for broker in gone:
         found = [remove_from_isr(state, controller, broker) for state in found]
@@ -189,8 +194,8 @@ def _led_again(states: Iterable[Cluster], controller: int) -> Iterator[Cluster]:
 def hear_of_isr(state: Cluster, controller: int) -> Iterator[Cluster]:
     """A controller reads the ISR after the leader has changed it (`/isr_change_notification`).
 
-    The model leaves out that it also reads a leader epoch that another controller has written, if the leader of that
-    epoch then changes the ISR.
+    In Kafka, the controller also reads a leader epoch written by another controller if the leader of that epoch then
+    changes the ISR. The model leaves this out.
     """
     own, quorum = state.controllers[controller], state.quorum
     known = own.partition if own.is_free else None
@@ -200,11 +205,11 @@ def hear_of_isr(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 @action("controller {controller} elects the preferred leader", controller=if_preferred, effect="perturbing")
 def elect_preferred(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A controller makes the first of the replicas the leader, if that one is live and in the ISR. The ISR stays.
+    """A controller makes the first replica the leader, if this replica is live and in the ISR. The ISR does not change.
 
-    (`PartitionLeaderElectionAlgorithms.preferredReplicaPartitionLeaderElection`, and
-    `ReplicationControlManager.electLeader`. While a partition is reassigned, `auto.leader.rebalance.enable` leaves it
-    alone up to 3.3, but an operator can ask for it: KAFKA-10149.)
+    See `PartitionLeaderElectionAlgorithms.preferredReplicaPartitionLeaderElection` and
+    `ReplicationControlManager.electLeader`. Up to 3.3, `auto.leader.rebalance.enable` does not apply to a partition
+    that is being reassigned, but an operator can still request the election (KAFKA-10149).
     """
     own = state.controllers[controller]
     if not own.is_free or not state.may("preferred_elections"):

@@ -1,4 +1,4 @@
-"""Brokers handle the requests of controllers."""
+"""How brokers handle requests from controllers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from leadline.model.quorum import brokers
     effect="healing",
 )
 def deliver(state: Cluster, controller: int, broker: int) -> Iterator[Cluster]:
-    """A broker handles the oldest request of a controller (`ReplicaManager.becomeLeaderOrFollower`).
+    """A broker handles the oldest request from a controller (`ReplicaManager.becomeLeaderOrFollower`).
 
-    It refuses a request of a controller that is older than one that it has obeyed, and, since 2.2, a request for an
-    earlier broker epoch (KIP-380). It ignores a request whose leader epoch is not higher than its own. A request to a
-    broker that is down waits until the broker is up again, or until the controller closes the connection.
+    The broker refuses a request from a controller that is older than the newest one it has obeyed. Since 2.2, it also
+    refuses a request for an earlier broker epoch (KIP-380). It ignores a request whose leader epoch is not higher than
+    the broker's. A request to a stopped broker waits until the broker has restarted or the controller closes the
+    connection.
     """
     queue = state.queue(controller, broker)
     if queue and state.replicas[broker].up:
@@ -40,9 +41,9 @@ def deliver(state: Cluster, controller: int, broker: int) -> Iterator[Cluster]:
     effect="perturbing",
 )
 def deliver_unanswered(state: Cluster, controller: int, broker: int) -> Iterator[Cluster]:
-    """A broker handles a request, and its connection breaks before it has answered.
+    """A broker handles a request, but its connection breaks before it responds.
 
-    The controller sends the request again until it gets an answer or removes the broker (`RequestSendThread`).
+    The controller sends the request again until it receives a response or removes the broker (`RequestSendThread`).
     """
     queue = state.queue(controller, broker)
     if queue and state.replicas[broker].up and state.may("lost_answers"):
@@ -50,7 +51,7 @@ def deliver_unanswered(state: Cluster, controller: int, broker: int) -> Iterator
 
 
 def accepts(state: Cluster, broker: int, request: Request) -> bool:
-    """Return whether a broker accepts a request: neither its controller epoch nor its broker epoch is outdated."""
+    """Return whether a broker accepts a request. It refuses an outdated controller epoch or broker epoch."""
     heard = state.heard[broker]
     if state.protocol.fences_requests and request.controller_epoch < heard.controller_epoch:
         return False
@@ -58,7 +59,7 @@ def accepts(state: Cluster, broker: int, request: Request) -> bool:
 
 
 def _obeyed(state: Cluster, broker: int, request: Request) -> Cluster:
-    """Return the state after a broker has handled a request: has refused, ignored or obeyed it."""
+    """Return the state after a broker has refused, ignored or obeyed a request."""
     if not accepts(state, broker, request):
         return state
     known = attrs.evolve(state.heard[broker], controller_epoch=request.controller_epoch)

@@ -21,15 +21,15 @@ METADATA_LOG = "metadata log"
 
 
 def controller_row(number: int) -> str:
-    """Return the name of the row of a process that can be the controller."""
+    """Return the name of the row for the controller with the given number."""
     return f"controller {number}"
 
 
 def rows(state: Cluster) -> dict[str, Row]:
     """Return the rows for ZooKeeper, the controllers, the producers, each broker, and the consumers, keyed by name.
 
-    The row of a controller shows what it believes, what it has read and not acted on yet, and its requests that brokers
-    have not handled yet.
+    The row for a controller shows what the controller knows, what it has read but not yet acted on, and which of its
+    requests brokers have not yet handled.
     """
     own = {controller_row(number): _controller(state, number) for number in range(len(state.controllers))}
     others = {name: row for name, row in kafka.rows(state).items() if name != CONTROLLER}
@@ -51,7 +51,7 @@ def rows(state: Cluster) -> dict[str, Row]:
 
 
 def _store(state: Cluster) -> str:
-    """Return the name of the row of what controllers write to."""
+    """Return the name of the row for the store that controllers write to: the metadata log or ZooKeeper."""
     return METADATA_LOG if state.protocol.keeps_log else ZOOKEEPER
 
 
@@ -113,7 +113,9 @@ def _believes(state: Cluster, own: Controller) -> list[str]:
 
 
 def messages(state: Cluster) -> Iterator[Message]:
-    """Yield the messages in flight: the oldest request of each controller to each broker, and those between brokers."""
+    """Yield the messages in flight: the oldest request from each controller to each broker, and messages between
+    brokers.
+    """
     for number in range(1 if state.protocol.keeps_log else len(state.controllers)):
         for broker in range(state.bounds.brokers):
             yield from _next(state, number, broker)
@@ -129,7 +131,7 @@ def _next(state: Cluster, controller: int, broker: int) -> Iterator[Message]:
 
 
 def arrivals(step: Step[Cluster]) -> Iterator[Message]:
-    """Yield the messages that arrive in a step, including what is written to ZooKeeper and read there."""
+    """Yield the messages that arrive in a step, including writes to ZooKeeper and reads from it."""
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "deliver" | "deliver_unanswered", {"controller": number, "broker": broker}:
@@ -171,10 +173,11 @@ def arrivals(step: Step[Cluster]) -> Iterator[Message]:
 
 
 def _redirected(state: Cluster, messages: Iterator[Message]) -> Iterator[Message]:
-    """Yield messages of the `kafka` family, whose one controller is one of the rows of this family.
+    """Yield the given messages of the `kafka` family with a row of this family in place of that family's controller.
 
-    Up to 2.6, the ISR goes to ZooKeeper. A request to change the ISR goes to the controller that is active. While a
-    former controller is active, too, the request may reach either, and is drawn when one handles it.
+    Up to 2.6, leaders write the ISR to ZooKeeper. In later releases, they send requests to the active controller. While
+    a former controller is also active, either of them may receive a request, so the request is drawn only when a
+    controller handles it.
     """
     active = [number for number, own in enumerate(state.controllers) if own.active and own.epoch]
     to = _store(state)

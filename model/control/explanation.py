@@ -1,4 +1,4 @@
-"""Explain a trace: who acts on what it read before, what is refused, and what nobody tells."""
+"""Explain a trace of the `control` family: outdated reads, refused requests, and restarts that nobody notices."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _answered(before: Cluster, after: Cluster, number: int, leader: int) -> Iter
 
 
 def _misses(before: Cluster) -> str:
-    """Return a phrase about brokers that restarted before a new controller reads the cluster."""
+    """Return a phrase about the brokers whose restart a new controller cannot detect, or an empty string."""
     known = [own.known for own in before.controllers if own.epoch]
     bounced = [
         broker

@@ -1,4 +1,4 @@
-"""Controllers and brokers that die, and sessions that end."""
+"""Crashes and restarts of controllers and brokers, and the end of their sessions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from leadline.model.quorum import brokers
 
 @action("controller {controller} loses /controller", controller=controllers, effect="perturbing")
 def controller_session_expires(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """The node `/controller` vanishes, but the controller goes on until it hears of it.
+    """The node `/controller` is deleted, but the controller continues to act until it is notified.
 
-    Its session expires, or an operator deletes the node. Up to 1.0, a controller can write after both: its client
-    repeats the write in the next session (`ZkClient.retryUntilConnected`). Since 1.1, writes of an expired session
-    fail (`KafkaZkClient.retryRequestsUntilConnected`), so that only the deletion leaves a controller that can write.
-    With KRaft, the Raft quorum has given up its leader, which can commit nothing any more.
+    The controller's session has expired, or an operator has deleted the node. Up to 1.0, the controller can still write
+    in both cases, because its client repeats a failed write in the next session (`ZkClient.retryUntilConnected`). Since
+    1.1, writes of an expired session fail (`KafkaZkClient.retryRequestsUntilConnected`), so the controller can still
+    write only if an operator has deleted the node. With KRaft, the controller is no longer the leader of the Raft
+    quorum, and can no longer commit records.
 
-    With ZooKeeper, a controller on a broker with a replica loses the broker's session, too.
+    With ZooKeeper, if the controller runs on a broker with a replica, this broker's session expires too.
     """
     if state.registry.controller == controller and state.may("failovers"):
         expired = state.having("failovers")
@@ -41,19 +42,19 @@ def controller_session_expires(state: Cluster, controller: int) -> Iterator[Clus
 
 
 def separate(bounds: object) -> range:
-    """Return the controllers that can die without a broker that has a replica."""
+    """Return the controllers that do not run on brokers with a replica, so that they can die separately."""
     return range(0) if bounds.colocated else controllers(bounds)  # type: ignore[attr-defined, arg-type]
 
 
 @action("controller {controller} dies", controller=separate, effect="perturbing")
 def controller_dies(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """The broker that is the controller dies. The requests that it has not sent yet are lost."""
+    """The broker that is the controller crashes. Requests that it has not yet sent are lost."""
     if state.registry.controller == controller and state.may("failovers"):
         yield _dead(state.having("failovers"), controller)
 
 
 def _dead(state: Cluster, controller: int) -> Cluster:
-    """Return the state after the process of a controller has died, and its session has ended."""
+    """Return the state after a controller's process has died and its session has ended."""
     gone = state
     if not state.protocol.keeps_log:
         gone = without_answers(state, state.controllers[controller].epoch)
@@ -70,7 +71,7 @@ def _deposed(state: Cluster, controller: int) -> Cluster:
 
 @action("broker {broker} crashes", broker=followers_first, effect="perturbing")
 def broker_dies(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """A broker crashes, and its session ends. Its log and its high watermark are on disk."""
+    """A broker crashes, and its session ends. Its log and its high watermark remain on disk."""
     for down in kafka.crash(state, broker):
         yield _stopped(down, broker)  # type: ignore[arg-type]
 
@@ -82,7 +83,7 @@ def broker_dies(state: Cluster, broker: int) -> Iterator[Cluster]:
     effect="perturbing",
 )
 def broker_loses_tail(state: Cluster, broker: int, offset: int) -> Iterator[Cluster]:
-    """A broker crashes, its session ends, and the end of its log is lost, which was only in the page cache."""
+    """A broker crashes, and its session ends. It loses the end of its log, which was only in the page cache."""
     for down in kafka.crash_losing_tail(state, broker, offset):
         yield _stopped(down, broker)  # type: ignore[arg-type]
 
@@ -113,10 +114,10 @@ def handle_fetch_response(state: Cluster, follower: int) -> Iterator[Cluster]:
     effect="healing",
 )
 def readmit(state: Cluster, leader: int, follower: int) -> Iterator[Cluster]:
-    """A leader admits a follower that fetches from the same offset as before.
+    """A leader adds a follower to the ISR after the follower has fetched from the same offset again.
 
-    Followers repeat their requests. In the `kafka` family, a request that tells the leader nothing new is not a step,
-    so that a follower that has left the ISR with all records joins only after the next record.
+    Followers repeat their requests. The `kafka` family leaves out requests that tell the leader nothing new. There, a
+    follower that has left the ISR although it has all records can only rejoin after the next record.
     """
     if follower not in state.replicas[leader].isr:
         for after in fetch.handled_again(state, leader, follower):
@@ -126,7 +127,7 @@ def readmit(state: Cluster, leader: int, follower: int) -> Iterator[Cluster]:
 
 @action("the session of broker {broker} expires", broker=brokers, effect="perturbing")
 def broker_session_expires(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """ZooKeeper removes `/brokers/ids/N`, but the broker is running. With KRaft, the controller fences the broker."""
+    """ZooKeeper removes `/brokers/ids/N` of a running broker. With KRaft, the controller fences the broker."""
     if state.registry.registered[broker] and state.may("session_expiries"):
         expired = state.having("session_expiries")
         if state.protocol.keeps_log:
@@ -138,9 +139,9 @@ def broker_session_expires(state: Cluster, broker: int) -> Iterator[Cluster]:
 
 @action("broker {broker} starts again", broker=restarting, effect="healing")
 def restart(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """A broker starts and registers. It knows no leader until a controller sends a request.
+    """A broker starts and registers. It does not know the leader until it receives a request from a controller.
 
-    With KRaft, it does nothing until the controller has registered it.
+    With KRaft, the broker does nothing until the controller has registered it.
     """
     replica = state.replicas[broker]
     if replica.up:

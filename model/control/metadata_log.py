@@ -1,12 +1,13 @@
-"""KRaft: the controller writes records to a log, the Raft quorum commits them, and brokers apply them in order, late.
+"""The metadata log of KRaft: the controller writes records, the Raft quorum commits them, and brokers apply them later.
 
-A record here is one atomic batch of a controller's event: a registration and what it changes in the partition. The
-controller goes on from its newest record, whether or not that is committed. A failover undoes the records that are not
-committed. (A record that a successor finds in its log and commits is, in the model, committed before the failover.)
+In the model, a record is the atomic batch that the controller writes for one event, such as a registration and the
+resulting change of the partition. The controller bases its next record on its newest one, even if the newest one is not
+yet committed. A failover removes uncommitted records. In Kafka, a new controller can commit a record that it finds in
+its log. The model commits such a record before the failover.
 
-A broker applies a record of the partition when its leader epoch is new to it, or when it leads: then it learns the ISR.
-The answer to an `AlterPartition` request says the same as the record that it waits for, so the model has no step of its
-own for an answer that accepts the request.
+All brokers apply a record that begins a leader epoch, but only the leader applies a record that just changes the ISR.
+The response to an `AlterPartition` request contains the same information as the record that the response waits for.
+Therefore, the model has no separate step for a response that accepts the request.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ METADATA = 0
 
 
 def newest(state: Cluster) -> Image:
-    """Return what the metadata log says after the controller's newest record."""
+    """Return the metadata image after the controller's newest record, which need not be committed."""
     uncommitted = state.registry.uncommitted
     return uncommitted[-1] if uncommitted else committed(state)
 
 
 def committed(state: Cluster) -> Image:
-    """Return what the metadata log says after its last committed record."""
+    """Return the metadata image after the last committed record."""
     return Image(state.quorum, state.registry.births, state.registry.registered)
 
 
 def as_the_controller_sees(state: Cluster, image: Image) -> Cluster:
-    """Return the state with what the metadata log says after a record. Functions of the `kafka` family then compute
-    what the controller writes next.
+    """Return the state with the data in the given metadata image. Functions of the `kafka` family can then compute what
+    the controller writes next.
     """
     registry = attrs.evolve(state.registry, births=image.births, registered=image.registered)
     return attrs.evolve(state, quorum=image.partition, registry=registry)
@@ -51,8 +52,8 @@ def written(state: Cluster, seen: Cluster, asked_by: int | None = None) -> Clust
     """Return the state after the controller has written a record.
 
     Parameters:
-        state: the state before it.
-        seen: the state as the controller sees it after the record.
+        state: the state before the record.
+        seen: the state that the controller sees after the record.
         asked_by: the leader whose request the record answers, or None.
     """
     image = Image(seen.quorum, seen.registry.births, seen.registry.registered, asked_by)
@@ -62,19 +63,20 @@ def written(state: Cluster, seen: Cluster, asked_by: int | None = None) -> Clust
 
 @action("the controller fences broker {broker}", broker=brokers, effect="healing")
 def fence(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """The session of a broker that is down ends, and the controller fences it: it removes the broker from leadership
-    and from the ISR (`ReplicationControlManager.handleBrokerFenced`).
+    """The controller fences a stopped broker after its session has ended, and removes it from leadership and from the
+    ISR (`ReplicationControlManager.handleBrokerFenced`).
 
-    A new controller begins all sessions afresh, because the times of heartbeats are not in the log. So a broker that is
-    down stays a member until its session ends there, too. The model has no clock: this step can come at any time.
+    A new controller restarts all sessions, because the metadata log does not contain the times of heartbeats.
+    Therefore, a stopped broker stays in the ISR until its session with the new controller ends. The model has no clock,
+    so this step can happen at any time.
     """
     if not state.replicas[broker].up:
         yield from fenced(state, broker)
 
 
 def fenced(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """Yield the states after the controller has written that a broker is fenced, if there is a controller and the
-    broker is not fenced yet.
+    """Yield the states after the controller has fenced a broker. Yield nothing if there is no controller or the broker
+    is already fenced.
     """
     image = newest(state)
     if not _is_led(state) or not image.registered[broker]:
@@ -88,12 +90,14 @@ def fenced(state: Cluster, broker: int) -> Iterator[Cluster]:
 
 @action("the controller registers broker {broker}", broker=brokers, effect="healing")
 def admit(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """The controller registers a broker that has started, or stops fencing one whose session had expired. It elects a
-    leader if there is none (`ClusterControlManager.registerBroker`, `handleBrokerUnfenced`).
+    """The controller registers a broker that has started, or unfences a broker whose session had expired. If the
+    partition has no leader, the controller also elects one (`ClusterControlManager.registerBroker`,
+    `handleBrokerUnfenced`).
 
-    A registration and the end of fencing are one record in the model. Up to 3.9, the registration of a broker that is
-    not fenced yet changes no partition, so that a leader goes on in its leader epoch (KAFKA-18106). Since 4.0, the
-    controller first removes it from leadership and from the ISR, and from the ELR unless it has shut down cleanly.
+    In the model, one record both registers and unfences a broker. Up to 3.9, the registration of a broker that is not
+    yet fenced changes no partition, so a leader continues in the same leader epoch (KAFKA-18106). Since 4.0, the
+    controller first removes the broker from leadership and from the ISR. It also removes the broker from the ELR unless
+    the broker has shut down cleanly.
     """
     heard, image = state.heard[broker], newest(state)
     starts = not heard.generation
@@ -123,7 +127,9 @@ def _is_led(state: Cluster) -> bool:
 
 
 def _led_uncleanly(state: Cluster) -> Iterator[Cluster]:
-    """Yield the states after an unclean election, if the partition has no leader and its topic allows it."""
+    """Yield the states after an unclean election if the partition has no leader and its topic allows unclean elections.
+    Otherwise, yield the given state.
+    """
     uncleanly = state.bounds.unclean_leader_election and state.protocol.elects_uncleanly
     if uncleanly and state.quorum.leader is None:
         for broker in state.assignment.replicas:
@@ -135,15 +141,16 @@ def _led_uncleanly(state: Cluster) -> Iterator[Cluster]:
 
 
 def oldest(bounds: object) -> range:
-    """Return the place of the record that is committed next: the first one."""
+    """Return the position of the record that the quorum commits next. The only position is 0."""
     return range(1)
 
 
 @action("the Raft quorum commits the controller's oldest record", record=oldest, effect="healing")
 def commit(state: Cluster, record: int) -> Iterator[Cluster]:
-    """A majority of the quorum has the record, so that no failover undoes it, and brokers will apply it.
+    """A majority of the Raft quorum has stored the record. A failover can no longer remove it, and brokers will apply
+    it.
 
-    A broker that registers first applies the whole log, up to its own registration.
+    A broker that has registered starts by applying the whole log up to its own registration.
     """
     own = state.registry
     if not own.uncommitted:
@@ -170,7 +177,9 @@ def commit(state: Cluster, record: int) -> Iterator[Cluster]:
 
 
 def _concerned(state: Cluster, before: Quorum, after: Quorum) -> list[int | None]:
-    """Return the brokers that do something when they apply a record: all if a leader epoch begins, or the leader."""
+    """Return the brokers that a record affects: all brokers if it begins a leader epoch, or the leader if it only
+    changes the ISR.
+    """
     if after.epoch != before.epoch:
         return list(brokers(state.bounds))
     return [after.leader] if after.isr != before.isr else []
@@ -188,10 +197,10 @@ def _announced(state: Cluster, to: Iterable[int]) -> Cluster:
 
 @action("broker {broker} applies the next record of the metadata log", broker=brokers, effect="healing")
 def apply_record(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """A broker applies the oldest committed record that it has not applied (`BrokerMetadataPublisher`).
+    """A broker applies the oldest committed record that it has not yet applied (`BrokerMetadataPublisher`).
 
-    A leader that learns of another ISR than the one that it has proposed forgets its proposal, although it can send the
-    next one only after the answer to it.
+    A leader discards its proposed ISR when it learns another ISR, but it can propose the next one only after it has
+    received the response to its request.
     """
     queue = state.queue(METADATA, broker)
     if not queue or not state.replicas[broker].up:
@@ -212,7 +221,7 @@ def apply_record(state: Cluster, broker: int) -> Iterator[Cluster]:
 
 
 def _knowing(replica: Replica, isr: frozenset[int]) -> Replica:
-    """Return a leader's replica after it has learned the ISR of its own leader epoch."""
+    """Return a leader's replica after the leader has learned the ISR of its current leader epoch."""
     proposal = replica.proposal
     if proposal is None or not proposal.sent:
         return attrs.evolve(replica, isr=isr, proposal=None)
@@ -220,10 +229,10 @@ def _knowing(replica: Replica, isr: frozenset[int]) -> Replica:
 
 
 def undone(state: Cluster) -> Cluster:
-    """Return the state after a failover of the controller: records that are not committed are undone.
+    """Return the state after a failover of the controller, which removes uncommitted records.
 
-    A leader whose request was to be answered by such a record gets an error, and sends the request again. A broker
-    whose registration was undone registers again.
+    If such a record answers a leader's request, the leader receives an error and sends the request again. If the record
+    contains a broker's registration, the broker registers again.
     """
     for image in state.registry.uncommitted:
         if image.asked_by is not None:
@@ -236,7 +245,7 @@ def undone(state: Cluster) -> Cluster:
 
 
 def asks_again(state: Cluster, leader: int) -> Cluster:
-    """Return the state in which a leader sends its `AlterPartition` request again, if it waits for the answer."""
+    """Return the state after a leader has sent its `AlterPartition` request again, if it waits for a response."""
     replica = state.replicas[leader]
     proposal = replica.proposal
     if proposal is None or proposal.sent or proposal.dropped:
@@ -245,7 +254,7 @@ def asks_again(state: Cluster, leader: int) -> Cluster:
 
 
 def started(state: Cluster, broker: int) -> Cluster:
-    """Return the state after a broker has started. It applies nothing before it is registered."""
+    """Return the state after a broker has started. The broker applies no records before it is registered."""
     replica = state.replicas[broker]
     up = state.with_replica(broker, attrs.evolve(replica, up=True))
     return with_another_incarnation(up, broker) if state.protocol.names_incarnations else up  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""The values of rules with which `leadline mutate` searches a release of the `control` family."""
+"""The values of rules that `leadline mutate` tries in releases of the `control` family."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ concerns requests that a controller with ZooKeeper cannot answer wrongly, becaus
 
 
 def concerns(rule: str, values: Mapping[str, str]) -> bool:
-    """Return whether another value of a rule makes a difference to a release.
+    """Return whether a different value for a rule can affect a release.
 
     Parameters:
         rule: the name of the rule.
@@ -57,7 +57,7 @@ def concerns(rule: str, values: Mapping[str, str]) -> bool:
 
 
 def may_be_mutated(values: Mapping[str, str]) -> bool:
-    """Return whether a release satisfies the properties within its default bounds. This is so since 2.3, except for
+    """Return whether a release satisfies all properties within its default bounds. This is true since 2.3, except with
     KRaft before 3.3.
 
     Parameters:

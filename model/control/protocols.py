@@ -1,4 +1,4 @@
-"""The rules of a release: those of the data plane, and those of the controller."""
+"""The rules of a release for replication and for the controller."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ class Protocol(DataPlane):
     """The rules of replication (see `leadline.model.kafka.protocols.Protocol`), and the rules of the controller.
 
     Attributes:
-        elects_at_once_with_epoch: whether a new controller registers and raises the controller epoch in one
+        elects_at_once_with_epoch: whether a new controller creates `/controller` and raises the controller epoch in one
             transaction. If not, it raises the epoch in a later step.
-        fences_writes: whether ZooKeeper refuses writes of a controller with an outdated controller epoch.
-        adopts: whether a controller that was replaced takes the new controller's epoch for its own.
+        fences_writes: whether ZooKeeper refuses writes from a controller with an outdated controller epoch.
+        adopts: whether a former controller uses the new controller's epoch as its own.
         fences_requests: whether brokers refuse requests with a controller epoch lower than the highest one that they
             have received.
-        compares_epochs: whether the controller compares the broker epochs (creation zxids) of brokers, and not only
-            their ids.
-        names_generations: whether requests contain the broker epoch of the broker to which they are sent, so that a
-            broker refuses those that were sent before its restart.
-        reassigns_by: where a reassignment in progress is stored: in "admin", the node `/admin/reassign_partitions`, or
-            in "assignment", with the replicas of the partition (KIP-455), where it can be cancelled.
+        compares_epochs: whether the controller identifies brokers by their broker epochs (creation zxids), and not only
+            by their ids.
+        names_generations: whether a request contains the broker epoch of its receiver. A broker then refuses requests
+            that were sent before it restarted.
+        reassigns_by: where a reassignment in progress is stored: "admin" means in the node
+            `/admin/reassign_partitions`, and "assignment" means with the replicas of the partition (KIP-455). Only the
+            latter can be cancelled.
         obeys_stop: returns whether a broker obeys a `StopReplica` request. The arguments are the leader epochs of the
             broker and of the request.
-        removes_dead_at_start: whether a new controller removes brokers that are down from the ISR.
-        keeps_log: whether the controller writes records to the metadata log (KRaft), and not nodes of ZooKeeper.
-        refuses_newer_leaders: whether a controller that is behind answers an `AlterPartition` request from a newer
-            leader epoch than it knows as if the epoch were outdated. The leader then waits for a change that does not
-            come (KAFKA-14154).
+        removes_dead_at_start: whether a new controller removes failed brokers from the ISR.
+        keeps_log: whether the controller writes to the metadata log (KRaft) instead of ZooKeeper.
+        refuses_newer_leaders: whether a controller that does not know a leader epoch yet rejects an `AlterPartition`
+            request with this epoch as outdated. The leader then waits for a change that never comes (KAFKA-14154).
     """
 
     elects_at_once_with_epoch: bool
@@ -49,15 +49,15 @@ class Protocol(DataPlane):
 
 
 def at_any_epoch(own: int, requested: int) -> bool:
-    """Up to 2.5, a `StopReplica` request contains no leader epoch."""
+    """Return True. Up to 2.5, a `StopReplica` request contains no leader epoch."""
     return True
 
 
 def at_a_newer_epoch(own: int, requested: int) -> bool:
-    """KIP-570: the leader epoch of the request must be higher than the broker's."""
+    """Return whether the leader epoch of the request is higher than the broker's (KIP-570)."""
     return requested > own
 
 
 def at_the_same_or_a_newer_epoch(own: int, requested: int) -> bool:
-    """KAFKA-13972: the leader epoch of the request must not be lower than the broker's."""
+    """Return whether the leader epoch of the request is at least as high as the broker's (KAFKA-13972)."""
     return requested >= own

@@ -1,8 +1,9 @@
-"""Reassignment with ZooKeeper: the controller adds replicas, waits until they are in the ISR, and then removes others.
+"""Reassignment with ZooKeeper: the controller adds replicas, waits until they are in the ISR, and removes the old ones.
 
-The completion is one event of the controller, with several writes: a leader epoch whose requests name the final
-replicas and still the old ISR, then the smaller ISR, then the assignment. The names B3, B4 and B6 are those of KIP-455
-in `KafkaController.onPartitionReassignment`; earlier releases write the same in the same order.
+The controller completes a reassignment in one event, but with several writes. First, it begins a leader epoch. The
+requests of this epoch contain the final replicas, but still the old ISR. Then the controller writes the smaller ISR,
+and finally the assignment. The steps B3, B4 and B6 are named as in KIP-455 and
+`KafkaController.onPartitionReassignment`. Earlier releases make the same writes in the same order.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from leadline.model.kafka.assignment import Assignment, reverted
 
 @action("an operator reassigns the partition to brokers {target}", target=targets, effect="perturbing")
 def reassign(state: Cluster, target: tuple[int, ...]) -> Iterator[Cluster]:
-    """An operator writes the request to ZooKeeper. Since 2.4, the controller does this on request (KIP-455).
+    """An operator writes the request to ZooKeeper. Since 2.4, the controller writes it when an operator sends a request
+    (KIP-455).
 
-    The model leaves out a second request before the first is done.
+    The model leaves out a second request while the first one is in progress.
     """
     if state.may("reassignments") and not state.registry.target and target != state.assignment.replicas:
         registry = attrs.evolve(state.registry, target=target)
@@ -31,9 +33,9 @@ def reassign(state: Cluster, target: tuple[int, ...]) -> Iterator[Cluster]:
 
 @action("controller {controller} adds the new replicas", controller=if_reassigned, effect="healing")
 def add_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A controller writes the union of the old and new replicas, the new ones first, and begins a leader epoch.
+    """A controller writes the union of the new and old replicas, starting with the new ones, and begins a leader epoch.
 
-    (To 2.3: steps 1 to 3 of `onPartitionReassignment`. Since 2.4: A1 and A2.)
+    These are steps 1 to 3 of `onPartitionReassignment` up to 2.3, and steps A1 and A2 since 2.4.
     """
     own, target = state.controllers[controller], state.registry.target
     old = own.replicas
@@ -49,10 +51,11 @@ def add_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
 @action("controller {controller} begins to complete the reassignment (B3)", controller=if_reassigned, effect="healing")
 def complete(state: Cluster, controller: int) -> Iterator[Cluster]:
     """Once all requested replicas are in the ISR, the controller begins a leader epoch with these replicas and the old
-    ISR. If it adds and removes none, as after a cancellation, it does not wait (`isReassignmentComplete`).
+    ISR. If the reassignment adds and removes no replicas, as after a cancellation, the controller does not wait for the
+    ISR (`isReassignmentComplete`).
 
-    If the leader is not one of them or not live, it elects one of them that is live and in the ISR
-    (`moveReassignedPartitionLeaderIfRequired`). If there is none, it goes on without a leader.
+    If the leader is not live or not one of the requested replicas, the controller elects a requested replica that is
+    live and in the ISR (`moveReassignedPartitionLeaderIfRequired`). If there is none, it elects no leader.
     """
     own, target, quorum = state.controllers[controller], state.registry.target, state.quorum
     if not own.is_free or not target or not may_write(state, controller):
@@ -91,9 +94,9 @@ def remove_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 @action("controller {controller} writes the new replicas (B6)", controller=if_reassigned, effect="healing")
 def write_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """The controller writes the new replicas, and removes the request.
+    """The controller writes the new replicas, and removes the operator's request.
 
-    Up to 2.0, a former controller can do this, too: these writes are not compared with anything.
+    Up to 2.0, a former controller can also do this, because ZooKeeper does not check the controller epoch.
     """
     own = state.controllers[controller]
     if own.step != WRITE:
@@ -108,10 +111,11 @@ def write_replicas(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 @action("controller {controller} cancels the reassignment", controller=if_cancelled, effect="perturbing")
 def cancel(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """On request, a controller goes back to the replicas that are not being added (KIP-455, steps U1 to U3).
+    """A controller cancels the reassignment, and keeps only the replicas that are not being added (KIP-455, steps U1 to
+    U3).
 
-    It stops the replicas that were being added, the leader, too, if it is one of them (KAFKA-14808). If they are not in
-    the ISR, no leader epoch begins before that.
+    The controller stops the replicas that were being added, even if one of them is the leader (KAFKA-14808). If one of
+    them is in the ISR, the controller first removes it from the ISR and begins a leader epoch.
     """
     own, assignment = state.controllers[controller], state.assignment
     if not own.is_free or not assignment.adding or not state.may("cancellations") or not _may_assign(state, controller):
@@ -126,7 +130,7 @@ def cancel(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 
 def _may_assign(state: Cluster, controller: int) -> bool:
-    """Return whether ZooKeeper accepts an assignment from a controller. Up to 2.0, it accepts every one."""
+    """Return whether ZooKeeper accepts an assignment from a controller. Up to 2.0, it accepts every assignment."""
     return not state.protocol.fences_writes or state.controllers[controller].epoch == state.registry.controller_epoch
 
 
@@ -136,7 +140,9 @@ def _assigned(state: Cluster, controller: int, assignment: Assignment, replicas:
 
 
 def _bumped(state: Cluster, controller: int, told: tuple[int, ...]) -> Iterator[Cluster]:
-    """Yield the state after a controller has begun a leader epoch with the same leader and ISR, if it may."""
+    """Yield the state after a controller has begun a leader epoch with the same leader and ISR. If ZooKeeper would
+    refuse the write, yield the given state.
+    """
     if not may_write(state, controller):
         yield state
         return

@@ -1,6 +1,6 @@
-"""The columns of the table of rules: Kafka releases with the rules of their controller.
+"""The Kafka releases of the `control` family, as columns of the table of rules.
 
-A column has the rules of replication of the `kafka` column of the same release.
+For replication, a column has the same rules as the `kafka` column of the same release.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Column(RuleColumn):
     """The rules of a release whose controller can die. Its name in the catalog is, for example, ``control/2.0.1``.
 
     Attributes:
-        bounds: the default bounds. With them, a search takes seconds.
+        bounds: the default bounds, with which a search takes seconds.
         suffix: the text that follows the version in the name and the aliases; see
             `leadline.model.kafka.releases.Column`.
     """
@@ -172,7 +172,7 @@ _NAMES = {name: column for column in COLUMNS for name in (column.name, *column.a
 
 
 def column_of(reference: str) -> Column | None:
-    """Return the column with the given name or alias. The name may also change rules, as in
+    """Return the column with the given name or alias. The name may be followed by changes of rules, as in
     ``control/2.1+controller_writes=unless-written-since``.
 
     Returns:

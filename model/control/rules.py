@@ -1,7 +1,6 @@
-"""The table of rules for the `control` family: the rules of the controller that changed between releases.
+"""The table of rules for the `control` family: the rules in which the controllers of different releases differ.
 
-The rules of replication are those of the `kafka` family, except those that the controller of this family replaces. See
-`REPLACED`.
+For replication, the rules of the `kafka` family apply, except those in `REPLACED`.
 """
 
 from __future__ import annotations
@@ -221,8 +220,8 @@ def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
 
     Parameters:
         name, summary: the name and summary of the protocol.
-        values: the name of each rule's value, keyed by the name of the rule: all rules of both families, except
-            `REPLACED`.
+        values: the name of each rule's value, keyed by the name of the rule. It contains all rules of both families
+            except those in `REPLACED`.
     """
     own = {rule.name for rule in RULES}
     others = {rule: value for rule, value in values.items() if rule not in own}

@@ -1,7 +1,7 @@
-"""The state of a partition whose controller can die, for the `control` family.
+"""The state of the `control` family: a partition whose controller can die.
 
-The brokers' replicas and the partition state are those of the `kafka` family, so that its functions apply to these
-states. This module adds what ZooKeeper or the metadata log stores, the controllers, and what controllers send.
+Replicas and the partition state are modelled as in the `kafka` family, so functions of that family also apply here.
+This module adds the controllers, the data in ZooKeeper or the metadata log, and the requests of controllers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Sessions = tuple[int, ...]
 
 @attrs.frozen(cache_hash=True)
 class Image:
-    """What the metadata log says after a record (KRaft).
+    """The metadata image after a record of the metadata log (KRaft).
 
     Attributes:
         partition: the leader, leader epoch and ISR.
@@ -48,23 +48,23 @@ class Image:
 
 @attrs.frozen(cache_hash=True)
 class Registry:
-    """What ZooKeeper stores beside the partition state, which is `Partition.quorum`. With KRaft, what the committed
-    records of the metadata log say: `controller` is then the leader of the Raft quorum, `controller_epoch` its epoch,
-    and `registered` says which brokers are not fenced.
+    """The data in ZooKeeper, except for the partition state in `Partition.quorum`. With KRaft, the data in the
+    committed records of the metadata log: `controller` is the leader of the Raft quorum, `controller_epoch` is the
+    epoch of this leader, and `registered` tells which brokers are not fenced.
 
-    There are no version numbers: a write that compares the version of a node compares its value instead. In a leader
-    epoch, an ISR that has changed and changed back is the same ISR.
+    The model has no version numbers of nodes. Where Kafka compares the version of a node before a write, the model
+    compares the value. Therefore, it cannot detect that an ISR has changed and changed back in the same leader epoch.
 
     Attributes:
         controller: the controller in `/controller`, or None if this ephemeral node does not exist.
         controller_epoch: the number in `/controller_epoch`.
-        written_by: the epoch of the controller that has last written the partition state.
-        births: for each broker, how often it has registered. Its broker epoch (the creation zxid of `/brokers/ids/N`)
-            is this number.
-        registered: whether `/brokers/ids/N` exists, for each broker.
-        target: the replicas that an operator has requested, until the partition has them. Empty if there are none.
-        uncommitted: the records that the controller has written and the Raft quorum has not committed, oldest first.
-            Always empty with ZooKeeper.
+        written_by: the epoch of the controller that last wrote the partition state.
+        births: for each broker, the number of its registrations. The model uses this number as the broker epoch (in
+            Kafka, the creation zxid of `/brokers/ids/N`).
+        registered: for each broker, whether `/brokers/ids/N` exists.
+        target: the replicas that an operator has requested, or empty once the partition has them.
+        uncommitted: the records that the controller has written but the Raft quorum has not yet committed, oldest
+            first. Always empty with ZooKeeper.
     """
 
     controller: int | None
@@ -81,12 +81,12 @@ class Registry:
         return tuple(birth if is_there else 0 for birth, is_there in zip(self.births, self.registered, strict=True))
 
     def born(self, broker: int) -> Registry:
-        """Return the registry after a broker has registered, with a new broker epoch."""
+        """Return the registry after a broker has registered with a new broker epoch."""
         births = _replaced(self.births, broker, self.births[broker] + 1)
         return attrs.evolve(self, births=births, registered=_replaced(self.registered, broker, True))
 
     def back(self, broker: int) -> Registry:
-        """Return the registry after a broker has a session again, with the same broker epoch (KRaft)."""
+        """Return the registry after the controller has unfenced a broker, which keeps its broker epoch (KRaft)."""
         return attrs.evolve(self, registered=_replaced(self.registered, broker, True))
 
     def gone(self, broker: int) -> Registry:
@@ -100,9 +100,9 @@ class LeaderAndIsr:
 
     Attributes:
         controller_epoch: the epoch of the controller that sent the request.
-        leader, epoch, isr: the leader, leader epoch and ISR as the controller knows them.
-        generation: the broker epoch for which the request is meant (KIP-380), or 0 if the request does not contain it.
-        replicas: the replicas as the controller knows them. Empty if every broker always has a replica.
+        leader, epoch, isr: the leader, leader epoch and ISR that the controller knows.
+        generation: the broker epoch of the receiver (KIP-380), or 0 if the request does not contain it.
+        replicas: the replicas that the controller knows. Empty if every broker always has a replica.
     """
 
     controller_epoch: int
@@ -140,17 +140,17 @@ Request = LeaderAndIsr | StopReplica
 
 @attrs.frozen(cache_hash=True)
 class Controller:
-    """The memory of a process that can be the controller.
+    """The in-memory state of a process that can be the controller.
 
     Attributes:
-        active: whether it acts as the controller. It may have been replaced without knowing it.
-        epoch: its controller epoch. 0 if it is not active, or has not taken an epoch yet.
-        known: the live brokers with their broker epochs, as it knows them.
-        partition: the leader, leader epoch and ISR as it knows them. With KRaft, an active controller knows them from
-            its log, so that this is None until it is replaced.
-        read: the brokers that it has read from ZooKeeper and not acted on yet, or None.
-        replicas: the replicas as it knows them, in order.
-        step: the next step of the completion of a reassignment that it has begun: `REMOVE`, `WRITE`, or empty.
+        active: whether the process acts as the controller. It may not know yet that it has been replaced.
+        epoch: its controller epoch, or 0 if it is not active or has not yet written its epoch.
+        known: the broker epoch of each broker that it considers live, and 0 for the others.
+        partition: the leader, leader epoch and ISR that it knows. With KRaft, this is None until the controller is
+            replaced, because the metadata log contains the same data.
+        read: the brokers that it has read from ZooKeeper but not yet acted on, or None.
+        replicas: the replicas that it knows, in order.
+        step: the next step to complete the reassignment: `REMOVE`, `WRITE`, or an empty string if there is none.
     """
 
     active: bool = False
@@ -163,7 +163,9 @@ class Controller:
 
     @property
     def is_free(self) -> bool:
-        """Whether the controller can handle an event: it has finished the one before, and has an epoch."""
+        """Whether the controller can handle the next event. It must have an epoch, and it must have finished the
+        previous event.
+        """
         return self.active and self.epoch > 0 and self.read is None and not self.step
 
     def considers_live(self, broker: int) -> bool:
@@ -173,14 +175,15 @@ class Controller:
 
 @attrs.frozen(cache_hash=True)
 class Heard:
-    """What a broker has heard, besides what its replica stores.
+    """What a broker has learned from controllers, apart from the state of its replica.
 
     Attributes:
         controller_epoch: the highest controller epoch in the requests that the broker has obeyed since it started.
         generation: the broker's own broker epoch. With KRaft, it is 0 until the controller has registered the broker.
-        registering: whether the controller has written the broker's registration and has not committed it (KRaft).
-        asks: the epoch of the controller to which the broker has sent its last `AlterPartition` request, or 0. It sends
-            no request to an older controller after that.
+        registering: whether the controller has written the broker's registration, but the quorum has not committed it
+            (KRaft).
+        asks: the epoch of the controller to which the broker sent its last `AlterPartition` request, or 0. The broker
+            sends no later request to an older controller.
     """
 
     controller_epoch: int = 0
@@ -198,9 +201,10 @@ class Cluster(Partition):
         registry: the rest of what ZooKeeper stores.
         controllers: the memory of each process that can be the controller.
         queues: the requests that controllers have sent to brokers, oldest first. The queue from controller c to broker
-            b is number ``c * brokers + b``. Requests in a queue stay in order; those of two controllers do not. With
-            KRaft, the queue from controller 0 to a broker has the committed records that the broker has not applied.
-        heard: what each broker has heard from controllers.
+            b has the index ``c * brokers + b``. Requests in the same queue stay in order, but requests in different
+            queues do not. With KRaft, the queue from controller 0 to a broker contains the committed records that the
+            broker has not yet applied.
+        heard: what each broker has learned from controllers.
     """
 
     registry: Registry = component()
@@ -211,15 +215,15 @@ class Cluster(Partition):
     bounds: Bounds = constant()  # type: ignore[assignment]  # it has what the functions of `kafka` need
 
     def is_true_leader(self, broker: int) -> bool:
-        """Return whether a broker is the leader and knows it. Up to 2.6, it must also know the ISR, because ZooKeeper
-        otherwise refuses the ISR that the leader writes.
+        """Return whether a broker is the leader and knows that it leads. Up to 2.6, it must also know the current ISR,
+        because ZooKeeper otherwise refuses the ISR that the leader writes.
         """
         if self.protocol.in_flight:
             return super().is_true_leader(broker)
         return super().is_true_leader(broker) and self.replicas[broker].isr == self.quorum.isr
 
     def considers_alive(self, broker: int) -> bool:
-        """Return whether the controller considers a broker alive. With KRaft, it does until it fences the broker."""
+        """Return whether the controller considers a broker alive. With KRaft, it does so until it fences the broker."""
         return self.registry.registered[broker]
 
     def queue(self, controller: int, broker: int) -> tuple[Request, ...]:
@@ -227,19 +231,19 @@ class Cluster(Partition):
         return self.queues[controller * self.bounds.brokers + broker]
 
     def with_queue(self, controller: int, broker: int, queue: tuple[Request, ...]) -> Self:
-        """Return the state with the requests from a controller to a broker replaced."""
+        """Return a copy of the state with the given queue of requests from a controller to a broker."""
         return attrs.evolve(self, queues=_replaced(self.queues, controller * self.bounds.brokers + broker, queue))
 
     def with_controller(self, number: int, controller: Controller) -> Self:
-        """Return the state with the memory of a controller replaced."""
+        """Return a copy of the state with the given in-memory state of a controller."""
         return attrs.evolve(self, controllers=_replaced(self.controllers, number, controller))
 
     def with_heard(self, broker: int, heard: Heard) -> Self:
-        """Return the state with what a broker has heard replaced."""
+        """Return a copy of the state in which a broker has learned the given information from controllers."""
         return attrs.evolve(self, heard=_replaced(self.heard, broker, heard))
 
     def is_controller(self, number: int) -> bool:
-        """Return whether a process acts as the controller, and ZooKeeper agrees."""
+        """Return whether a process acts as the controller and has not been replaced."""
         return self.controllers[number].active and self.registry.controller == number
 
 
@@ -248,16 +252,16 @@ def _replaced(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
-    """Yield the initial state: logs are empty, broker 0 leads in epoch 0, and controller 0 has controller epoch 1.
+    """Yield the initial state. All logs are empty, broker 0 leads in epoch 0, and controller 0 has controller epoch 1.
 
     Raises:
-        SpecError: if the bounds do not fit together, or do not fit the release.
+        SpecError: if the bounds are inconsistent, or the release does not support them.
     """
     check(bounds)
     if protocol.keeps_log and bounds.moves:
         raise SpecError(
-            f"control/{protocol.name} has no reassignments: with KRaft, a reassignment is one record of the metadata "
-            f"log, and kafka/{protocol.name} has it"
+            f"control/{protocol.name} does not model reassignments, because a reassignment with KRaft is a single "
+            f"record of the metadata log. Use kafka/{protocol.name} instead"
         )
     replicas = tuple(range(min(bounds.replicas or bounds.brokers, bounds.brokers)))
     every = frozenset(replicas)

@@ -1,8 +1,8 @@
-"""How each action appears on real brokers: the frames that belong to it, and the operations that make it happen.
+"""How each action appears on real brokers: the operations that cause it, and the frames that belong to it.
 
-A driver that replays a trace holds back what ZooKeeper tells controllers about brokers and about `/controller`, and the
-requests of controllers. For each step, it performs the listed operations and releases the listed frames. The brokers
-replicate by themselves.
+A driver that replays a trace holds the requests of controllers, and the notifications that ZooKeeper sends to
+controllers. For each step, it performs the listed operations and releases the listed frames. The brokers replicate by
+themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ZOOKEEPER = "zookeeper"
 
 
 class Deed(enum.Enum):
-    """An operation that makes a step happen."""
+    """An operation by which a driver causes a step."""
 
     DELETE_NODE = "an operator deletes /controller"
     KILL = "the process is killed (SIGKILL), and its session is closed"
@@ -35,8 +35,8 @@ class OnTheWire:
     Attributes:
         does: the operations that the driver performs, in this order.
         passes: the held frames that the driver then releases.
-        holds: the requests to ZooKeeper that the driver holds from then on: what the process does next.
-        alone: whether brokers do it by themselves, unobserved.
+        holds: the requests to ZooKeeper that the driver holds from then on, because they belong to later steps.
+        alone: whether brokers perform the action by themselves, without the driver.
         unmade: the reason why a driver cannot execute the step, or an empty string if it can.
     """
 
@@ -107,8 +107,8 @@ def on_the_wire(action: str, protocol: Protocol) -> OnTheWire:
 
     Parameters:
         action: the name of the action.
-        protocol: the rules of the release. If a controller takes its epoch when it is elected, no request for it
-            follows.
+        protocol: the rules of the release. If a controller raises its epoch in the step that elects it, the driver need
+            not hold a later request for the epoch.
 
     Raises:
         KeyError: if there is no action with this name.

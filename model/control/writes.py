@@ -1,7 +1,8 @@
-"""What a controller writes to ZooKeeper and sends to brokers when brokers come or go.
+"""The controller's writes to ZooKeeper, and its requests to brokers, when brokers start or fail.
 
-A write reads the partition state in ZooKeeper first and compares its version, so that it can only be refused if the
-state was written by a newer controller or, since 2.1, if there is a newer controller (KAFKA-6082).
+Before each write, a controller reads the partition state, and it writes only if the version has not changed. Therefore,
+ZooKeeper refuses a write only if a newer controller has written the state or, since 2.1, if there is a newer controller
+(KAFKA-6082).
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from leadline.model.quorum import Quorum
 
 
 def send(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
-    """Send the partition state, as a controller knows it, to those of the given brokers that it considers live.
+    """Send the partition state that a controller knows to the given brokers, except those that it does not consider
+    live.
 
-    If there is no leader, the model sends nothing: brokers that receive such a request only note the epoch.
+    If there is no leader, the model sends nothing, because brokers that receive such a request only note the epoch.
     """
     own = state.controllers[controller]
     partition = own.partition
@@ -47,9 +49,10 @@ def is_lost(state: Cluster, controller: int) -> bool:
 
 
 def elect(state: Cluster, controller: int) -> Iterator[Cluster]:
-    """A controller elects a leader that it considers live: a member of the ISR, or any broker with unclean election.
+    """Yield the states after a controller has elected a live broker as the leader. The leader must be in the ISR,
+    unless the topic allows unclean elections.
 
-    The ISR of the new epoch has the live members only (`OfflinePartitionLeaderSelector`,
+    The new ISR contains only live brokers (`OfflinePartitionLeaderSelector`,
     `PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection`).
     """
     own = state.controllers[controller]
@@ -68,10 +71,10 @@ def elect(state: Cluster, controller: int) -> Iterator[Cluster]:
 
 
 def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
-    """Return the state after a controller has removed a broker from the ISR, which begins a leader epoch.
+    """Return the state after a controller has removed a broker from the ISR and begun a leader epoch.
 
-    The last member stays. If the broker leads, the partition has no leader (`removeReplicaFromIsr`,
-    `doRemoveReplicasFromIsr`).
+    The controller does not remove the last member. If the broker leads, the partition then has no leader
+    (`removeReplicaFromIsr`, `doRemoveReplicasFromIsr`).
     """
     if not may_write(state, controller):
         return state
@@ -84,8 +87,8 @@ def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
 
 
 def stop_replicas(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
-    """Return the state after a controller has told those of the given brokers that it considers live to delete their
-    replicas.
+    """Return the state after a controller has told the given brokers to delete their replicas. It sends no request to a
+    broker that it does not consider live.
     """
     own = state.controllers[controller]
     for broker in brokers:

@@ -42,7 +42,8 @@ class PartitionState:
         leader: the broker that leads, or None if the partition has no leader.
         leader_epoch, partition_epoch: the leader epoch and the partition epoch.
         recovering: whether the leader was elected uncleanly and has not recovered yet.
-        adding, removing: the replicas that the reassignment in progress adds and removes. They are in `replicas`.
+        adding, removing: the replicas that the reassignment in progress adds and removes. `replicas` contains all of
+            them.
     """
 
     replicas: tuple[int, ...]

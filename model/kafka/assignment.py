@@ -15,7 +15,7 @@ import attrs
 class Assignment:
     """The replicas of a partition.
 
-    As text, a replica that is being added has a ``+``, and one that is being removed has a ``-``.
+    As text, a ``+`` marks a replica that is being added, and a ``-`` marks one that is being removed.
 
     Attributes:
         replicas: the replicas in order, including those that are being added or removed. The first one is the preferred
@@ -83,8 +83,8 @@ def changed_to(
     """Return the assignment after an operator has requested different replicas.
 
     If a reassignment is in progress, its replicas count as the current replicas. The controller writes the sets of
-    added and removed brokers only if they are not empty (`changePartitionReassignment`). Therefore an empty set does
-    not replace the set of the reassignment in progress, except in a what-if.
+    added and removed brokers only if they are not empty (`changePartitionReassignment`). Therefore, in Kafka, an empty
+    set does not replace the set of the reassignment in progress.
 
     Parameters:
         assignment: the assignment before the request.

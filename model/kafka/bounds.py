@@ -31,7 +31,8 @@ def perturbation(default: int, text: str) -> int:
 
 @attrs.frozen
 class Bounds:
-    """The limits that make the state space finite, and configuration properties, which have the same names as in Kafka.
+    """The limits that make the state space finite, and some of Kafka's configuration properties under their usual
+    names.
 
     The number of perturbations is limited, but recovery from them is not. Leader epochs are numbered from 0 to
     `max_epoch`, and epoch 0 has begun in the initial state. Therefore ``max_epoch=1`` allows one more leader epoch.

@@ -45,8 +45,8 @@ class Replica:
             `FORGOTTEN`, or `UNTIL_EMPTY` if it forgets the epoch when the next response is empty (KAFKA-15510).
         empty_epoch: for a follower, the last epoch in its leader epoch cache if it led in this epoch and wrote nothing;
             otherwise `NO_EPOCH`. The epoch starts at the log end offset (KAFKA-10706).
-        old_answer: for a leader, whether the response to its `AlterPartition` request from an earlier leader epoch is
-            still to come and will drop a newer request (KAFKA-12686).
+        old_answer: for a leader, whether it still waits for the response to its `AlterPartition` request from an
+            earlier leader epoch. This response will drop a newer request (KAFKA-12686).
         assigned: for a leader, the latest replicas of the partition that it has learned. None for a follower, or if
             every broker always has a replica.
         metadata: how far a leader has applied the metadata log: `CURRENT`; `ANSWERED` if it knows its ISR from the
@@ -118,10 +118,10 @@ class Registration:
 
     Attributes:
         status: `ACTIVE`, `FENCED` or `SHUTTING_DOWN`. With ZooKeeper, `FENCED` means that the broker's session has
-            expired. The status has a meaning only while the broker is running, and is `ACTIVE` otherwise. The quorum
+            expired. The status is meaningful only while the broker is running, and is `ACTIVE` otherwise. The quorum
             shows whether the controller has noticed the failure of a broker.
-        moved: whether the broker's replica is in another log directory than the controller knows. Always false if this
-            makes no difference.
+        moved: whether the broker's replica is in a log directory that the controller does not know yet. Always false if
+            this makes no difference.
     """
 
     status: str = ACTIVE

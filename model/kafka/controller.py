@@ -121,10 +121,11 @@ def build(
 
 
 def _elected_among(state: Partition, before: Assignment) -> Iterator[Partition]:
-    """Yield the states after the replicas have changed while there is no leader. If a broker can be elected, it is.
+    """Yield the states after the replicas have changed while there is no leader. The controller elects a broker if it
+    can.
 
-    The request fails if the elected broker had no replica before (`ReplicationControlManager.LeaderAcceptor` asks
-    `PartitionRegistration.directory` for its directory, which throws an exception).
+    The request fails if the elected broker had no replica before. `ReplicationControlManager.LeaderAcceptor` then calls
+    `PartitionRegistration.directory`, which throws an exception.
     """
     for after in led_again(state):
         if after.quorum.leader is None or after.quorum.leader in before.replicas:
@@ -270,9 +271,9 @@ def only_if_raised(bounds: Bounds) -> range:
 def raise_min_insync_replicas(state: Partition, request: int) -> Iterator[Partition]:
     """An operator increases `min.insync.replicas`. The controller uses the new value at once.
 
-    A broker applies the setting after the changes of partitions in the same metadata
-    (`BrokerMetadataPublisher.onMetadataUpdate`), and a leader can learn of an ISR before that, from the answer to its
-    request. The rule `min_isr_setting` defines whether brokers learn late.
+    A broker applies the setting after the partition changes in the same metadata
+    (`BrokerMetadataPublisher.onMetadataUpdate`). A leader can learn an ISR before that, from the response to its
+    request. The rule `min_isr_setting` defines whether brokers apply the setting late.
     """
     if not state.may("min_isr_raises"):
         return
@@ -286,7 +287,7 @@ def raise_min_insync_replicas(state: Partition, request: int) -> Iterator[Partit
 
 
 def brokers_with_late_settings(bounds: Bounds) -> range:
-    """Return the brokers that can learn of a setting late. By default, there are none."""
+    """Return the brokers that can apply a setting late. By default, there are none."""
     return brokers(bounds) if bounds.min_isr_raises else range(0)
 
 
@@ -321,7 +322,7 @@ def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
 
 
 def _min_isr(state: Partition) -> int:
-    """Return `min.insync.replicas` as the controller uses it for the partition (`getTopicEffectiveMinIsr`)."""
+    """Return the `min.insync.replicas` that the controller uses for the partition (`getTopicEffectiveMinIsr`)."""
     bounds = state.bounds
     if bounds.min_isr_raises > 0 and state.spent.min_isr_raises == 0:
         configured = OLD_MIN_ISR

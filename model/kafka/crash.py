@@ -130,7 +130,7 @@ def _without_directory(state: Partition, broker: int, *, clean: bool) -> Iterato
     """Yield the state after a stopped broker has lost its log.
 
     Parameters:
-        state: the state before.
+        state: the state before the loss.
         broker: the broker.
         clean: whether the broker counts as stopped cleanly when it starts.
     """
@@ -141,7 +141,9 @@ def _without_directory(state: Partition, broker: int, *, clean: bool) -> Iterato
 
 
 def _moved(state: Partition, broker: int) -> Partition:
-    """Return the state after a broker has lost its log directory, so that it creates its log in another one."""
+    """Return the state after a broker has lost its log directory and uses another one that the controller does not know
+    yet.
+    """
     return state.with_moved(broker, True) if state.protocol.clears_elr_on_assignment else state
 
 
@@ -153,7 +155,7 @@ def _moved(state: Partition, broker: int) -> Partition:
 def assign_directory(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker has created its log in another directory, and tells the controller (AssignReplicasToDirs, KIP-858).
 
-    From 3.7 to 4.2, the controller builds this change as if there were no ELR, and therefore clears it
+    From 3.7 to 4.2, the controller builds this change as if there were no ELR, and therefore clears the ELR
     (`ReplicationControlManager.handleAssignReplicasToDirs`, `PartitionChangeBuilder.maybeUpdateRecordElr`).
     """
     replica = state.replicas[broker]

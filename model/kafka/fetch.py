@@ -88,9 +88,7 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
 
 
 def handled_again(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """Yield the state after a leader has handled a fetch request from an offset that it knows. The follower may join
-    the ISR now.
-    """
+    """Yield the state after a leader has handled a repeated fetch request. The follower may now join the ISR."""
     request = _fetch_of(state, leader, follower)
     if request is None or state.replicas[leader].remote_leos[follower] != request.offset:
         return
@@ -193,7 +191,7 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
     again. If the follower has restarted and the leader has handled a new fetch request in between, the leader sends the
     new broker epoch to the controller, although its decision was based on the previous one (KAFKA-15221).
 
-    Since 3.7 with KRaft, the leader rejects the request of a follower that has registered again since and is not fenced
+    Since 3.7 with KRaft, the leader rejects the request if the follower has since registered again and is not fenced
     (`Replica.updateFetchStateOrThrow`).
     """
     late = state.late[follower]
@@ -218,8 +216,7 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
 
 
 def may_join_by_fetching_again(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a follower would join the ISR if the leader handled the fetch request again that it holds in
-    purgatory.
+    """Return whether a follower would join the ISR if the leader handled the follower's request in purgatory again.
 
     In Kafka, a request waits at most `replica.fetch.wait.max.ms`, and the follower then sends it again. The model
     leaves out requests that tell the leader nothing new.
@@ -235,7 +232,7 @@ def may_join_by_fetching_again(state: Partition, leader: int, follower: int) -> 
 
 
 def _joins(state: Partition, leader: int, follower: int, request: FetchRequest) -> bool:
-    """Return whether a leader asks for a follower to be added to the ISR when it handles a fetch request."""
+    """Return whether a leader proposes to add a follower to the ISR when it handles the follower's fetch request."""
     replica = state.replicas[leader]
     return (
         follower not in replica.isr

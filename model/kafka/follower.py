@@ -42,8 +42,8 @@ def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchR
     Parameters:
         protocol: the rules of the release.
         follower: the follower's replica, which has a leader.
-        asks: whether the follower may ask where to truncate before it fetches. It asks only if the protocol requires
-            this and knows an epoch.
+        asks: whether the follower may ask where to truncate before it fetches. It asks only if `Protocol.asks_about`
+            returns an epoch.
 
     Returns:
         An `OffsetsForLeaderEpoch` request, or a fetch request that starts at the log end offset.

@@ -1,4 +1,4 @@
-"""States in which the model does not take a step that Kafka would take: open states, see `Spec.cut`.
+"""Open states, in which Kafka would take a step that the model leaves out. See `Spec.cut`.
 
 `max_epoch` bounds the search. It is not part of the protocol: in Kafka, another leader epoch can always begin. A state
 in which it blocks an election, the removal of a failed broker, or another step that Kafka guarantees is therefore not
@@ -16,8 +16,8 @@ from leadline.model.quorum import brokers
 
 
 def ends_at_a_bound(state: Partition) -> bool:
-    """Return whether a step that Kafka guarantees is left out in a state: it would begin another leader epoch than the
-    bounds allow, or a follower would join the ISR by sending a fetch request again.
+    """Return whether the model leaves out a step that Kafka guarantees. The step would begin one more leader epoch than
+    the bounds allow, or a follower would join the ISR by sending a fetch request again.
     """
     everyone = brokers(state.bounds)
     if another_epoch_is_due(state):
@@ -52,8 +52,8 @@ def _would_be_removed(state: Partition, broker: int) -> bool:
 
 
 def _would_complete(state: Partition) -> bool:
-    """Return whether the controller would begin an epoch because a reassignment that removes a replica completes, once
-    all replicas are in the ISR.
+    """Return whether the controller would begin an epoch to complete a reassignment that removes a replica, if all
+    replicas were in the ISR.
     """
     assignment = state.assignment
     done, _ = completed(assignment, frozenset(assignment.replicas), state.protocol.completes)

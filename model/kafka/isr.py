@@ -69,7 +69,8 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
     fair="weak each",
 )
 def falls_behind(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A follower outside the ISR has not caught up for so long that the high watermark does not wait for it any more.
+    """A follower outside the ISR has not caught up within `replica.lag.time.max.ms`, so the high watermark no longer
+    waits for it.
 
     The model has no clock, so this can happen at any time.
     """
@@ -172,8 +173,8 @@ def hear_old_answer(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader receives the response to its `AlterIsr` request from an earlier leader epoch. The response changes
     nothing.
 
-    In 2.7 and 2.8, the response also removes a newer request that waits to be sent, so that the leader waits forever
-    for the response to it (KAFKA-12686).
+    In 2.7 and 2.8, the response also removes a newer request that waits to be sent. The leader then waits forever for
+    the response to the removed request (KAFKA-12686).
     """
     replica, proposal = state.replicas[leader], state.replicas[leader].proposal
     if replica.old_answer:

@@ -2,8 +2,8 @@
 
 Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate` checks a release or design with
 each mistake. `rules` contains the values that releases have had, whether right or wrong. The `atomic` family has some
-further mistakes: a high watermark that is one too high or advances with a majority of the ISR, and requests that are
-applied again.
+further mistakes: a high watermark that is too high by one, a high watermark that advances with a majority of the ISR,
+and requests that are applied twice.
 
 Some mistakes are missing because the model has no reassignment with ZooKeeper (KAFKA-9672), no log start offsets
 (KAFKA-12996) and no topic ids (KAFKA-14190). It also has no stale responses of a controller (KAFKA-14154). Others are

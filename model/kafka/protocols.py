@@ -137,7 +137,7 @@ class Protocol:
             replica.
         clears_elr_on_update: whether the controller clears the ELR when `min.insync.replicas` changes.
         learns_settings_late: whether a leader can still use the old `min.insync.replicas` after the controller has
-            begun to use the new one.
+            started to use the new one.
         counts_first_partition: whether the controller compares `min.insync.replicas` with the number of replicas of the
             topic's first partition, instead of the partition's own.
         refuses_earlier_life: whether a leader rejects a fetch request that a broker sent before it restarted.
@@ -356,10 +356,10 @@ def no_more_than_it_has(end_offset: int, told: int) -> int:
 
 
 def the_maximal_isr(leader: Replica) -> frozenset[int]:
-    """The high watermark waits only for the members of the ISR and of the proposed ISR.
+    """Return the members of the ISR and of the proposed ISR. The high watermark waits only for these brokers.
 
-    In Kafka, the high watermark also waits for followers that have caught up within `replica.lag.time.max.ms`; see the
-    rule `hw_waits`.
+    Kafka's high watermark also waits for followers that have caught up within `replica.lag.time.max.ms`. See the rule
+    `hw_waits`.
     """
     return leader.maximal_isr
 

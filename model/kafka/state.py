@@ -187,7 +187,7 @@ class Partition(Leadership[Replica]):
 
     def with_moved(self, broker: int, moved: bool) -> Partition:
         """Return the state after a broker's replica has moved to another log directory, or after the controller has
-        been told of the directory.
+        learned of the new directory.
         """
         return self._registered(broker, attrs.evolve(self.registrations[broker], moved=moved))
 

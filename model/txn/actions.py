@@ -1,8 +1,8 @@
-"""The actions of the `txn` family, selected by the rules of a protocol.
+"""The actions of the `txn` family. The rules of a protocol determine which of them are possible.
 
-The fairness says what goes on without end in a running cluster: requests are handled while their producer waits, the
-coordinator writes its markers and aborts transactions after their time-out, and followers replicate. A producer need
-not do anything, a late request need not arrive, and no failure has to happen.
+Some actions are fair, because they always happen eventually in a running cluster. Brokers handle requests while the
+producer waits, the coordinator writes markers and aborts transactions after their time-out, and followers replicate. A
+producer need not do anything, a late request need not arrive, and no failure has to happen.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ def expire(state: Transactions) -> Iterator[Transactions]:
 
 
 def cannot_expire_again(state: Transactions) -> bool:
-    """Return whether only the bound `expiries` keeps the coordinator from aborting a transaction after its time-out.
+    """Return whether only the bound `expiries` prevents the coordinator from aborting a transaction after its time-out.
 
-    Kafka's coordinator has no such bound: what looks like the end of a behaviour in these states is not.
+    Kafka's coordinator has no such bound. If a behaviour ends in such a state, it would continue in Kafka.
     """
     return not state.may("expiries") and expired(state) is not None
 

@@ -161,8 +161,8 @@ IF_RE_INITIALISED: Mapping[tuple[str, str], str] = {
 def may_be_mutated(values: Mapping[str, str]) -> bool:
     """Return whether the specs of a column satisfy the properties. Otherwise, mutations could not be noticed.
 
-    They satisfy them with transaction version 2, and with version 1 if leaders ask the coordinator and the application
-    replaces its producer after a time-out.
+    The specs satisfy the properties with transaction version 2. They also satisfy the properties with version 1 if
+    leaders ask the coordinator and the application replaces its producer after a time-out.
 
     Parameters:
         values: the values of the column.

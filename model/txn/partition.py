@@ -59,8 +59,8 @@ class Partition:
     Attributes:
         log: the records and markers.
         high_watermark: the number of replicated entries.
-        believed_ended: the offset below which the leader believes that every transaction has ended, although the log
-            has lost the marker. It is 0 unless a rule is wrong.
+        believed_ended: the offset below which the leader considers every transaction complete, even if the log has lost
+            the marker. It is 0 unless a rule is wrong.
     """
 
     log: tuple[Entry, ...] = ()

@@ -51,7 +51,7 @@ NAMES = {
     "explore kafka/3.77": "unknown spec 'kafka/3.77': did you mean 'kafka/3.7'",
     "explore kafka/3.7 --rule elr=offf": "rule elr has no value 'offf': did you mean 'off'",
     "explore kafka/3.7 --rule erl=on": "unknown rule 'erl': did you mean 'elr'",
-    "explore kafka/3.7 --rule elr": "invalid rule 'elr': write rule=value, as in elr=on",
+    "explore kafka/3.7 --rule elr": "invalid rule 'elr': expected rule=value, such as elr=on",
     "explore kafka/3.7 --rule elr=on --rule elr=off": "rule elr is given twice",
     "explore kafka/3.7 --rule x=y": "unknown rule 'x' (`leadline specs kafka/4.1` lists all rules)",
     "explore atomic/kip-101 --rule elr=on": "atomic/kip-101 has no rules that can be changed",

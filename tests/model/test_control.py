@@ -286,9 +286,9 @@ def test_a_release_has_a_column(name: str, same: str) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"reassignments": 1, "target": "0-2"}, "there is no broker 2: the brokers are numbered from 0 to 1"),
-        ({"reassignments": 1, "target": "0,1"}, "write different brokers with hyphens between them, as in 0-2"),
-        ({"reassignments": 1, "target": "1-1"}, "write different brokers with hyphens between them"),
+        ({"reassignments": 1, "target": "0-2"}, "broker 2 does not exist, because brokers are numbered from 0 to 1"),
+        ({"reassignments": 1, "target": "0,1"}, "expected different brokers separated by hyphens, such as 0-2"),
+        ({"reassignments": 1, "target": "1-1"}, "expected different brokers separated by hyphens"),
         ({"controllers": 3}, "controllers=3 is more than brokers=2"),
     ],
 )

@@ -532,8 +532,8 @@ class Observations:
                         yield from self._elected_uncleanly(after)
 
     def _elected_uncleanly(self, state: Partition) -> Iterator[tuple[str, Partition]]:
-        """Yield the unclean elections that brokers make together with the end of a leader. In the model, these are two
-        steps.
+        """Yield each possible unclean election if the partition has lost its leader. Brokers can make both changes in
+        one step, but the model has two steps.
         """
         name = "controller_elects_uncleanly"
         if state.quorum.leader is None:
@@ -542,7 +542,7 @@ class Observations:
 
     def fenced(self, window: Window, broker: int, *, fenced: bool, optional: bool = False) -> Observation[Partition]:
         """The controller fences or unfences a broker, without changing the leader or ISR. If this is optional, the
-        controller may also change them at the same time, which is an observation of its own.
+        controller may also change the leader or ISR at the same time, which is a separate observation.
         """
         name = "session_expires" if fenced else "session_resumes"
 

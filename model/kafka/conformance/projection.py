@@ -1,7 +1,7 @@
-"""What a recorder sees of the steps of a behaviour of the model.
+"""The observations that a recorder would make of a behaviour of the model.
 
-It is the reverse of `leadline.brokers.conformance`, and shows which rules a behaviour would confirm if brokers executed
-it.
+This module is the reverse of `leadline.brokers.conformance`. It shows which rules a behaviour would confirm if brokers
+executed it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ See = Callable[[Window], Observation[Partition]]
 
 
 def seen(followed: FollowedRelease, steps: Iterable[Taken]) -> Iterator[tuple[int, See]]:
-    """Yield the number of each step of which something is seen, with a function that makes the observation.
+    """Yield the number of each step that can be observed, and a function that makes the observation.
 
     Parameters:
         followed: the release against which the observations will be checked.
