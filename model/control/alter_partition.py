@@ -36,7 +36,7 @@ def handle_alter_partition(state: Cluster, controller: int, leader: int) -> Iter
 
     A broker sends its requests to the same controller until that controller does not respond or responds that it is not
     the controller (`BrokerToControllerRequestThread`). Therefore, a former controller can also handle them. The model
-    leaves out requests with an error after which the leader sends the same request again.
+    leaves out a request if the leader receives an error and sends the same request again.
 
     See `KafkaController.processAlterIsr` (since 3.2, `processAlterPartition`) and
     `ReplicationControlManager.alterPartition`. For the leader's reaction to an error, see
@@ -108,8 +108,8 @@ def _all_may_join(state: Cluster, proposal: Proposal, live: tuple[bool, ...]) ->
 
 
 def _answered(state: Cluster, leader: int) -> Cluster:
-    """Return the state after a controller has accepted a leader's request. With KRaft, the response waits for the
-    commit.
+    """Return the state after a controller has accepted a leader's request. With KRaft, the response waits until the
+    record is committed.
     """
     replica = state.replicas[leader]
     proposal = replica.proposal

@@ -39,9 +39,9 @@ class Bounds:
     This epoch can begin with a change of leader, which is enough for the scenarios in the articles on replication. In
     most releases, it can also begin when the controller removes a failed follower.
 
-    `max_epoch` is a bound of the search and not of the protocol, in which another epoch can always begin. Therefore a
-    state in which only this bound blocks a step is not stuck; see `leadline.model.kafka.horizon`. In the `atomic`
-    family, `max_epoch` is a guard, as in the TLA+ modules.
+    `max_epoch` bounds only the search. In the protocol, another epoch can always begin. Therefore, a state in which
+    only this bound blocks a step is not stuck; see `leadline.model.kafka.horizon`. In the `atomic` family, `max_epoch`
+    is a guard, as in the TLA+ modules.
     """
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)

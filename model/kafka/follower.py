@@ -23,8 +23,8 @@ def truncated(replica: Replica, offset: int) -> Replica:
 
 
 def truncated_by_answer(protocol: Protocol, replica: Replica, answer: EpochResponse) -> tuple[Replica, bool]:
-    """Return a follower's replica after its leader has told it where an epoch ends, and whether the follower asks about
-    an earlier epoch.
+    """Return a follower's replica after it has learned from its leader where an epoch ends. Also return whether the
+    follower then asks about an earlier epoch.
 
     Up to 2.6.0, a truncation that removes no record also keeps an epoch without records in the leader epoch cache. The
     follower then asks about the same epoch again (KAFKA-10706).
@@ -37,7 +37,7 @@ def truncated_by_answer(protocol: Protocol, replica: Replica, answer: EpochRespo
 
 
 def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchRequest | EpochRequest:
-    """Return the request that a follower sends to its leader next.
+    """Return the next request from a follower to its leader.
 
     Parameters:
         protocol: the rules of the release.

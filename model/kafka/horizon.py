@@ -1,8 +1,8 @@
 """Open states, in which Kafka would take a step that the model leaves out. See `Spec.cut`.
 
-`max_epoch` bounds the search. It is not part of the protocol: in Kafka, another leader epoch can always begin. A state
-in which it blocks an election, the removal of a failed broker, or another step that Kafka guarantees is therefore not
-stuck. The bound `records` is different: it is the workload, and producers need not write more.
+`max_epoch` bounds the search. It is not part of the protocol: in Kafka, another leader epoch can always begin.
+Therefore, a state is not stuck if `max_epoch` blocks an election, the removal of a failed broker, or another step that
+Kafka guarantees. The bound `records` is different: it defines the workload, and producers need not write more.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def ends_at_a_bound(state: Partition) -> bool:
 
 
 def another_epoch_is_due(state: Partition) -> bool:
-    """Return whether the last leader epoch that the bounds allow has begun, and a step that Kafka guarantees begins
-    another one.
+    """Return whether the last leader epoch that the bounds allow has begun, and a step that Kafka guarantees would
+    begin another one.
 
     The election of the preferred leader is not such a step, because `auto.leader.rebalance.enable` may be off.
     """
