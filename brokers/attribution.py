@@ -34,7 +34,7 @@ _SENDERS = {
 
 
 def sender_of(api: str, client_id: str | None, body: Mapping[str, Any] | None) -> int | None:
-    """Return the broker that sent a request, or None if the request does not say so."""
+    """Return the broker that sent a request, or None if the request does not identify its sender."""
     if body is None or api not in _SENDERS:
         return None
     named = body.get("ReplicaState", body).get(_SENDERS[api], -1)  # since version 15, a fetch has a ReplicaState

@@ -21,7 +21,7 @@ def cluster_behind(
     *,
     log_dirs: int = 1,
 ) -> Cluster:
-    """Return a cluster, not started yet, behind a proxy that listens in front of each process.
+    """Return a cluster behind a proxy that listens in front of each process. The cluster is not started.
 
     Parameters:
         proxy: the proxy.

@@ -47,7 +47,7 @@ def chaos(release: BrokerRelease, folder: Path, recording: RecordingWriter, seed
         release: the release of the brokers.
         folder: an empty folder for the cluster.
         recording: the recording to which all frames and disturbances are written.
-        seed: the seed of the random choices. What brokers do also depends on time.
+        seed: the seed of the random choices. The behaviour of the brokers also depends on timing.
         seconds: how long to disturb the brokers, in seconds on an idle machine.
 
     Returns:
@@ -126,7 +126,7 @@ class _Chaos:
 
     @property
     def _any(self) -> int:
-        """A broker that is never disturbed with ZooKeeper, and that is running with KRaft."""
+        """A broker that is running. With ZooKeeper, this is the broker without a replica, which is never disturbed."""
         return len(REPLICAS) if not self._release.kraft else min(set(REPLICAS) - self._down)
 
     def _until(self, is_so: Callable[[], bool], what: str) -> None:

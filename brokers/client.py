@@ -375,12 +375,12 @@ class Client:
                 raise Refused("ElectLeaders", result["ErrorCode"], result.get("ErrorMessage"))
 
     def reassign(self, node: Node, topic: str, replicas: Sequence[int] | None, *, partition: int = 0) -> None:
-        """Ask for a reassignment of a partition, or cancel the one in progress (KIP-455).
+        """Request a reassignment of a partition, or cancel the one in progress (KIP-455).
 
         Parameters:
             node: the broker or KRaft controller that receives the request.
             topic, partition: the topic and the number of the partition.
-            replicas: the wanted replicas, beginning with the preferred leader, or None to cancel.
+            replicas: the new replicas, beginning with the preferred leader, or None to cancel the reassignment.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -400,7 +400,7 @@ class Client:
         Parameters:
             node: the broker or KRaft controller that receives the request.
             topic: the topic.
-            name, value: the property.
+            name, value: the name and the value of the property.
 
         Raises:
             Unanswered: if there is no valid response in time.

@@ -231,7 +231,7 @@ class Cluster:
         cut_log(self.data_directory(broker), topic, partition, to_offset)
 
     def data_directory(self, node: Node) -> Path:
-        """Return the data directory of a process: for a broker with several log directories, the first of them."""
+        """Return the data directory of a process. If a broker has several log directories, return the first."""
         return self.data_directories(node)[0]
 
     def data_directories(self, node: Node) -> list[Path]:
@@ -246,7 +246,7 @@ class Cluster:
             BrokerError: if the broker has one log directory.
         """
         if len(self._log_dirs.get(broker, ())) < 2:
-            raise BrokerError(f"{self._name(broker)} has one log directory, which cannot be removed")
+            raise BrokerError(f"{self._name(broker)} has only one log directory, which cannot be removed")
         self._log_dirs[broker].remove(directory.name)
 
     def log_file(self, node: Node) -> Path:
@@ -349,8 +349,8 @@ class Cluster:
         return properties | dict(self._settings) | dict(self._per_broker.get(broker, {}))
 
     def _format(self, node: Node) -> None:
-        """Format the data directories of a KRaft node, unless they are formatted. A broker's directory needs only one
-        file, so no JVM is started for it.
+        """Format the data directories of a KRaft node, unless they are already formatted. A broker's directory needs
+        only one file, so it is formatted without starting a JVM.
         """
         if isinstance(node, int):
             metadata = [self._folder(node) / _METADATA] if node in self._log_dirs else []
@@ -381,7 +381,7 @@ def nodes_of(release: BrokerRelease, brokers: int) -> tuple[Node, ...]:
 
 
 def _directories(count: int) -> list[str]:
-    """Return the names of log directories, of which the first is ``data``."""
+    """Return the names of the log directories. The first name is ``data``."""
     return ["data", *(f"data-{number}" for number in range(2, count + 1))]
 
 

@@ -1,7 +1,7 @@
-"""Remove from recorded frames what `leadline conform` does not read, and hide records.
+"""Remove data that `leadline conform` does not read from recorded frames, and replace records by hashes.
 
-A recording of a cluster in production would otherwise contain the data of customers, and the credentials of users,
-which ZooKeeper and the metadata log of KRaft contain.
+Otherwise, a recording of a production cluster would contain customer data. It would also contain the credentials of
+users, which are stored in ZooKeeper and in KRaft's metadata log.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Hiding:
         self._key = secrets.token_bytes(32)
 
     def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return the event of a frame without what must not be recorded."""
+        """Return the event of a frame without data that must not be recorded."""
         body = event["body"]
         if body is None:
             return event
@@ -91,8 +91,8 @@ class Hiding:
 
 
 def _may_be_read(operation: Mapping[str, Any]) -> bool:
-    """Return whether an operation is about the state of a partition, or the registration of a broker. An operation in a
-    response, and a check of a version, have no data.
+    """Return whether an operation is about a partition's state or a broker's registration. Operations in responses, and
+    version checks, contain no data.
     """
     path = str(operation.get("path") or "")
     is_read = path.startswith("/brokers/ids/") or (path.startswith("/brokers/topics/") and path.endswith("/state"))

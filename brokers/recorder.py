@@ -1,4 +1,4 @@
-"""Record an existing cluster: proxies in front of brokers, controllers and ZooKeeper that somebody else has started."""
+"""Record an existing cluster through proxies in front of its brokers, controllers and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Listener:
 
 
 class _ClusterRecording(RecordingWriter):
-    """A recording that notices how brokers authenticate, register and shut down."""
+    """A recording that detects when brokers authenticate, register or shut down."""
 
     def __init__(self, path: Path, **about: Any) -> None:
         super().__init__(path, **about)
@@ -85,7 +85,7 @@ def _registers(broker: int, body: Mapping[str, Any]) -> bool:
 
 
 class Recorder:
-    """Records what passes between the processes of an existing cluster.
+    """Records the traffic between the processes of an existing cluster.
 
     A recorder is a context manager. At the end of the ``with`` block, the recording is complete.
 
@@ -93,7 +93,7 @@ class Recorder:
         definitions: the message definitions of the release.
         path: the path of the recording.
         host: the address on which the proxies listen.
-        hides_records: whether the recording contains hashes instead of records, and only what `leadline conform` reads.
+        hides_records: whether to replace records by hashes, and to omit data that `leadline conform` does not read.
         about: additional fields for the first line of the recording.
 
     Raises:
@@ -138,14 +138,14 @@ class Recorder:
         zookeeper: Address | None,
         first_port: int = 0,
     ) -> None:
-        """Listen in front of each process. In front of ZooKeeper, there is a port for each broker, because ZooKeeper's
+        """Listen on a port for each process. For ZooKeeper, listen on a port for each broker, because ZooKeeper's
         frames do not name the broker.
 
         Parameters:
             brokers: the id and address of each broker.
             controllers: the id and address of each KRaft controller.
             zookeeper: the address of ZooKeeper, or None.
-            first_port: the first port to listen on; the others follow. 0 chooses free ports.
+            first_port: the first of a range of consecutive ports, or 0 to choose free ports.
 
         Raises:
             BrokerError: if a port cannot be used.
@@ -167,8 +167,8 @@ class Recorder:
             self.listeners.append(Listener(node, number, real, port, client))
 
     def run(self, seconds: float | None = None) -> None:
-        """Record until the time is over, or until Ctrl-C is pressed. Ends and starts of brokers are noticed by their
-        ports.
+        """Record until the time limit is reached or Ctrl-C is pressed. Starts and ends of brokers are detected by
+        connecting to their ports.
 
         Raises:
             BrokerError: if a connection cannot be decoded, because it uses TLS or SASL, for example.
@@ -189,8 +189,8 @@ class Recorder:
         yield from found.items()
 
     def _watch(self, broker: int, addresses: list[Address]) -> None:
-        """Record the end of a broker when none of its ports accepts connections any more, and its start when one does
-        again and the broker has registered.
+        """Record that a broker has ended when none of its ports accepts connections. Record that it has started when a
+        port accepts connections again and the broker has registered.
         """
         accepts = any(map(_accepts, addresses))
         if broker not in self._up and accepts and broker not in self._down:
@@ -211,17 +211,17 @@ class Recorder:
         if self._proxy.plain is not None:
             raise BrokerError(
                 f"a connection cannot be decoded, for example because it uses TLS ({self._proxy.plain}): record "
-                f"listeners with PLAINTEXT only"
+                f"only PLAINTEXT listeners"
             )
         if self._recording.sasl is not None:
             raise BrokerError(
-                f"a client of {_name(self._recording.sasl)} authenticates with SASL, which is not recorded: record "
-                f"listeners with PLAINTEXT only"
+                f"a client of {_name(self._recording.sasl)} authenticates with SASL, which cannot be recorded: record "
+                f"only PLAINTEXT listeners"
             )
 
 
 def _accepts(address: Address) -> bool:
-    """Return whether a process listens on an address. Only a refused connection shows that none does."""
+    """Return whether a process listens on an address. Only a refused connection shows that no process listens."""
     try:
         with socket.create_connection((address.host, address.port), CONNECT_SECONDS):
             return True
@@ -234,7 +234,7 @@ def _name(node: Node) -> str:
 
 
 def settings(listeners: Sequence[Listener], host: str) -> Iterator[str]:
-    """Yield the settings that lead all connections of a cluster through the proxies.
+    """Yield the settings that route all connections of a cluster through the proxies.
 
     Parameters:
         listeners: the listeners of the proxies.

@@ -47,7 +47,7 @@ class RecordingWriter:
 
     Parameters:
         path: the path of the complete recording. An existing file is replaced by `close`.
-        hides: changes the event of a frame before it is written, for example to hide records. None for no changes.
+        hides: a function that changes the event of a frame before it is written, for example to hide records, or None.
         about: additional fields for the first line, for example the release.
 
     Raises:
@@ -293,10 +293,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise RecordingError(
-            f"{path} cannot be read: it is not text in UTF-8, for example because it is compressed"
+            f"{path} cannot be read: it is not UTF-8 text, for example because it is compressed"
         ) from error
 
 
 def _refuse(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python reads, and which are not JSON."""
+    """Refuse NaN and Infinity, which Python accepts although they are not valid JSON."""
     raise ValueError(constant)

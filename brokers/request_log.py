@@ -1,13 +1,13 @@
-"""Convert the files of `kafka.request.logger` to a recording.
+"""Convert request logs, which are written by `kafka.request.logger`, to a recording.
 
-Since Kafka 2.8, brokers that log requests write each request with its response as JSON when it is complete
-(`RequestConvertToJson` in Kafka's code): which fields, and how long the request took, but of records only their size.
-So a recording from these files has the offsets of records, and no values.
+Since Kafka 2.8, a request log contains each completed request and its response as JSON (`RequestConvertToJson` in
+Kafka's code). It contains their fields and the duration of the request, but only the size of records. Therefore, the
+recording contains the offsets of records, but not their values.
 
-What the files do not contain is found from what they do:
+Missing data is derived from the data in the files:
 
-- The number of records in requests and answers: see `leadline.brokers.request_log_records`.
-- Ends and starts of brokers: a broker has started again if a LeaderAndIsr request names another broker epoch.
+- The number of records in requests and responses: see `leadline.brokers.request_log_records`.
+- Starts and ends of brokers: a broker has restarted if a LeaderAndIsr request contains a different broker epoch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SENDERS = ("ReplicaId", "ControllerId", "BrokerId")
 
 
 class _Writer(RecordingWriter):
-    """A recording whose times are those of the files."""
+    """A writer for a recording with the times in the files."""
 
     at = 0.0
 
@@ -55,12 +55,12 @@ class _Writer(RecordingWriter):
 
 @attrs.frozen
 class Converted:
-    """What was found in the files.
+    """The result of converting the files.
 
     Attributes:
         requests: the number of requests in the recording.
-        without_answer: the number of responses that were left out, because requests are missing that would explain
-            them.
+        without_answer: the number of responses that were left out, because the requests that would explain them are
+            missing.
     """
 
     requests: int
@@ -71,14 +71,14 @@ def convert(files: Sequence[tuple[int, Path]], target: Path, *, clock_error: flo
     """Convert the files of a cluster's brokers to a recording.
 
     Parameters:
-        files: the id of a broker and a file that it wrote, for each file.
+        files: for each file, the id of the broker that wrote it, and its path.
         target: the path of the recording.
-        clock_error: how much the times in the files may be wrong, in seconds: the difference between the clocks of the
-            machines, and the time between a response and its line.
+        clock_error: the maximum error of the times in the files, in seconds. It includes the difference between the
+            machines' clocks, and the time between a response and its line in the file.
         about: additional fields for the first line of the recording.
 
     Raises:
-        RecordingError: if a file cannot be read, is not a file of `kafka.request.logger`, or lacks what is needed; or
+        RecordingError: if a file cannot be read, is not a file of `kafka.request.logger`, or lacks necessary data, or
             if the recording cannot be written.
     """
     requests = [request for node, path in files for request in _requests(node, path)]
@@ -118,7 +118,7 @@ def _requests(node: int, path: Path) -> Iterator[Request]:
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise RecordingError(f"{path} is not a file of kafka.request.logger: it is not text in UTF-8") from error
+        raise RecordingError(f"{path} is not a file of kafka.request.logger: it is not UTF-8 text") from error
     if not found:
         raise RecordingError(f"{path} is not a file of kafka.request.logger: no line contains {MARK!r}")
 
@@ -152,12 +152,12 @@ def _request(node: int, place: str, before: str, text: str) -> Request | None:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RecordingError(
-            f"{place}: the request is not in the JSON format that kafka.request.logger has since Kafka 2.8"
+            f"{place}: the request is not in the JSON format that kafka.request.logger has used since Kafka 2.8"
         ) from error
 
 
 def _named(value: Any) -> Any:
-    """Return a body with the names of Kafka's definitions, which begin with a capital letter."""
+    """Return a body with field names that begin with a capital letter, as in Kafka's message definitions."""
     if isinstance(value, Mapping):
         named = {name[:1].upper() + name[1:]: _named(each) for name, each in value.items()}
         return {name: each for name, each in named.items() if name not in _LEFT_OUT}

@@ -1,14 +1,14 @@
-"""Find how many records the requests and answers in files of `kafka.request.logger` contain. The files have only the
-size of records.
+"""Find out how many records the requests and responses in a request log contain. The log contains only the size of
+records.
 
-- An answer to a fetch ends where the follower's next fetch begins. If there is none, it ends at the log end of the
-  leader, as produce requests show it, if there is only one.
-- A produce request ends where the next one in the same leader epoch begins.
+- The records in a fetch response end where the follower's next fetch begins. If there is no next fetch, they end at the
+  leader's log end offset, if the produce requests allow only one.
+- The records in a produce request end where those of the next produce request in the same leader epoch begin.
 
-A broker logs a request when it is complete. So those that wait when a leader is killed are missing:
+A broker logs a request when it is complete. Therefore, requests that are waiting when a leader is killed are missing:
 
-- Records that were fetched, and that no produce request explains, become produce requests without an answer.
-- An answer to acks=all is left out if the followers' fetches do not explain it.
+- For fetched records that are in no produce request, a produce request without a response is added.
+- A response to a produce request with acks=all is left out if the followers' fetches do not explain it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class Request:
         node: the broker that logged it.
         source: the process that sent it.
         api, version: the name of the request, and its version.
-        connection: the connection on which it came.
+        connection: the connection on which it arrived.
         body: the request.
         answer: the response, or None.
-        begun, sent, done: when it arrived, when its response was sent, and when that was complete, in seconds.
+        begun, sent, done: the times, in seconds, at which it arrived, the broker began to send the response, and the
+            response was sent.
     """
 
     node: int
@@ -64,7 +65,7 @@ class _Append:
 
 @attrs.define(eq=False)
 class _Fetched:
-    """An answer to a follower, with records, of which it is not known how many there are."""
+    """A response to a follower with an unknown number of records."""
 
     request: Request
     part: dict[str, Any]
@@ -73,12 +74,12 @@ class _Fetched:
 
 @attrs.define(eq=False)
 class _Term:
-    """What a broker did for a partition in one leader epoch.
+    """The requests for a partition that a broker handled in one leader epoch.
 
     Attributes:
         appends: the produce requests.
-        unknown: the answers to followers with an unknown number of records.
-        fetched: the end of the records that followers were sent.
+        unknown: the responses to followers with an unknown number of records.
+        fetched: the end offset of the records that were sent to followers.
         reached: for each follower, the highest offset from which it fetched.
     """
 
@@ -95,7 +96,7 @@ def add_records(requests: Sequence[Request]) -> tuple[int, list[Request]]:
         requests: the requests, in order of arrival.
 
     Returns:
-        The number of responses that were left out, and produce requests that the files lack.
+        The number of responses that were left out, and the produce requests that are missing from the files.
     """
     records = _Records()
     for request in requests:
@@ -123,14 +124,14 @@ class _Records:
         self._numbers = itertools.count()
 
     def lead(self, request: Request) -> None:
-        """Note the leader epochs that a LeaderAndIsr request announces."""
+        """Store the leader epochs that a LeaderAndIsr request announces."""
         for topic in request.body.get("TopicStates") or ():
             self._names[topic.get("TopicId") or ""] = topic["TopicName"]
             for state in topic["PartitionStates"]:
                 self._epochs[request.node, (topic["TopicName"], state["PartitionIndex"])] = state["LeaderEpoch"]
 
     def fetch(self, request: Request) -> None:
-        """Find the offsets of a follower's fetch, and the ends of the answers before."""
+        """Store the offsets of a follower's fetch, which show where the records of the previous response end."""
         pair = request.source, request.node
         for key, part in self._parts(request.body):
             offset = self._offsets[*pair, key] = part["FetchOffset"]
@@ -153,7 +154,7 @@ class _Records:
         term.unknown.remove(fetched)
 
     def produce(self, request: Request) -> None:
-        """Note a produce request. Until more is known, it has one record in each partition."""
+        """Store a produce request. Until more is known, it has one record per partition."""
         bases = {key: part.get("BaseOffset", -1) for key, part in self._parts(request.answer)}
         for key, part in self._parts(request.body):
             _size(part)
@@ -163,7 +164,7 @@ class _Records:
                 self._term(request.node, key).appends.append(_Append(request, part, base, base + 1))
 
     def explain(self, key: Key, term: _Term) -> Iterator[Request]:
-        """Find what is not known yet of a leader epoch. Yield the produce requests that are missing."""
+        """Find the remaining numbers of records of a leader epoch. Yield the produce requests that are missing."""
         term.appends.sort(key=lambda each: each.begin)
         for append, following in itertools.pairwise(term.appends):
             append.end = following.begin
@@ -205,7 +206,7 @@ class _Records:
                         yield (name, index), part
 
     def _fill(self, part: dict[str, Any], count: int) -> None:
-        """Add records that differ from all others."""
+        """Add the given number of records. Each has a unique value."""
         values = [f"unknown record {next(self._numbers)}" for _ in range(count)]
         part["Records"] = _batch(0, count, [{"offset": 0, "key": None, "value": value} for value in values])
 

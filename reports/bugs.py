@@ -1,13 +1,11 @@
-"""The archive of known bugs: bugs that tickets describe, and the searches that must confirm them.
+"""The archive of known bugs, and the searches that must confirm them.
 
-For each bug, the archive gives the affected releases, the configuration and the violated property. It contains no
-results of searches. Every affected release must violate the property. The release with the fix and all later releases
-must not violate it. If the old rule is restored in the release with the fix, that release must violate the property
-again.
+For each bug, the archive gives the affected releases, the configuration and the violated property. It does not contain
+search results. Every affected release must violate the property. The release with the fix and all later releases must
+not violate it. If the old rule is restored in the release with the fix, that release must violate the property again.
 
-Most bugs are about the replication of a partition, in the releases of the `kafka` family. Others are about
-transactions, in the releases of brokers and clients of the `txn` family, or about controllers that die, in the releases
-of the `control` family.
+Most bugs are about partition replication, and affect releases of the `kafka` family. Others are about transactions (the
+`txn` family) or about controllers that die (the `control` family).
 """
 
 from __future__ import annotations
@@ -82,12 +80,12 @@ class Bug:
         rules: the rules that the fix changed, and their values before the fix.
         defaults: the configuration defaults that the fix changed, and their values before the fix. Used only if the fix
             changed no rules.
-        besides: other known bugs, which a search would find first. They are fixed in every search for this bug.
+        besides: other known bugs that a search would find first. They are fixed in every search for this bug.
         note: further facts, such as disputed versions.
-        on_brokers: what real brokers show, if they cannot show both the bug in an affected release and its absence in
-            the fixed release.
-        by_design: why the behaviour is by design, with a source. Empty if it is not. `fixed` may then name a release
-            with a changed rule, which takes the behaviour away.
+        on_brokers: what happens on real brokers, if they cannot show both the bug in an affected release and its
+            absence in the fixed release.
+        by_design: why the behaviour is by design, with a source. Empty if it is not. For behaviour that is by design,
+            `fixed` may name a release with a changed rule that prevents the behaviour.
     """
 
     ticket: str
@@ -371,8 +369,8 @@ def _column(name: str) -> Column:
 
 
 def line_of(column: Column) -> str:
-    """Return the line of releases to which a column belongs: its kind of controller, `TRANSACTIONS`, or `CONTROL` with
-    the kind of its metadata.
+    """Return the release line of a column: its kind of controller, `TRANSACTIONS`, or `CONTROL` followed by its kind of
+    metadata.
     """
     if isinstance(column, kafka.Column):
         return column.controller

@@ -179,7 +179,8 @@ def allows(spec: Spec[object], trace: Trace[object]) -> bool:
 
 
 def violating(spec: Spec[object], steps: Sequence[str]) -> list[object] | None:
-    """Return the states of a behaviour that has the given steps and violates a property. Return None if there is none.
+    """Return the states of a behaviour that has the given steps and violates a property. Return None if there is no
+    such behaviour.
 
     If an action has several next states, at most `MOST_BEHAVIOURS` behaviours with these steps are examined.
 

@@ -48,10 +48,10 @@ class Configuration:
         bounds: the bounds that differ from the bounds of the matrix.
         note: a note about the configuration.
         by_design: the names of the properties that the configuration does not promise. Violating them is not a bug.
-        compared_with: the name of an earlier configuration. Numbers of states are also shown in proportion to those of
-            the same spec there. If empty, those of a release with a changed rule are shown in proportion to those of
-            the release without the change.
-        not_in: the names of the specs that the configuration does not fit, and in which it is not searched.
+        compared_with: the name of an earlier configuration. Each number of states is also shown as a ratio to the
+            number for the same spec in that configuration. If empty, only a release with a changed rule has a ratio,
+            which compares it with the release without the change.
+        not_in: the names of the specs that are not searched in this configuration, because it does not apply to them.
     """
 
     name: str
@@ -401,7 +401,7 @@ def matrix_file(given: Path | None) -> Path:
     """Return the path of a matrix file.
 
     Parameters:
-        given: a path, a name in `NAMED`, or None for `SHIPPED`. An existing file comes before the shipped one.
+        given: a path, a name in `NAMED`, or None for `SHIPPED`. An existing file takes precedence over a shipped one.
     """
     if given is None:
         return SHIPPED

@@ -4,9 +4,9 @@ A step is executed after its cause has passed the proxy, and before the proxy re
 step's effect. For example, a leader handles a fetch request before it sends the response, and a follower handles the
 response before it sends its next request.
 
-The controller's decisions, what brokers learn of them, and the ends and starts of processes are rare, and are kept in
-memory. Fetches and produce requests are read from the file whenever they are needed, so that memory does not grow with
-their number.
+Decisions of the controller, their announcements, and starts and ends of processes are rare, so they are kept in memory.
+Fetch and produce requests are read from the file whenever they are needed, so memory usage does not grow with their
+number.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Decision:
 
 @attrs.frozen
 class Told:
-    """A leader epoch that a frame announced to a broker. `sent` is when the controller sent it, and `answered` the time
-    of the response, or infinity if there is none.
+    """A leader epoch that a frame announced to a broker. `sent` is the time at which the controller sent the frame.
+    `answered` is the time of the response, or infinity if there is none.
     """
 
     broker: int
@@ -397,8 +397,9 @@ class Events:
     def _is_first(self, told: Told) -> bool:
         """Return whether an announcement is the first one that a broker receives after a start.
 
-        In the model, such a broker learns of the current epoch only. If another epoch begins before the announcement
-        arrives, the broker learns of its epoch when the controller sends it, which no other process notices.
+        In the model, such a broker learns only of the current epoch. If another epoch begins before the announcement
+        arrives, the broker learns of the announced epoch when the controller sends it. No other process can notice the
+        difference.
         """
         broker = self._read.replica(told.broker)
         lives = [] if broker is None else self._lives[broker]
@@ -409,12 +410,12 @@ class Events:
         )
 
     def _find_fetches(self) -> tuple[dict[Told, float], dict[int, Exchange]]:
-        """Read all fetches once, and find those that show something else.
+        """Read all fetches once, and find those that show that a broker has learned of an epoch or handled a response.
 
         Returns:
-            The earliest time at which a frame shows that a broker has learned of an epoch, for each announcement of an
-            epoch; and for each answer to an OffsetForLeaderEpoch request, keyed by its number, the first fetch that
-            the follower sent after it. The first is a fetch request of the broker, or the broker's response to one.
+            Two mappings. The first maps an announcement to the earliest time at which a fetch request or response shows
+            that the broker has learned of the epoch. The second maps the number of a response to an
+            OffsetForLeaderEpoch request to the first fetch that the follower sent after it.
         """
         read = self._read
         shown: dict[Told, float] = {}
@@ -443,7 +444,9 @@ class Events:
 
     @staticmethod
     def _shows(told: Told, fetch: Exchange) -> float | None:
-        """Return when a fetch in an epoch shows that a broker knows the epoch, or None if it does not show this."""
+        """Return the time at which a fetch shows that a broker knows the announced epoch, or None if it does not show
+        this.
+        """
         if fetch.frame.source == told.broker:
             return fetch.frame.arrived
         leads = fetch.frame.target == told.broker == told.leader
@@ -456,7 +459,7 @@ class Events:
         return NEVER if broker is None else self._dies(broker, told.passed)
 
     def _answers_to(self, broker: int) -> list[Seen]:
-        """Return the answers to a broker's OffsetForLeaderEpoch requests that reached it, sorted by time."""
+        """Return the responses that a broker received to its OffsetForLeaderEpoch requests, sorted by time."""
         answers = [self._read.answer.get(frame.number) for frame in self._questions[broker]]
         arrived = [answer for answer in answers if answer is not None and answer.passed is not None]
         return sorted(arrived, key=lambda answer: answer.passed or 0.0)
@@ -478,7 +481,7 @@ class Events:
         )
 
     def _fetching(self, follower: int) -> Iterator[_Group]:
-        """Yield the observations of a follower's fetches, for each fetch."""
+        """Yield a group of observations for each fetch of a follower."""
         before, checked = -NEVER, False
         nothing: list[Exchange | None] = [None]
         for fetch, following in pairwise(chain(fetches(self._read, follower), nothing)):
@@ -496,14 +499,14 @@ class Events:
             yield before, found
 
     def _is_registered(self, broker: int, at: float) -> bool:
-        """Return whether a broker is registered. With KRaft, a broker that was killed fetches after a restart even
-        while the controller refuses its registration, because the session before the kill has not ended.
+        """Return whether a broker is registered. With KRaft, a broker that restarts after a kill fetches even while the
+        controller refuses its registration because its previous session has not ended.
         """
         return not any(before.ended <= at < life.begun[0] for before, life in pairwise(self._lives[broker]))
 
     def _without_answer(self, fetch: Exchange) -> Exchange:
-        """Return the fetch of a broker that is not registered, as if the broker did not receive the answer. In the
-        model, the broker is down. Only what the leader makes of the request counts.
+        """Return the fetch of an unregistered broker, changed as if the broker had not received the response. In the
+        model, the broker is down, so only the leader takes part in the fetch.
 
         Raises:
             NotFollowed: if the broker changes its log before it is registered.
@@ -615,7 +618,7 @@ class Events:
     # --- producers ------------------------------------------------------------------------------------------------
 
     def _producing(self) -> Iterator[_Group]:
-        """Yield the observations of produce requests, for each request."""
+        """Yield a group of observations for each produce request."""
         for request in produces(self._read):
             if request.frame.passed is not None:
                 yield request.frame.begins, list(self._produced(request, request.frame.passed))
@@ -686,7 +689,7 @@ class Events:
         return ended, at
 
     def _resuming(self) -> Iterator[Observation[Partition]]:
-        """Yield the registrations, in ZooKeeper, of brokers that did not start again: their session had expired."""
+        """Yield an observation for each broker that registered in ZooKeeper again after its session had expired."""
         starts = {life.begun[0] for lives in self._lives.values() for life in lives}
         created = min(told.sent for told in self._told)
         for frame in () if self._read.kraft else self._read.frames:
@@ -704,11 +707,11 @@ class Events:
         return next((life.kill[1] for life in self._lives[broker] if life.kill and life.kill[1] >= at), NEVER)
 
     def _elected_after(self, broker: int, killed: float, until: float) -> float:
-        """Return the time until which a broker may count as running. That is when it was killed, unless the controller
-        elects it before it starts again, because the controller has not noticed the end of the broker.
+        """Return the time until which a killed broker may count as running. This is the time of the kill, or a later
+        time if the controller elects the broker because it has not noticed the kill.
 
-        In the model, only running brokers are elected. A broker that was killed does nothing that others could see, so
-        it may as well be killed after the election.
+        In the model, only running brokers are elected. A killed broker does nothing that other processes could see, so
+        the model can kill it after the election.
         """
         node = self._read.assignment[broker]
         elected = [each.latest for each in self._decisions if each.leader == node and killed < each.latest < until]

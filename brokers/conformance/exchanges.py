@@ -1,11 +1,11 @@
 """Read fetch and produce requests with their responses from a recording, without keeping them in memory.
 
-Lines of a recording are in the order in which frames were forwarded. A request that was held, and its response, are
-therefore later than requests that arrived after it. `PartitionRecording.delay` is the longest such delay of the
-recording. A request is complete, and comes next, when the file is read up to this time after its arrival.
+Lines of a recording are in the order in which frames were forwarded. Therefore, the lines of a held request and its
+response come after those of requests that arrived later. `PartitionRecording.delay` is the longest such delay in the
+recording. A request is complete when the file has been read up to the time of its arrival plus this delay.
 
 Followers can fetch in sessions (KIP-227): a request names only the partitions that changed since the previous request
-of the session, and a response only those with something new. `_Sessions` fills in what was left out.
+of the session, and a response names only the partitions with changes. `_Sessions` adds the omitted parts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def fetches(read: PartitionRecording, follower: int | None = None) -> Iterator[E
 
     Parameters:
         read: the recording of the partition.
-        follower: the model's number of the follower, or None for all followers.
+        follower: the number of the follower in the model, or None for all followers.
     """
     node = None if follower is None else read.assignment[follower]
     sessions = _Sessions(read)
@@ -85,7 +85,7 @@ def _taken(requests: list[tuple[int, Seen]], numbers: set[int], answers: dict[in
 
 
 class _Sessions:
-    """What the fetch sessions of followers contain about the partition."""
+    """The entries for the partition in the followers' fetch sessions."""
 
     def __init__(self, read: PartitionRecording) -> None:
         self._read = read
@@ -93,7 +93,7 @@ class _Sessions:
         self._high_watermarks: dict[tuple[object, object, int], int] = {}
 
     def asked(self, frame: Seen) -> Body | None:
-        """Return what a request says about the partition, or None if the partition is not fetched."""
+        """Return the entry for the partition in a request, or None if the partition is not fetched."""
         part = self._read.part(frame.body)
         key = frame.source, frame.target, frame.body.get("SessionId", 0)
         if not _continues_session(frame):
@@ -106,7 +106,7 @@ class _Sessions:
         return self._asked.get(key)
 
     def answered(self, frame: Seen, part: Body, answer: Seen) -> Body | None:
-        """Return what a response says about the partition, or None if it says nothing, for example an error."""
+        """Return the entry for the partition in a response, or None if there is none, for example after an error."""
         told = self._read.part(answer.body)
         key = frame.source, frame.target, answer.body.get("SessionId", 0)
         if key[2]:

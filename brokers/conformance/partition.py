@@ -72,8 +72,8 @@ class Seen:
 
     @property
     def begins(self) -> float:
-        """The earliest time at which the receiver may have the frame. Times in recordings that were not made by a proxy
-        can be bounds, so that `passed` may be before `arrived`.
+        """The earliest time at which the receiver may have received the frame. In a recording that was not made by a
+        proxy, times can be bounds, so `passed` may be before `arrived`.
         """
         return self.arrived if self.passed is None else min(self.arrived, self.passed)
 
@@ -83,10 +83,10 @@ class Announcement:
     """A record of the metadata log that the KRaft controller sent to a broker.
 
     Attributes:
-        frame: the response that contains the record, without its body.
+        frame: the response that contains the record. The body of the response is omitted.
         offset: the offset of the record.
         name: the name of the record, such as PartitionChangeRecord.
-        body: the body of the record. Empty if the record is about something else than the partition or its brokers.
+        body: the body of the record. Empty if the record is not about the partition or its brokers.
     """
 
     frame: Seen
@@ -118,8 +118,8 @@ class PartitionRecording:
         acks: the values of acks in the produce requests for the partition.
         last_sent: for each event that names a killed process, the arrival time of the last frame that the process sent.
             Keyed by the position in `events`.
-        delay: the longest time between the arrival of a fetch or produce request and the line of the request or of its
-            response.
+        delay: the longest time from the arrival of a fetch or produce request until it, or its response, was written to
+            the recording.
     """
 
     recording: Recording
@@ -415,13 +415,13 @@ def _read_frames(read: PartitionRecording) -> None:
         if frame is None:
             continue
         if not numbers.add(frame.number):
-            raise NotFollowed(f"{read.path}: frame {frame.number} is in two lines")
+            raise NotFollowed(f"{read.path}: frame {frame.number} is on two lines")
         for place, event in kills:
             if frame.source == event["node"] and read.last_sent[place] < frame.arrived <= event["time"]:
                 read.last_sent[place] = frame.arrived
         if frame.request:
             if frame.number in early:
-                raise NotFollowed(f"{read.path}: the response to frame {frame.number} is in an earlier line")
+                raise NotFollowed(f"{read.path}: the response to frame {frame.number} is on an earlier line")
             _read_request(read, frame, now, unanswered)
         elif frame.answers is not None:
             asked = unanswered.pop(frame.answers, None)
@@ -441,13 +441,13 @@ def _read_frames(read: PartitionRecording) -> None:
 
 
 class _Numbers:
-    """A set of numbers that takes a bit for each number."""
+    """A set of numbers, stored as one bit per number."""
 
     def __init__(self) -> None:
         self._bits: dict[int, int] = {}
 
     def add(self, number: int) -> bool:
-        """Add a number. Return whether it was not there yet."""
+        """Add a number. Return whether the number is new."""
         block, bit = number >> 10, 1 << (number & 1023)
         known = self._bits.get(block, 0)
         self._bits[block] = known | bit
@@ -455,7 +455,7 @@ class _Numbers:
 
 
 def _read_request(read: PartitionRecording, frame: Seen, now: float, unanswered: dict[int, Seen | float]) -> None:
-    """Keep a request if it concerns the partition. `unanswered` contains the requests that are kept, and the arrival
+    """Keep a request if it concerns the partition. `unanswered` contains the requests that were kept, and the arrival
     times of fetch and produce requests.
     """
     if frame.api in ("Fetch", "Produce"):

@@ -1,7 +1,7 @@
-"""Plan the replay of a trace of controllers. No brokers are needed.
+"""Plan the replay of a trace of the `control` family. No brokers are needed.
 
-If the property is about states at rest, the plan ends with the steps that the brokers make when nothing is held any
-more, until nothing heals. On a release with the bug, there are none: the trace ends at rest.
+If the property is about states at rest, the plan ends with the steps that the brokers take by themselves when nothing
+is held any more. On a release with the bug, there are no such steps, because the trace already ends at rest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ControlStep:
         instance: the action instance.
         wire: how brokers execute the action.
         before, after: the states of the model before and after the step.
-        heals: whether the brokers make the step by themselves, after the last step of the schedule.
+        heals: whether the brokers take the step by themselves, after the last step of the schedule.
         is_last: whether nothing is held after the step, and the brokers must come to rest.
     """
 
@@ -49,7 +49,7 @@ class ControlStep:
 
     @property
     def remark(self) -> str:
-        """What is written to ZooKeeper, or an empty string if the partition state does not change."""
+        """The partition state that is written to ZooKeeper, or an empty string if it does not change."""
         quorum = self.after.quorum
         if quorum == self.before.quorum:
             return ""
@@ -66,10 +66,10 @@ class ControlPlan:
         start: the first state.
         rests: the states in which the brokers may come to rest after the last step. Empty if the property is not about
             states at rest.
-        departs: the number of the first step that leads to a different state than in the trace, or that the trace does
-            not have. None if there is no such step.
+        departs: the number of the first step that leads to a different state than in the trace, or that is not in the
+            trace. None if there is no such step.
         trace: the states and steps of the plan, as a trace.
-        refused: always None: a step that the model does not allow ends the plan, and is not attempted.
+        refused: always None, because a step that the model does not allow ends the plan, and is not attempted.
     """
 
     steps: tuple[ControlStep, ...]
@@ -91,7 +91,7 @@ class ControlPlan:
 
     @property
     def legend(self) -> str:
-        """What is held, and the meaning of signs in the reports of a replay."""
+        """Lines that say which messages are held, and explain the symbols in the reports of a replay."""
         first = self.brokers
         return (
             "what controllers hear of brokers and of /controller is held, and so are their requests\n"
@@ -149,7 +149,7 @@ def _wire(number: int, instance: ActionInstance[Cluster], before: Cluster, *, he
 
 
 def _healed(trace: Trace[Cluster]) -> tuple[Trace[Cluster], frozenset[Cluster]]:
-    """Return the trace with the steps after which nothing heals, and all states in which brokers can come to rest."""
+    """Return the trace, extended until the brokers are at rest, and all states in which they can come to rest."""
     spec = trace.spec
     came: dict[Cluster, tuple[Cluster, ActionInstance[Cluster]] | None] = {trace.states[-1]: None}
     waiting, rests = list(came), []

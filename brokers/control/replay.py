@@ -1,4 +1,4 @@
-"""Replay a plan of controllers: execute the steps on real brokers, and compare them with the model after each step."""
+"""Replay a plan of the `control` family: execute its steps, and compare the brokers with the model after each step."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def replay(
     Parameters:
         plan: the plan.
         release: the release of the brokers.
-        folder: an empty folder. The replay creates the folder `cluster` in it, and a copy of the data directories at
-            the end, in the folder `after`.
+        folder: an empty folder. The replay creates the folder `cluster` in it. At the end, it copies the data
+            directories to the folder `after`.
         listener: the listener that receives the events of the replay, or None.
         recording: the recording to which all frames are written, or None.
 
@@ -92,7 +92,7 @@ class _Driver:
         self._did: list[str] = []
 
     def make(self, step: ControlStep) -> StepReport:
-        """Execute a step, and wait until the brokers have the state of the model."""
+        """Execute a step, and wait until the brokers are in the state of the model."""
         began = time.monotonic()
         self._did.clear()
         not_made = ""
@@ -114,7 +114,7 @@ class _Driver:
         return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
 
     def awaited(self, states: Sequence[Cluster], limit: float | None = None) -> tuple[ControlSight, list[str]]:
-        """Wait until the brokers have one of several states of the model. Return what was observed last, and its
+        """Wait until the brokers are in one of the given states of the model. Return the last observation, and its
         differences from the most similar state.
         """
         sights = [sight_of(state) for state in states]
@@ -122,7 +122,9 @@ class _Driver:
         return until_alike(self._stage.sight, closest, self._limit if limit is None else limit)
 
     def _at_rest(self) -> tuple[ControlSight, list[str]]:
-        """Let everything through, and watch the brokers until they have come to rest as in the model, and stay so."""
+        """Release everything that is held, wait until the brokers come to rest as in the model, and check that they
+        stay at rest.
+        """
         stage = self._stage
         own = (self._reads, self._takes, self._silent)
         for hold in [hold for holds in (*own, stage.told, stage.changed, stage.requests) for hold in holds.values()]:
@@ -133,7 +135,7 @@ class _Driver:
         return (sight, found) if found else self._stays(rests)
 
     def _stays(self, states: Sequence[Cluster]) -> tuple[ControlSight, list[str]]:
-        """Watch the brokers, which must stay in one of several states of the model."""
+        """Check that the brokers stay in one of the given states of the model for a while."""
         seconds = REST_SECONDS * min(self._stage.pace, 2.0)
         time.sleep(seconds)
         sight, found = self.awaited(states, 0.0)
@@ -181,7 +183,7 @@ class _Driver:
                 until(lambda: self._stage.is_registered(broker), self._limit, f"broker {broker} does not register")
                 self._did.append(f"let through: what broker {broker} sends to ZooKeeper; it has a new session")
             case name, _:
-                raise NotMade(f"the driver does not know how to make {name}")
+                raise NotMade(f"the driver does not know how to execute {name}")
 
     def _kill(self, process: int) -> None:
         self._stage.cluster.kill(process)
@@ -203,8 +205,9 @@ class _Driver:
         self._did.append(f"let through: frame {frame.number}; the response has {answers}")
 
     def _read(self, number: int) -> None:
-        """Let a controller hear of a change of the brokers. It reads them, and its next request, for the partition
-        state, is held."""
+        """Notify a controller that the live brokers have changed. It reads the list of brokers. Its next request, which
+        reads the partition state, is held.
+        """
         controller = self._stage.controllers[number]
         self._reads[number] = hold = self._stage.proxy.hold(
             Rule(controller, "zookeeper", None, True, is_about(STATE_PATH))
@@ -216,7 +219,7 @@ class _Driver:
         self._did.append(f"held: frame {frame.number}, {frame.api} of the partition state")
 
     def _write(self, number: int) -> None:
-        """Let a controller go on, and wait until ZooKeeper has answered a write of it."""
+        """Release the requests of a controller, and wait until ZooKeeper has answered one of its writes."""
         controller, last = self._stage.controllers[number], self._stage.proxy.newest
         self._reads.pop(number).end()
         answer = until(partial(self._answered, controller, last), self._limit, f"controller {number} writes nothing")

@@ -1,8 +1,9 @@
 """Find a trace of a bug whose steps real controllers can execute, one after the other.
 
-The model lets a former controller go on for as long as it likes. A real one hears of `/controller` at once, except
-while it handles an event: it has read the brokers, and its next request to ZooKeeper is held. So the search leaves out
-the steps that a driver cannot make, and finds a shortest violation without them. Its steps are all steps of the model.
+In the model, a former controller can act for any length of time. A real controller learns of a change of `/controller`
+at once, unless it is handling an event: it has read the list of brokers, and its next request to ZooKeeper is held.
+Therefore, the search leaves out steps that a driver cannot execute, and finds a shortest violation without them. All
+its steps are steps of the model.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
         spec: a spec of the `control` family.
 
     Raises:
-        Unmakeable: if there is no such trace, or the search has too many states. The message gives the reasons
-            for which steps were left out.
+        Unmakeable: if there is no such trace, or the search has too many states. The message says why steps were left
+            out.
     """
     (about,) = spec.checks
     came: dict[Cluster, tuple[Cluster, Instance] | None] = dict.fromkeys(spec.initials())
@@ -50,7 +51,7 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
 
 
 def _unmade(spec: Spec[Cluster]) -> Iterator[str]:
-    """Yield the reasons for which the driver cannot make some of the perturbations of a spec."""
+    """Yield the reasons why the driver cannot execute some perturbations of a spec."""
     perturbing = {each.action.name for each in spec.instances if each.action.effect == "perturbing"}
     protocol = spec.initials()[0].protocol
     yield from {on_the_wire(name, protocol).unmade for name in perturbing} - {""}
@@ -102,16 +103,18 @@ def _may_happen(state: Cluster, instance: Instance) -> bool:
 
 
 def _handles_event(state: Cluster) -> bool:
-    """Return whether the controller that ZooKeeper has is handling an event.
+    """Return whether the controller that is registered in ZooKeeper is handling an event.
 
-    If it is replaced later, it would handle what changes now before it hears of that.
+    If this controller is replaced later, it will handle any change that happens now before it learns of its
+    replacement.
     """
     number = state.registry.controller
     return number is not None and state.controllers[number].read is not None
 
 
 def _rereads(state: Cluster, own: Controller) -> bool:
-    """Return whether a controller reads the partition state before it acts, as it does if a broker is gone or has
-    restarted."""
+    """Return whether a controller reads the partition state before it acts. It does so if a broker is gone or has
+    restarted.
+    """
     changes = zip(own.known, own.read or (), strict=True)
     return any(was and (not now or (state.protocol.compares_epochs and was != now)) for was, now in changes)

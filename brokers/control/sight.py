@@ -1,4 +1,4 @@
-"""The observable part of a state of controllers. Its form is the same for the model and for real brokers."""
+"""The observable part of a state of the `control` family. Its form is the same for the model and for real brokers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOBODY = -1
 
 @attrs.frozen
 class SeenRequest:
-    """A LeaderAndIsr request on its way: the epoch of its controller, the leader, the leader epoch and the ISR."""
+    """A LeaderAndIsr request in flight: the epoch of its controller, the leader, the leader epoch and the ISR."""
 
     controller_epoch: int
     leader: int
@@ -28,8 +28,8 @@ class SeenRequest:
 
 @attrs.frozen
 class SeenZooKeeper:
-    """What ZooKeeper stores: the controller or None, the controller epoch, the partition state with the epoch of the
-    controller that has written it last, and the brokers that have a session.
+    """The observable data in ZooKeeper: the controller or None, the controller epoch, the partition state with the
+    epoch of the controller that last wrote it, and the brokers with a session.
     """
 
     controller: int | None
@@ -51,15 +51,14 @@ class SeenZooKeeper:
 
 @attrs.frozen
 class SeenBroker:
-    """A broker.
+    """The observable part of a broker.
 
     Attributes:
         up: whether the process is running.
         leads: whether it answers a consumer as the leader.
-        obeys: the highest controller epoch of the requests that it has accepted since it started. 0 if there are none.
-        epoch: the leader epoch of the last request that it has obeyed since it started, or None.
-        requests: for each controller, the next request to the broker that is on its way, or None. Empty if the broker
-            is down.
+        obeys: the highest controller epoch in the requests that it has accepted since it started, or 0.
+        epoch: the leader epoch in the last request that it has obeyed since it started, or None.
+        requests: for each controller, the next request in flight to the broker, or None. Empty if the broker is down.
     """
 
     up: bool
@@ -86,7 +85,7 @@ class ControlSight:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The observed state as text, keyed by the name of the row in the drawing of the model's state."""
+        """The observed state as text for each row in the drawing of a state, keyed by the name of the row."""
         rows = {f"broker {number}": str(broker) for number, broker in enumerate(self.brokers)}
         return rows | {"ZooKeeper": str(self.zookeeper)}
 

@@ -1,4 +1,4 @@
-"""Start brokers, ZooKeeper and two brokers that can be the controller, and hold back what controllers hear and send."""
+"""Start brokers with ZooKeeper, and hold messages to and from the controllers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Where = Callable[[Mapping[str, Any]], bool]
 
 
 def is_about(path: str) -> Where:
-    """Return a predicate that is true for a ZooKeeper frame about a node, or a transaction about it."""
+    """Return a predicate that is true for a ZooKeeper frame, or a transaction, about the given node."""
 
     def check(body: Mapping[str, Any]) -> bool:
         return any(each.get("path") == path for each in (body, *body.get("operations", ())))
@@ -46,7 +46,7 @@ def is_about(path: str) -> Where:
 
 
 class ControlStage:
-    """A cluster whose controllers hear and send only what a driver lets through.
+    """A cluster whose controllers receive and send only messages that a driver releases.
 
     A stage is a context manager. At the end of the ``with`` block, all its processes and threads are stopped.
 
@@ -88,7 +88,7 @@ class ControlStage:
         self._stack.close()
 
     def start(self) -> None:
-        """Start the cluster, create the topic, and hold what controllers hear and send.
+        """Start the cluster, create the topic, and hold messages to and from controllers.
 
         Raises:
             BrokerError: if a process does not start, or the topic cannot be created or replicated.
@@ -102,28 +102,26 @@ class ControlStage:
             self.client.create_topic(first, TOPIC, [list(self.replicas)])
             until(self._is_replicated, limit, "the topic is not replicated")
         except (NotMade, Refused, Unanswered) as error:
-            raise BrokerError(f"cannot begin: {error}") from error
+            raise BrokerError(f"cannot start the replay: {error}") from error
         for controller in self.controllers:
             for broker in self.replicas:
                 self.requests[controller, broker] = self.proxy.hold(Rule(controller, broker, "LeaderAndIsr", True))
             self.hold_changes(controller)
 
     def hold_changes(self, controller: int) -> None:
-        """Hold what ZooKeeper tells a controller about the live brokers."""
+        """Hold ZooKeeper's notifications to a controller about changes of the live brokers."""
         rule = Rule("zookeeper", controller, "watch", False, is_about(BROKERS_PATH))
         self.changed[controller] = self.proxy.hold(rule)
 
     def hold_elections(self, controller: int) -> None:
-        """Hold what ZooKeeper tells processes about `/controller`, except one controller: it dies, or it is handling an
-        event.
-        """
+        """Hold ZooKeeper's notifications about `/controller` to all processes except the given controller."""
         for process in (*self.replicas, *self.controllers):
             if process != controller:
                 rule = Rule("zookeeper", process, "watch", False, is_about(CONTROLLER_PATH))
                 self.told[process] = self.proxy.hold(rule)
 
     def end_elections(self) -> None:
-        """Let processes hear of `/controller` again."""
+        """Release ZooKeeper's notifications about `/controller`."""
         for hold in self.told.values():
             hold.end()
         self.told.clear()
@@ -171,11 +169,11 @@ class ControlStage:
     # --- what can be observed ---------------------------------------------------------------------------------------
 
     def forget(self, broker: int) -> None:
-        """Forget what a broker has obeyed, because it is down."""
+        """Forget the requests that a broker has obeyed, because the broker is down."""
         self._since[broker] = self.proxy.newest
 
     def sight(self) -> ControlSight:
-        """Return what can be observed now.
+        """Return the observable part of the current state.
 
         Raises:
             OSError: if ZooKeeper does not answer.
@@ -201,14 +199,14 @@ class ControlStage:
         return SeenBroker(True, self.leads(broker), obeys, epoch, requests)
 
     def leads(self, broker: int) -> bool:
-        """Return whether a broker answers a consumer as the leader."""
+        """Return whether a broker responds to a consumer as the leader."""
         with suppress(Refused, Unanswered):
             return not self.client.fetch(broker, TOPIC, 0, max_wait_ms=0).error
         return False
 
     def _obeyed(self, broker: int) -> tuple[int, int | None]:
         """Return the highest controller epoch of the requests that a broker has accepted since it started, and the
-        leader epoch of the last one that it has obeyed. Its responses show both.
+        leader epoch in the last request that it has obeyed. The broker's responses show both.
         """
         obeys, epoch, asked = 0, None, dict[int, Frame]()
         for frame in self.proxy.frames:

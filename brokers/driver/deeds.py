@@ -105,10 +105,10 @@ class Deeds:
         self.observer.down.discard(broker)
 
     def await_exits(self, limit: float) -> None:
-        """Wait until the brokers whose shutdown has begun have ended.
+        """Wait until all brokers that are shutting down have exited.
 
         Raises:
-            NotMade: if a broker does not end within the time limit, in seconds.
+            NotMade: if a broker does not exit within the time limit, in seconds.
         """
         for broker in sorted(self._shutting_down):
             self._await_exit(broker, limit)
@@ -276,8 +276,8 @@ class Deeds:
     def _resume_session(self, step: PlannedStep, limit: float) -> None:
         """Let a broker renew its session, and wait until the controller sees the broker again.
 
-        A ZooKeeper controller then sends the broker its replicas. A broker that compares broker epochs (KIP-380)
-        refuses earlier requests, which are released. A KRaft controller ends the broker's fencing.
+        A ZooKeeper controller then sends the broker a request for its replicas. Earlier requests are released, and a
+        broker that compares broker epochs (KIP-380) refuses them. A KRaft controller unfences the broker.
         """
         broker, last = step.broker, self.stage.proxy.newest
         self.stage.resume_session(broker)

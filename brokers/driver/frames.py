@@ -170,8 +170,8 @@ class Frames:
             return
 
     def _ask_in_vain(self, step: PlannedStep, limit: float) -> None:
-        """If a follower asks for the end offset of an epoch before it fetches, and the response cannot change its log,
-        release the request.
+        """Release a follower's request for the end offset of an epoch, if the response cannot change the follower's
+        log.
         """
         kinds = [FrameKind(api, True, "follower", "leader") for api in ("Fetch", "OffsetForLeaderEpoch")]
         frame = self._first_held(step, kinds, limit)
@@ -250,7 +250,7 @@ class Frames:
     def _assign_directory(self, step: PlannedStep, limit: float) -> None:
         """Release a broker's AssignReplicasToDirs requests until the controller accepts one.
 
-        A broker that starts may send the first one before it knows its new broker epoch.
+        A broker that is starting may send its first request before it knows its new broker epoch.
         """
         broker, end = step.broker, time.monotonic() + limit
         while time.monotonic() < end:

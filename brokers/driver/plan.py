@@ -141,12 +141,12 @@ class Plan:
 
     @property
     def holds_directories(self) -> bool:
-        """Whether the steps say when a broker tells the controller in which log directory its replica is."""
+        """Whether a broker reports the log directory of its replica to the controller in a separate step."""
         return any(action.name == "assign_directory" for action in self.trace.spec.actions)
 
     @property
     def legend(self) -> str:
-        """What is held, and the meaning of signs in the reports of a replay."""
+        """Lines that say which messages are held, and explain the symbols in the reports of a replay."""
         return (
             "all replication is held\nm0@1 is a record and its leader epoch, ┃ the high watermark; frames have their "
             "numbers in the recording"
@@ -256,8 +256,8 @@ def _elected_first(step: PlannedStep, order: Sequence[int]) -> bool:
 
 
 def _seems_alive(state: Partition, broker: int) -> bool:
-    """Return whether a real controller considers a broker alive. Unlike in the model, it elects a broker whose failure
-    it has not noticed.
+    """Return whether a real controller considers a broker alive. Unlike the controller in the model, it may elect a
+    broker whose failure it has not noticed.
     """
     is_unnoticed = not state.replicas[broker].up and not was_noticed(state, broker)
     return is_unnoticed or state.considers_alive(broker)

@@ -270,7 +270,7 @@ def _last_read(driver: Driver, stage: Stage, leader: int) -> Read | None:
 
 
 def copy_disks(sources: Iterable[Path], folder: Path) -> None:
-    """Copy the data directories of the brokers, in ascending order of the brokers, for an audit."""
+    """Copy the data directories for an audit. They are given in ascending order of broker ids."""
     for broker, source in enumerate(sources):
         for file in _files(source):
             target = folder / f"broker-{broker}" / file.relative_to(source)

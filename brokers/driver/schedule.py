@@ -207,7 +207,7 @@ def _before_session(trace: Trace[Partition], number: int, broker: int) -> Iterat
 
 
 def _sent_since_start(trace: Trace[Partition], number: int, broker: int) -> dict[int, int]:
-    """Return the number of each step that sent a request which the broker obeys, keyed by the request's epoch.
+    """Return the number of each step that sent a request that the broker obeys, keyed by the epoch in the request.
 
     A broker obeys requests that were sent since it started and, if it compares broker epochs, since its session began.
     """
@@ -242,8 +242,8 @@ def lags(state: Partition, leader: int, member: int) -> bool:
 
 
 def keeps_up(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a follower has all records of a leader and fetches from it, so that the driver can let it fetch
-    again and again, without new data.
+    """Return whether a follower has all records of a leader and fetches from it. The driver can let such a follower
+    fetch repeatedly without receiving new data.
     """
     fetches, remote = state.replicas[follower].in_flight, state.replicas[leader]
     return (
@@ -255,9 +255,9 @@ def keeps_up(state: Partition, leader: int, follower: int) -> bool:
 
 
 def _elects_without_leader(trace: Trace[Partition], number: int) -> Iterator[_Conflict]:
-    """Yield a conflict if a step elects a leader of a partition without one. A controller does this in the step before,
-    except that it elects the last known leader only when an operator asks for an election (`PartitionChangeBuilder`,
-    if the ELR was cleared by a change that is built without it).
+    """Yield a conflict if a step elects a leader for a partition that has none. A real controller would have elected it
+    in the previous step. The only exception is the last known leader, which is elected when an operator requests an
+    election (`PartitionChangeBuilder`, if a change without the ELR has cleared the ELR).
     """
     quorum = trace.states[number - 1].quorum
     is_last_resort = not quorum.isr and not quorum.elr

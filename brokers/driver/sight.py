@@ -85,7 +85,7 @@ class Sight:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The observed state as text, keyed by the name of the row in the drawing of the model's state."""
+        """The observed state as text for each row in the drawing of a state, keyed by the name of the row."""
         rows = {f"broker {broker}": str(replica) for broker, replica in enumerate(self.replicas)}
         return rows | {"controller": str(self.quorum)}
 
@@ -114,7 +114,9 @@ def _seen_assignment(state: Partition) -> Assignment | None:
 
 
 def seen_assignment(replicas: Sequence[int], adding: frozenset[int], removing: frozenset[int]) -> Assignment:
-    """Return the replicas in ascending order, without the wish of an operator, which nothing on brokers shows."""
+    """Return the replicas in ascending order, without the replicas that an operator has requested, because brokers do
+    not show them.
+    """
     return Assignment(tuple(sorted(replicas)), adding, removing)
 
 

@@ -149,7 +149,9 @@ class Stage:
             self._until(f"broker {follower} has not sent a fetch request", partial(self._fetches, follower))
 
     def data_directory(self, broker: int) -> Path:
-        """Return the log directory of a broker that has its replica, or the first one if none has it."""
+        """Return the log directory that contains a broker's replica, or the first log directory if the broker has no
+        replica.
+        """
         directories = self.cluster.data_directories(broker)
         having = (each for each in directories if (each / f"{TOPIC}-{self.partition}").exists())
         return next(having, directories[0])
@@ -276,8 +278,8 @@ class Stage:
         return lambda body: any(epoch > self.known[broker] for epoch in epochs_of_request(body))
 
     def _announces(self, broker: int) -> Where:
-        """Return a predicate that is true for a part of the metadata log if it tells a broker something new about the
-        partition or the configuration of the topic.
+        """Return a predicate that is true for a part of the metadata log that tells a broker something new about the
+        partition or the topic's configuration.
         """
 
         def is_news(body: Mapping[str, Any]) -> bool:
@@ -325,7 +327,7 @@ class Stage:
         return frames[-1]
 
     def _answers_nothing(self, response: Frame) -> bool:
-        """Release a response if its request was in vain. Return whether the response was released."""
+        """Release a response if it cannot change the follower's log. Return whether the response was released."""
         asked = next((frame for frame in self.proxy.frames if frame.number == response.answers), None)
         if asked is None or asked.body is None or not self.asks_in_vain(asked):
             return False

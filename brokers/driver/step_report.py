@@ -12,7 +12,7 @@ from leadline.checker.trace import Trace
 
 
 class AnyStep(Protocol):
-    """A step of a plan of any family of specs: its number from 1, its action instance, a description, a remark about
+    """A step of a plan, for any family of specs: its number from 1, its action instance, a description, a remark about
     its result, and the state after it.
     """
 
@@ -29,7 +29,7 @@ class AnyStep(Protocol):
 
 
 class AnyPlan(Protocol):
-    """A plan of any family of specs. See `leadline.brokers.driver.plan.Plan` for the attributes."""
+    """A plan for any family of specs. See `leadline.brokers.driver.plan.Plan` for the attributes."""
 
     @property
     def trace(self) -> Trace[Any]: ...
@@ -50,9 +50,9 @@ class AnyPlan(Protocol):
 
 
 class AnySight(Protocol):
-    """The observed part of a state of any family of specs.
+    """The observed part of a state, for any family of specs.
 
-    It is text for each row of the drawing of the model's state, and an object for `json.dumps`.
+    It can be converted to text for each row in the drawing of a state, and to an object for `json.dumps`.
     """
 
     @property

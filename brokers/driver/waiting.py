@@ -37,15 +37,15 @@ def until(found: Callable[[], T | None], limit: float, what: str) -> T:
 
 
 def until_alike(observe: Callable[[], T], differences: Callable[[T], list[str]], limit: float) -> tuple[T, list[str]]:
-    """Observe repeatedly, until what is observed does not differ from the model or the time limit is reached.
+    """Observe repeatedly until the observation is as in the model or the time limit is reached.
 
     Parameters:
-        observe: returns what is observed.
-        differences: returns a sentence for each difference between what is observed and the model.
+        observe: a function that returns an observation.
+        differences: a function that returns a sentence for each difference between an observation and the model.
         limit: the time limit, in seconds.
 
     Returns:
-        What was observed last, and its differences.
+        The last observation, and its differences from the model.
     """
     end = time.monotonic() + limit
     while True:

@@ -169,7 +169,7 @@ def _sized(wire: Wire) -> bytes | None:
 
 @attrs.frozen
 class InTransaction:
-    """The place of a batch in the records of a producer with a transactional id.
+    """The position of a batch in the records of a transactional producer.
 
     Attributes:
         producer, producer_epoch, sequence: the producer id, the producer epoch and the base sequence.
@@ -188,12 +188,12 @@ def write_batch(
     Parameters:
         values: the values of the records, at least one.
         timestamp: the timestamp of all records, in milliseconds since 1970.
-        magic: the format: 2 for version 3 and later of Produce, 1 for version 2, 0 for earlier versions.
-        transaction: the place of the batch in a transaction, or None for a non-idempotent producer. Only magic 2 has
-            transactions.
+        magic: the record format: 2 for Produce requests of version 3 or later, 1 for version 2, 0 for earlier versions.
+        transaction: the position of the batch in a transaction, or None for a non-idempotent producer. Only magic 2
+            supports transactions.
 
     Raises:
-        ValueError: if there are no values, or if the format does not exist or has no transactions.
+        ValueError: if there are no values, if the format does not exist, or if it does not support transactions.
     """
     if not values or magic not in (0, 1, 2):
         raise ValueError(
@@ -202,7 +202,7 @@ def write_batch(
     if magic == 2:
         return _write_batch(values, timestamp, transaction)
     if transaction is not None:
-        raise ValueError(f"batches of magic {magic} have no transactions: expected magic 2")
+        raise ValueError(f"batches of magic {magic} do not support transactions: expected magic 2")
     return b"".join(_write_message(value, offset, timestamp, magic) for offset, value in enumerate(values))
 
 

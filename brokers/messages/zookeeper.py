@@ -190,7 +190,7 @@ def write_get_data(path: str) -> bytes:
 
 
 def write_delete(path: str) -> bytes:
-    """Encode a request that deletes a node of any version, prefixed with its length."""
+    """Encode a request that deletes a node, whatever its version. The result is prefixed with its length."""
     return _framed(struct.pack(">ii", _XID, _DELETE) + _sized(path.encode()) + struct.pack(">i", _ANY_VERSION))
 
 

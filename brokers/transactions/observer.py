@@ -35,7 +35,7 @@ class Observer:
         self._client, self._partitions = client, partitions
 
     def sight(self) -> TransactionsSight:
-        """Return what can be observed now.
+        """Return the observable part of the current state.
 
         Raises:
             Unanswered: if there is no valid response in time.
@@ -68,7 +68,7 @@ class Observer:
         return found
 
     def _coordinator(self) -> str:
-        """Return the coordinator's state of the transactional id, or an empty string before Kafka 3.0 (KIP-664)."""
+        """Return the coordinator's state for the transactional id, or an empty string before Kafka 3.0 (KIP-664)."""
         try:
             told = self._client.ask(BROKER, "DescribeTransactions", {"TransactionalIds": [TRANSACTIONAL_ID]})
         except Refused:
@@ -83,7 +83,7 @@ class Observer:
         """Return the offset at which the open transaction of a partition begins, according to its leader.
 
         Returns:
-            The offset, or None if no transaction is open or the release does not tell (KIP-664).
+            The offset, or None if no transaction is open or the release does not report it (KIP-664).
         """
         body = {"Topics": [{"Name": TOPIC, "PartitionIndexes": [number]}]}
         try:
@@ -108,11 +108,11 @@ def entries(batches: Sequence[Batch]) -> Iterator[Entry]:
 
 
 def committed(found: dict[str, Any]) -> Iterator[Data]:
-    """Yield the records that a read_committed consumer keeps of a partition in a Fetch response: all but those of
-    aborted transactions.
+    """Yield the records in a partition's Fetch response that a read_committed consumer returns. Records of aborted
+    transactions are left out.
 
-    The response names the first offset of each aborted transaction, which ends with the next marker (KIP-98). There is
-    one producer.
+    The response contains the first offset of each aborted transaction. The transaction ends at the next marker
+    (KIP-98), because there is only one producer.
     """
     began = {each["FirstOffset"] for each in found["AbortedTransactions"] or ()}
     is_aborted = False

@@ -1,8 +1,8 @@
-"""Plan the replay of a trace of transactions on a broker. No broker is needed.
+"""Plan the replay of a transaction trace on a broker. No broker is needed for planning.
 
-A broker writes markers and completes transactions by itself, as soon as the outcome is decided. So the broker is
-compared with the model's state after these steps of the coordinator, and a trace can be replayed only if its other
-steps have the same results when these come first.
+A broker writes markers and completes transactions by itself, as soon as the outcome is decided. Therefore, the broker
+is compared with the model's state after these steps of the coordinator. A trace can be replayed only if its other steps
+have the same results when these steps come first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leadline.model.txn.state import FAILED, FENCED, Transactions
 
 
 class Deed(enum.Enum):
-    """What is done with the requests of producers in a step."""
+    """The operation that executes a step."""
 
     SEND = "send the request, and hold it"
     VERIFY = "with the next step: the broker asks its coordinator before it appends the record"
@@ -82,7 +82,7 @@ class TransactionsStep:
     Attributes:
         number: the number of the step, from 1.
         instance: the action instance.
-        deed: what is done.
+        deed: the operation that executes the step.
         before, after: the states of the model before and after the step.
         shown: the state of the model that the broker is compared with: `after`, once the coordinator has written all
             markers and completed the transaction.
@@ -125,8 +125,8 @@ class TransactionsPlan:
     Attributes:
         steps: the steps, in order.
         start: the first state.
-        refused: the step that follows the last one, if the model does not allow it, otherwise None. It is attempted.
-            Also None if a producer does not send the next request of the trace, because it is fenced, for example.
+        refused: the step after the last one, if the model does not allow it. The replay attempts this step. None if
+            there is no such step, or if a producer does not send its request, for example because it is fenced.
         departs: the number of the first step that leads to a different state than in the trace, because the rules of
             the release differ. None if there is no such step.
         trace: the states and steps of the plan, as a trace.
@@ -147,7 +147,7 @@ class TransactionsPlan:
 
     @property
     def legend(self) -> str:
-        """What is held, and the meaning of signs in the reports of a replay."""
+        """Lines that say which messages are held, and explain the symbols in the reports of a replay."""
         return (
             "the requests of producers are held\nt1@0 is a record of transaction 1 with producer epoch 0, C@0 and A@0 "
             "are commit and abort markers, ¦ the last stable offset (LSO); frames have their numbers in the recording"
@@ -155,7 +155,7 @@ class TransactionsPlan:
 
     @property
     def lines(self) -> list[str]:
-        """The plan as text. Each step is followed by what is done."""
+        """The plan as text. Each step is followed by its operation."""
         return [line for step in self.steps for line in (f"{step.number}. {step.sentence}", f"     {step.deed.value}")]
 
 
@@ -225,7 +225,7 @@ def _deed(number: int, instance: ActionInstance[Transactions]) -> Deed:
 
 
 def _with_messages(step: TransactionsStep) -> TransactionsStep:
-    """Add the request that is handled in a step, and the response to its producer."""
+    """Return the step with the request that it handles, and with the response to the producer."""
     if step.deed is Deed.LATE:
         (request,) = [each for each, count in step.before.late.items() if step.after.late[each] < count]
         return attrs.evolve(step, request=request)
@@ -241,13 +241,15 @@ def _with_messages(step: TransactionsStep) -> TransactionsStep:
 
 
 def _refusal(step: TransactionsStep) -> Response:
-    """Return the response to a record that the coordinator does not confirm, by what its producer does next."""
+    """Return the response to a record that the coordinator does not confirm. The next mode of the producer shows the
+    outcome.
+    """
     mode = step.after.producers[step.producer].mode
     return Response(mode if mode in (FENCED, FAILED) else REFUSED)
 
 
 def _merged(steps: Iterable[TransactionsStep]) -> Iterable[TransactionsStep]:
-    """Mark the questions to the coordinator, which the broker asks when it gets the record."""
+    """Mark the steps in which the broker asks the coordinator. The broker executes them together with the next step."""
     for step, following in itertools.pairwise([*steps, None]):
         assert step is not None
         if step.deed is Deed.VERIFY:
@@ -264,12 +266,12 @@ def _same(step: TransactionsStep, following: TransactionsStep) -> bool:
 
 
 def plain(request: Request) -> Request:
-    """Return a request as its producer has sent it, without what the leader has found out about it."""
+    """Return a request as its producer sent it, without the marks that the leader has added to it."""
     return attrs.evolve(request, verified=False, guarded=False) if isinstance(request, Produce) else request
 
 
 def chosen_late(step: TransactionsStep, late: Sequence[Request]) -> Request | None:
-    """Return the late request that an attempt at a step lets through, or None if no late request fits."""
+    """Return the late request to release when a step is attempted, or None if no late request matches the step."""
     kind = _LATE[step.instance.action.name]
     arguments = step.instance.arguments.items()
     fitting = [each for each in late if isinstance(each, kind)]

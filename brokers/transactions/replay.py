@@ -1,4 +1,4 @@
-"""Replay a plan of transactions: start a broker, execute the steps, and compare the broker with the model."""
+"""Replay a transaction plan: start a broker, execute the steps, and compare the broker with the model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _FAILURES = (NotMade, BrokerError, Unanswered, Refused, TimeoutError, OSError)
 
 @attrs.frozen(eq=False)
 class _Sent:
-    """A request on its way: the request of the model, its frame, which the proxy holds, and its response to come."""
+    """A request in flight: the request of the model, the frame that the proxy holds, and the pending response."""
 
     request: Request
     frame: Frame
@@ -84,13 +84,13 @@ def replay(
     Parameters:
         plan: the plan.
         release: the release of the broker.
-        folder: an empty folder. The replay creates the folder `cluster` in it, and a copy of the data directory at the
-            end, in the folder `after`.
+        folder: an empty folder. The replay creates the folder `cluster` in it. At the end, it copies the data directory
+            to the folder `after`.
         listener: the listener that receives the events of the replay, or None.
         recording: the recording to which all frames are written, or None.
 
     Raises:
-        BrokerError: if the broker cannot be started, or no longer answers.
+        BrokerError: if the broker cannot be started, or no longer responds.
     """
     began, listener = time.monotonic(), listener or Listener()
     listener.starting(release)
@@ -101,7 +101,7 @@ def replay(
         try:
             made = _made(driver, plan, release, listener)
         except (Unanswered, Refused) as error:
-            raise BrokerError(f"the broker of Kafka {release.name} no longer answers: {error}") from error
+            raise BrokerError(f"the broker of Kafka {release.name} no longer responds: {error}") from error
         copy_disks([driver.cluster.data_directory(0)], folder / "after")
     return attrs.evolve(made, seconds=time.monotonic() - began)
 
@@ -170,11 +170,11 @@ class _Driver:
             self._client.create_topic(BROKER, TOPIC, partitions)
             until(self._is_initialised, READY_SECONDS * self._pace, "the producer gets no producer id")
         except (NotMade, Refused, Unanswered) as error:
-            raise BrokerError(f"cannot begin: {error}") from error
+            raise BrokerError(f"cannot start the replay: {error}") from error
         self._holds = {api: self._proxy.hold(Rule("client", BROKER, api, request=True)) for api in _HELD}
 
     def _is_initialised(self) -> bool:
-        """Find the coordinator, and ask it for a producer id. Both are refused until the coordinator is ready."""
+        """Find the coordinator, and request a producer id. Both requests are refused until the coordinator is ready."""
         asked = {"Key": TRANSACTIONAL_ID, "KeyType": _TRANSACTION}
         if self._client.ask(BROKER, "FindCoordinator", asked)["ErrorCode"]:
             return False
@@ -186,7 +186,7 @@ class _Driver:
         return send(self._client, request, self._producer, int(self._timeout * 1000))
 
     def make(self, step: TransactionsStep) -> StepReport:
-        """Execute a step, and wait until the broker has the state of the model."""
+        """Execute a step, and wait until the broker is in the state of the model."""
         began = time.monotonic()
         self._did.clear()
         not_made, differs = "", ""
@@ -204,11 +204,13 @@ class _Driver:
         return StepReport(step, tuple(self._did), sight, tuple(found), not_made, time.monotonic() - began)
 
     def awaited(self, model: TransactionsSight, limit: float) -> tuple[TransactionsSight, list[str]]:
-        """Wait until the broker has a state of the model. Return what was observed last, and its differences."""
+        """Wait until the broker is in the given state of the model. Return the last observation, and its differences
+        from that state.
+        """
         return until_alike(self._observer.sight, partial(differences, model), limit)
 
     def attempt(self, step: TransactionsStep) -> Attempt:
-        """Let a late request through that the model says changes nothing, and watch the broker for a while."""
+        """Release a late request that changes nothing in the model, and watch the broker for a while."""
         self._did.clear()
         before = self._observer.sight()
         request = chosen_late(step, [sent.request for sent in self._late])
@@ -258,7 +260,7 @@ class _Driver:
         return ""
 
     def _send(self, producer: int, state: Transactions) -> None:
-        """Send the request that a producer has on its way in a state of the model. The proxy holds it."""
+        """Send the request that a producer has in flight in the given model state. The proxy holds the request."""
         request = state.producers[producer].request
         assert request is not None
         request, hold, newest = plain(request), self._holds[api_of(request)], self._proxy.newest
@@ -304,7 +306,7 @@ class _Driver:
         return sent
 
     def _released(self, sent: _Sent) -> Answer:
-        """Let a request through, and return the response."""
+        """Release a request, and return the response."""
         self._did.append(f"let through frame {sent.frame.number}: {sent.request}")
         self._holds[api_of(sent.request)].release(sent.frame)
         return sent.pending.result(STEP_SECONDS * self._pace)

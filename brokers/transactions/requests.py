@@ -50,9 +50,9 @@ class Answer:
         return self.code == _CONCURRENT_TRANSACTIONS
 
     def is_as(self, outcome: str) -> bool:
-        """Return whether the response has an outcome of the model, see `leadline.model.txn.producer.Response`.
+        """Return whether the response has the given outcome of the model. See `leadline.model.txn.producer.Response`.
 
-        The outcomes of other errors are not distinguished: their codes differ between releases.
+        Other errors are not distinguished, because their codes differ between releases.
         """
         if outcome == OK:
             return self.code == 0
@@ -148,5 +148,5 @@ def payload(transaction: int) -> bytes:
 
 
 def transaction_of(value: bytes | None) -> int:
-    """Return the number of the transaction for which a record was written. The inverse of `payload`."""
+    """Return the number of the transaction for which a record was written. This is the inverse of `payload`."""
     return int((value or b"t0")[1:])

@@ -1,4 +1,4 @@
-"""The observable part of a state of transactions. Its form is the same for the model and for a real broker."""
+"""The observable part of a state of the `txn` family. Its form is the same for the model and for a real broker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class TransactionsSight:
     """The observable part of a state.
 
     Attributes:
-        coordinator: the coordinator's state of the transactional id, or an empty string if the release does not tell.
+        coordinator: the coordinator's state for the transactional id, or an empty string if the release does not report
+            it.
         partitions: the partitions.
     """
 
@@ -49,7 +50,7 @@ class TransactionsSight:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The observed state as text, keyed by the name of the row in the drawing of the model's state."""
+        """The observed state as text for each row in the drawing of a state, keyed by the name of the row."""
         rows = {partition_row(number): str(each) for number, each in enumerate(self.partitions)}
         return rows | {COORDINATOR: self.coordinator}
 
@@ -69,7 +70,7 @@ class TransactionsSight:
 
 
 def coordinator_text(state: str, epoch: int, partitions: frozenset[int]) -> str:
-    """Return the coordinator's state of a transactional id as text."""
+    """Return the coordinator's state for a transactional id as text."""
     added = f", partitions {', '.join(map(str, sorted(partitions)))}" if partitions else ""
     return f"{state}, epoch {epoch}{added}"
 

@@ -103,9 +103,9 @@ def app() -> None:
     leadline specs              list the specs of Kafka's releases and designs
     leadline explore kafka/3.7  search one of these specs
     leadline bugs               search for known bugs in Kafka's releases
-    leadline advise --help      what an upgrade of Kafka changes for your settings
+    leadline advise --help      show how an upgrade of Kafka affects your settings
     leadline audit DIR...       check the data directories of real brokers
-    leadline hunt               search releases for all causes of losses
+    leadline hunt               search releases for all causes of violations
     leadline matrix             show the verdicts on several specs as tables
 
     Exit codes: 0: the result is as expected; 1: a property is violated, or an expectation is not met; 2: usage error;

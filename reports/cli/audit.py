@@ -35,8 +35,8 @@ from leadline.reports.terminal.console import console, is_plain
     "--after",
     multiple=True,
     metavar="DIR",
-    help="A later copy of a data directory, to be compared with those given with --before (can be repeated). "
-    "With --before, directories passed as the argument DIR are later copies too.",
+    help="A later copy of a data directory, compared with the earlier copies (can be repeated). With --before, "
+    "directories passed as DIR also count as later copies.",
 )
 @format_options(AUDIT_FORMATS)
 @click.option(
@@ -94,8 +94,8 @@ def audit(
     DIR is the data directory (log.dirs) of a broker, or a directory that contains the data directories of several
     brokers. The directories are only read. The directories of running brokers cannot all be copied at the same time.
     Therefore, checks that compare brokers at a single point in time are incomplete, unless all brokers were stopped
-    cleanly or --stopped is given. With --before, records that were committed in
-    the earlier copy must be present in the later copy.
+    cleanly or --stopped is given. With --before, records that were committed in the earlier copy must be present in the
+    later copy.
 
     \b
     leadline audit /var/lib/kafka/broker-1 /var/lib/kafka/broker-2 /var/lib/kafka/broker-3

@@ -53,7 +53,7 @@ from leadline.reports.lines import say
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Start real brokers of this release, such as 3.9.1, and check what they do instead of RECORDING.",
+    help="Instead of RECORDING: start real brokers of this release, such as 3.9.1, and check what they do.",
 )
 @click.option(
     "--walks",
@@ -67,16 +67,21 @@ from leadline.reports.lines import say
     type=click.IntRange(0),
     default=0,
     metavar="N",
-    help="With --release: disturb the brokers at random in N runs (kills, pauses, held and lost messages, cut logs).",
+    help="With --release: in N runs, disturb the brokers at random, for example by killing them.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="With --release: the first seed."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="With --release: the initial seed.",
 )
 @click.option(
     "--keep",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="With --release: keep the recordings, and the brokers' files, in this folder.",
+    help="With --release: keep the recordings and the brokers' files in this folder.",
 )
 @format_options(CONFORMANCE_FORMATS)
 def conform(
@@ -96,13 +101,13 @@ def conform(
     """Check whether the recorded behaviour of real brokers is a behaviour of the model.
 
     RECORDING is a file in the format of brokers/recording.md, for example one that leadline reproduce --keep wrote. It
-    must include the creation of the topic. Each frame is an observation, which rules out some of the states that the
-    model could be in. The recording conforms if at least one state always remains possible. Without --spec, the
-    recording is checked against the specs of all releases with the same kind of controller, and the exit code is the
-    one for the release of the recording.
+    must include the creation of the topic. Each frame is an observation that rules out some states of the model. The
+    recording conforms if at least one possible state remains after every observation. Without --spec, the recording is
+    checked against the specs of all releases with the same kind of controller, and the exit code shows the result for
+    the release that was recorded.
 
-    With --release instead of RECORDING, real brokers are started, driven and recorded, and each recording is checked
-    against the spec of the release.
+    With --release instead of RECORDING, the command starts real brokers, records what they do, and checks each
+    recording against the spec of the release.
 
     \b
     leadline conform DIR/2.8.0-affected/recording.jsonl
@@ -118,7 +123,7 @@ def conform(
         others = {"RECORDING": recording, "--spec": spec, "--partition": partition, "--rules": rules or None}
         others |= {f"--{name}": value for name, value in wanted.items()}
         if given := ", ".join(name for name, value in others.items() if value):
-            raise click.UsageError(f"{given} cannot be combined with --release: check a recording that --keep kept")
+            raise click.UsageError(f"{given} cannot be combined with --release: pass a recording that --keep saved")
         return _drive(release, walks, chaos, seed, keep, limits)
     if walks or chaos or keep:
         raise click.UsageError("--walks, --chaos and --keep require --release")
@@ -137,7 +142,7 @@ def conform(
 
 
 def _drive(release: str, walks: int, chaos: int, seed: int, keep: Path | None, limits: Limits) -> int:
-    """Drive real brokers, print the result of each run, and return the exit code."""
+    """Run real brokers, print the result of each run, and return the exit code."""
     if not walks and not chaos:
         raise click.UsageError("--release requires --walks or --chaos")
     codes = []

@@ -151,12 +151,12 @@ def explore(
 ) -> int:
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
-    SPEC is a name that `leadline specs` lists, or path/to/file.py for your own spec; if the file has several specs, it
-    is path/to/file.py:name. Counterexamples are as short as possible. If several properties are violated, only the
+    SPEC is a name that `leadline specs` lists, or path/to/file.py for your own spec; if the file has several specs, use
+    path/to/file.py:name. Counterexamples are as short as possible. If several properties are violated, only the
     counterexample to the first property is shown; use -i NAME to show the counterexample to a different property.
-    Without --keep-going, the search stops after the first level with a violation. In a release of Kafka, promises to
-    users come first: after a violation of a different property, the search continues for up to 250,000 states, because
-    a promise may be violated too.
+    Without --keep-going, the search stops after the first level with a violation. Some properties of Kafka's releases
+    are promises to users. If a different property is violated, the search continues for up to 250,000 states, to find
+    out whether a promise is also violated.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2

@@ -29,8 +29,8 @@ from leadline.reports.traces.dot import dot
 def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool, max_states: int) -> int:
     """Write the state graph of SPEC to standard output, in the DOT language.
 
-    If there are more than --max-states states, write only the first counterexample and the states
-    that are one step away from it.
+    If there are more than --max-states states, write only the first counterexample and the states that are one step
+    away from it.
 
     \b
     leadline graph my_protocol.py | dot -Tsvg > graph.svg

@@ -1,4 +1,4 @@
-"""The command `leadline hunt`, which searches for all causes of violations, and mends each before it continues."""
+"""The command `leadline hunt`, which searches for all causes of violations."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _shipped(reference: str) -> Path | None:
     "plan_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Take the searches from this TOML file. The default for Kafka's releases is the shipped plan. For your own "
-    "specs, it is one search with the default bounds.",
+    help="Read the searches from this TOML file. By default, Kafka's releases use the shipped plan, and your own specs "
+    "are searched once with their default bounds.",
 )
 @click.option(
     "--minutes",
@@ -71,8 +71,8 @@ def _shipped(reference: str) -> Path | None:
     "saved",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Save the results to FILE after each search. If FILE exists, resume the hunt that is saved there: searches "
-    "that were made are not made again.",
+    help="Save the results to FILE after each search. If FILE exists, resume the hunt that is saved there "
+    "without repeating its searches.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed for the random searches.")
 @click.option(
@@ -86,7 +86,7 @@ def _shipped(reference: str) -> Path | None:
     type=click.Choice(["compiled", "spark"]),
     default="compiled",
     show_default=True,
-    help="The engine that searches. A hunt on spark is refused: its searches are too short for a cluster.",
+    help="The engine for the searches. spark is refused, because the searches are too short for a cluster.",
 )
 @format_options(HUNT_FORMATS)
 def hunt(
@@ -99,24 +99,25 @@ def hunt(
     engine: str,
     **wanted: Path | None,
 ) -> int:
-    """Search for all causes of violations, from few failures to many, and mend each cause before searching on.
+    """Search for all causes of violations, first with few failures, then with more.
 
-    SPEC is a release of Kafka or a spec of your own; by default, kafka/4.1 and kafka/4.3 are searched. Each search is
-    exhaustive within its bounds if its time allows it, and continues at random if not. When a property is violated, the
-    hunt finds the rules without which it holds. A cause with a ticket in the archive of known bugs is recognised. Then
-    the rule is changed, and the search is made again, so that one cause does not hide the next.
+    SPEC is a release of Kafka or a spec of your own; by default, kafka/4.1 and kafka/4.3 are searched. Each search
+    visits every state within its bounds. If it does not finish in time, it continues with random behaviours. When a
+    property is violated, the hunt finds the rules that cause the violation. A cause with a ticket in the archive of
+    known bugs is recognised. The rule is then changed and the search is repeated, so that one cause does not hide the
+    next.
 
     \b
     leadline hunt kafka/4.3 --minutes 10
     leadline hunt --save hunt.json --html hunt.html
     leadline hunt spec.py --plan plan.toml
 
-    Exit code 0: all searches are complete, and every cause has a ticket or is by design; 1: a cause has no name; 2:
+    Exit code 0: all searches are complete, and every cause has a ticket or is by design; 1: a cause is not known; 2:
     usage error; 3: searches are incomplete, or the command was interrupted.
     """
     if engine == "spark":
         raise LeadlineError(
-            "hunt makes many searches of some seconds, less than Spark needs for one: search larger bounds with "
+            "the searches of a hunt last only a few seconds each, too short for Spark: search larger bounds with "
             "`leadline explore SPEC -b BOUNDS --engine spark`"
         )
     references = specs or RELEASES
@@ -126,7 +127,7 @@ def hunt(
         shipped = {_shipped(each) for each in references}
         if len(shipped) > 1:
             raise LeadlineError(
-                "the shipped plans are for releases of one family: pass --plan, or hunt other specs separately"
+                "each shipped plan is for one family of releases: pass --plan, or hunt each family separately"
             )
         (path,) = shipped
         plan, name = (Plan(), "default bounds") if path is None else (read_plan(path), "the shipped plan")
@@ -170,7 +171,7 @@ def hunt(
 
 
 def _report(plan: Plan, name: str, references: tuple[str, ...], saved: Path | None) -> HuntReport:
-    """Return the report of a new hunt, or that of a saved hunt to resume."""
+    """Return an empty report for a new hunt, or the report of a saved hunt to resume."""
     own, digest = prepared(plan, references), digest_of(plan, references)
     if saved is None:
         return HuntReport(plan=name, digest=digest, specs=own)
@@ -179,7 +180,7 @@ def _report(plan: Plan, name: str, references: tuple[str, ...], saved: Path | No
         return HuntReport(plan=name, digest=digest, specs=own)
     report = read_hunt(saved)
     if report.digest != digest:
-        raise LeadlineError(f"{saved} is a hunt of other specs, or with another plan: pass another file to --save")
+        raise LeadlineError(f"{saved} contains a hunt with other specs or another plan: pass another file to --save")
     return report
 
 

@@ -29,9 +29,9 @@ from leadline.reports.terminal.progress import progress_line
 def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     """Search specs in several configurations, and show the verdicts as tables.
 
-    FILE is a TOML file. Without FILE, the shipped file is used, which shows what each release of Kafka can lose.
-    Further shipped files have names: designs, states, and transactions, which shows what a read_committed consumer can
-    see.
+    FILE is a TOML file. Without FILE, the shipped file is used, which shows what each release of Kafka can lose. FILE
+    can also be the name of another shipped file: designs, states or transactions. The last one shows what a
+    read_committed consumer can see.
 
     \b
     specs = ["rpc/kip-101", "rpc/kip-320"]
@@ -43,7 +43,7 @@ def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
 
     Each cell shows a verdict: holds, with the number of distinct states; violated, with the number of states in a
     shortest trace; or incomplete, with the depth reached. "by design" marks a violation of a property that the
-    configuration does not promise. With properties = [], the tables show only numbers of states.
+    configuration does not promise. With properties = [], the tables show only the numbers of states.
 
     Exit code 0: all searches were completed, whatever their verdicts; 2: the file is invalid; 3: the command was
     interrupted, and the tables show only the searches that were completed.

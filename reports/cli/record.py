@@ -1,4 +1,4 @@
-"""The command `leadline record`, which records what passes between the brokers of an existing cluster."""
+"""The command `leadline record`, which records the traffic between the brokers of an existing cluster."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class _Address(click.ParamType[Address]):
     "brokers",
     type=_Process(),
     multiple=True,
-    help="A broker (can be repeated, also for several listeners of a broker).",
+    help="A broker. Repeat the option for each broker, and for each listener of a broker.",
 )
 @click.option(
     "--request-log",
     "request_logs",
     type=_File(),
     multiple=True,
-    help="Instead of --broker: a file that kafka.request.logger of a broker has written (can be repeated).",
+    help="Instead of --broker: a request log of a broker, written by kafka.request.logger (can be repeated).",
 )
 @click.option(
     "--clock-error",
@@ -77,27 +77,33 @@ class _Address(click.ParamType[Address]):
     default=50.0,
     show_default=True,
     metavar="MS",
-    help="With --request-log: how much the clocks of the brokers may differ, in milliseconds.",
+    help="With --request-log: the maximum difference between the brokers' clocks, in milliseconds.",
 )
-@click.option("--controller", "controllers", type=_Process(), multiple=True, help="A KRaft controller.")
-@click.option("--zookeeper", type=_Address(), help="ZooKeeper, for releases that use it.")
+@click.option(
+    "--controller", "controllers", type=_Process(), multiple=True, help="A KRaft controller (can be repeated)."
+)
+@click.option("--zookeeper", type=_Address(), help="The address of ZooKeeper, for releases that use it.")
 @click.option(
     "--listen", "host", default="127.0.0.1", show_default=True, metavar="HOST", help="The address to listen on."
 )
-@click.option("--advertise", metavar="HOST", help="The name by which the cluster reaches HOST. By default, HOST.")
+@click.option(
+    "--advertise",
+    metavar="HOST",
+    help="The host name under which the cluster reaches the proxies. The default is the value of --listen.",
+)
 @click.option(
     "--first-port",
     type=click.IntRange(0, 65535),
     default=0,
     metavar="N",
-    help="The first port to listen on; the others follow. By default, free ports are chosen.",
+    help="The first of a range of ports to listen on. By default, free ports are chosen.",
 )
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this time instead of at Ctrl-C.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this number of seconds.")
 @click.option(
     "--with-records",
     is_flag=True,
-    help="Record keys and values, and all other messages, as they are. By default, keys and values are hashed, and "
-    "only what leadline conform reads is recorded.",
+    help="Record all messages unchanged, with their keys and values. By default, keys and values are hashed, and "
+    "only the data that leadline conform reads is recorded.",
 )
 def record(
     recording: Path,
@@ -113,11 +119,11 @@ def record(
     seconds: float | None,
     with_records: bool,
 ) -> int:
-    """Record what passes between the processes of an existing cluster, until Ctrl-C is pressed.
+    """Record the traffic between the processes of an existing cluster until Ctrl-C is pressed.
 
-    A proxy listens in front of each process. The command prints the settings that lead the cluster's connections
-    through the proxies. Restart the processes with these settings, and then create the topics: only partitions that
-    are created while the recording runs can be checked. RECORDING is written in the format of brokers/recording.md.
+    A proxy listens in front of each process. The command prints the settings that route the cluster's connections
+    through the proxies. Restart the processes with these settings, and then create the topics: only partitions that are
+    created while the recording runs can be checked. RECORDING is written in the format of brokers/recording.md.
 
     \b
     leadline record run.jsonl --release 3.9.1 --controller 100=127.0.0.1:9093 \\
@@ -126,18 +132,19 @@ def record(
     leadline record run.jsonl --release 2.8.2 --request-log 0=a/kafka-request.log --request-log 1=b/kafka-request.log
 
     \b
-    With --request-log, nothing is recorded: the files of brokers of 2.8 or later with ZooKeeper, which log requests
-    at DEBUG or TRACE, are converted. They must begin before the topic is created, and include all brokers.
+    With --request-log, existing request logs are converted to a recording. They must be logged at DEBUG or TRACE, by
+    brokers of release 2.8 or later that use ZooKeeper. They must begin before the topic is created, and every broker's
+    log is required.
 
     Exit code 0: the recording is complete; 2: usage error, or a connection that cannot be decoded (TLS or SASL).
     """
     chosen = broker_release(release)
     if request_logs:
         if brokers or controllers or zookeeper is not None:
-            raise click.UsageError("--request-log cannot be combined with --broker, --controller and --zookeeper")
+            raise click.UsageError("--request-log cannot be combined with --broker, --controller or --zookeeper")
         return _convert(recording, chosen, request_logs, clock_error)
     if not brokers:
-        raise click.UsageError("pass --broker for each broker, or --request-log for files of their request logs")
+        raise click.UsageError("pass --broker for each broker, or --request-log for each request log")
     _check_kind(chosen, controllers, zookeeper)
     definitions = definitions_of(chosen)
     about = {"release": chosen.number, "spec": chosen.spec}

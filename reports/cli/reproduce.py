@@ -68,11 +68,11 @@ def reproduce(
     """Replay the counterexample of a known bug on real brokers of an affected release, and of a release with the fix.
 
     TICKET is a ticket or KIP that `leadline bugs --list` shows. Brokers are started on this machine behind proxies,
-    which hold all replication traffic and release the messages of one step of the model at a time. After each step,
-    the logs, high watermarks, ISR, leader and messages in flight are compared with the model. For a bug of
-    transactions, the requests of the producer are held, and the logs, last stable offsets, the records that a
-    read_committed consumer reads, and the coordinator's state are compared. Kafka is downloaded from
-    a Maven repository. This command requires Linux, Java, and pip install 'leadline[brokers]'.
+    which hold all replication traffic and release the messages of one step of the model at a time. After each step, the
+    logs, high watermarks, ISR, leader and messages in flight are compared with the model. For a bug in transactions,
+    the producer's requests are held instead, and the command compares logs, last stable offsets, the records that a
+    read_committed consumer reads, and the state of the coordinator. Kafka is downloaded from a Maven repository. This
+    command requires Linux, Java, and pip install 'leadline[brokers]'.
 
     \b
     leadline reproduce KIP-101

@@ -41,8 +41,8 @@ def conformance_page(report: ConformanceReport) -> str:
 
 
 def _notes(report: ConformanceReport) -> Iterator[str]:
-    """Yield what is said above the traces. Of a single spec that rejects the recording, this is what went wrong: the
-    trace shows the steps before.
+    """Yield the lines above the traces. If a single spec rejects the recording, they say what went wrong, because the
+    trace shows only the steps before that.
     """
     rejection = None if report.own is None else report.own.conformance.rejection
     if report.own is None or rejection is None or len(report.checked) > 1:

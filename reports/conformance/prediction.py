@@ -1,4 +1,4 @@
-"""Predict which rules a behaviour of the model would confirm if brokers executed it, without brokers."""
+"""Predict, without starting brokers, which rules a behaviour of the model would confirm if brokers executed it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from leadline.reports.conformance.report import other_values
 
 
 def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Return the rules that a behaviour of a release would confirm if brokers executed it, and each step were seen when
-    it happens.
+    """Return the rules that a behaviour would confirm if brokers executed it and every step were observed immediately.
 
     Parameters:
         trace: the behaviour.
@@ -60,8 +59,8 @@ def _explains(column: Column, steps: Sequence[Taken]) -> bool:
 
 
 def undecided_values(traces: Iterable[Trace[Partition]], column: Column) -> dict[str, tuple[str, ...]]:
-    """Return the values of rules that none of the behaviours of a release contradicts, keyed by the name of the rule.
-    Rules without such a value are left out.
+    """Return the rule values that none of the given behaviours contradicts, keyed by the name of the rule. Rules
+    without such values are omitted.
 
     Parameters:
         traces: the behaviours.

@@ -156,7 +156,7 @@ def _rules(
 
 
 def other_values(column: Column, rule: str) -> list[str]:
-    """Return the names of the values of a rule that a release does not have."""
+    """Return the names of a rule's values, except the value that a release has."""
     return [value.name for value in rule_of(rule).values if value.name != column.values[rule]]
 
 

@@ -98,7 +98,7 @@ def _rejected(report: ConformanceReport, rejection: Rejection[Partition], name: 
 
 
 def what_went_wrong(rejection: Rejection[Partition], name: str) -> Iterator[str]:
-    """Yield lines that say what the brokers did that a spec does not allow, and why the spec does not allow it.
+    """Yield lines that say how the brokers violated a spec, and why the spec does not allow this.
 
     Parameters:
         rejection: the first observation that no possible state explains.

@@ -1,7 +1,7 @@
-"""Check a release of Kafka as a habit: drive real brokers, record them, and check the recordings.
+"""Check a release of Kafka: run real brokers, record them, and check the recordings.
 
-Random behaviours of the model are executed on brokers, as `leadline replay --on` does, and brokers are disturbed at
-random. Every recording must be a behaviour of the model of the release.
+In some runs, random behaviours of the model are executed on the brokers, as in `leadline replay --on`. In other runs,
+the brokers are disturbed at random. Every recording must be a behaviour of the release's model.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Driven:
 
     Attributes:
         name: the kind of the run and its seed, such as ``walk 7``.
-        did: what was done, in one sentence.
+        did: a sentence that says what was done.
         report: the result.
     """
 
@@ -83,7 +83,8 @@ def planned_walks(
     """Yield random behaviours that can be executed on brokers, each with its seed. A behaviour ends before the first
     step that cannot be executed.
 
-    Each behaviour is chosen from several: it is the one that would confirm most rules that the ones before it do not.
+    Each behaviour is chosen from several candidates. It is the one that would confirm the most rules that earlier
+    behaviours do not confirm.
 
     Parameters:
         release: the release of the brokers.
@@ -92,7 +93,7 @@ def planned_walks(
         candidates: the number of behaviours to choose from, or None for the default.
 
     Raises:
-        LeadlineError: if in many tries, no long enough behaviour can be executed.
+        LeadlineError: if no sufficiently long behaviour that can be executed is found in many tries.
     """
     column = column_of(release.spec)
     assert column is not None
@@ -128,11 +129,11 @@ def _longest_plan(trace: Trace[Any], controller: str) -> Plan | None:
 def drive(
     release: BrokerRelease, folder: Path, *, walks: int, disturbed: int, seed: int, limits: Limits | None = None
 ) -> Iterator[Driven]:
-    """Drive real brokers, and check each recording.
+    """Run real brokers, and check each recording.
 
     Parameters:
         release: the release of the brokers.
-        folder: an empty folder. Each run writes its files, with ``recording.jsonl``, to its own folder in it.
+        folder: an empty folder. Each run creates a subfolder for its files, which include ``recording.jsonl``.
         walks: the number of random behaviours of the model to execute.
         disturbed: the number of runs in which brokers are disturbed at random.
         seed: the first seed.

@@ -13,7 +13,7 @@ from leadline.reports.traces.story import story_of
 
 
 def hunt_page(report: HuntReport) -> str:
-    """Return the HTML page of a hunt. It opens on the first trace."""
+    """Return the HTML page of a hunt. The page opens with the first trace."""
     chapters, links = list[Chapter](), dict[tuple[str, str], str]()
     for own in report.specs:
         for cause in own.causes:

@@ -1,5 +1,5 @@
-"""Hunts: series of searches of one spec that continue after a violation.
+"""Hunts: searches of a spec that continue after a violation.
 
-A reading order: `plan` says what is searched, `cures` names the changes that can mend a violation, `hunt` makes the
-searches and mends what they find, and `report` describes the results.
+Read the modules in this order. `plan` lists the searches, `cures` lists the changes that can prevent a violation,
+`hunt` makes the searches and applies the changes, and `report` describes the results.
 """

@@ -1,9 +1,9 @@
-"""The cures of a spec: the changes that a hunt tries in order to mend a violation.
+"""The cures of a spec: the changes that a hunt tries in order to prevent a violation.
 
 For a release of Kafka, a cure is another value of a rule. The first cures are those of the archive of known bugs and of
 `causes.toml`. Next are the values of later releases, and values that no release has. Last are the values of earlier
-releases, and of releases with another kind of controller. For any other spec, the cures are those that the plan of the
-hunt names; if the plan names none, each action can be left out.
+releases, and of releases with another kind of controller. For any other spec, the plan of the hunt names the cures. If
+it names none, each cure leaves out one action.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ VIOLATED_TOO = {"durable_after_few_unclean_stops": ("durable_as_promised",)}
 
 @attrs.frozen
 class Cure:
-    """A change to a spec that may mend a violation.
+    """A change to a spec that may prevent a violation.
 
     Attributes:
         name: the change, in words or in the notation of the command line.
@@ -68,10 +68,10 @@ class Cure:
     property: str = ""
 
     def explaining(self, name: str) -> Cure:
-        """Return the cure for a violation of a property. If the violation is not by design, nothing is known about it.
+        """Return the cure as an explanation for a violation of the given property.
 
-        By design and not by design are told apart by the property, because a cure such as
-        ``last_known_leader=forgotten`` also mends violations that have other causes.
+        If this cure is for behaviour that violates only other properties by design, return it without an explanation. A
+        cure such as ``last_known_leader=forgotten`` also prevents violations that have other causes.
         """
         explained = (self.property, *VIOLATED_TOO.get(self.property, ()))
         if not self.by_design or not self.property or name in explained:
@@ -81,7 +81,7 @@ class Cure:
 
 @attrs.frozen
 class World:
-    """A spec with some cures, in given bounds.
+    """A spec to which bounds and cures are applied.
 
     Attributes:
         reference: the name under which the spec is loaded.
@@ -98,7 +98,7 @@ class World:
         return self.whole().with_properties(names)
 
     def whole(self) -> Spec[Any]:
-        """Return the spec of this world, with its own properties."""
+        """Return the spec of this world, with all its properties."""
         reference, rules = self.reference, dict[str, str]()
         if column_of(reference) is not None:
             reference, *changed = reference.split("+")
@@ -115,23 +115,23 @@ class World:
         return spec
 
     def having(self, *cures: Cure) -> World:
-        """Return the world with further cures."""
+        """Return this world with additional cures."""
         return attrs.evolve(self, cures=(*self.cures, *cures))
 
     def within(self, bounds: Values) -> World:
-        """Return the world with other bounds."""
+        """Return this world with the given bounds instead of its own."""
         return attrs.evolve(self, bounds=bounds)
 
 
 @functools.cache
 def base_spec(reference: str) -> Spec[Any]:
-    """Return the spec with the given reference. The same spec is returned every time, so that a file is loaded once."""
+    """Return the spec with the given reference. Each spec is loaded only once."""
     return load_spec(reference)
 
 
 @functools.cache
 def cures_of(reference: str) -> tuple[Cure, ...]:
-    """Return the cures of a release of Kafka, in the order of preference. Empty for any other spec.
+    """Return the cures of a release of Kafka, in order of preference. Return an empty tuple for any other spec.
 
     Parameters:
         reference: the name of the release.
@@ -192,7 +192,7 @@ def _has(column: Column, bug: Bug) -> bool:
 
 
 def _of_table(column: Column) -> Iterator[Cure]:
-    """Yield a cure for each other value of the rules in which releases differ."""
+    """For each rule in which releases differ, yield a cure for every value other than the release's own."""
     table = rule_table(base_spec(column.name))
     later = {} if table is None else table.later_values
     released = releases_of(column)
@@ -207,8 +207,8 @@ def _of_table(column: Column) -> Iterator[Cure]:
 
 
 def _values(column: Column) -> dict[str, list[str]]:
-    """Return the values of each rule in which releases differ, keyed by rule. All others are the same in all releases,
-    and their other values are abstractions.
+    """Return the values of each rule in which releases differ, keyed by rule. Any other rule has the same value in all
+    releases, and its other values are abstractions.
     """
     rules: Sequence[Rule] = RULES
     if isinstance(column, txn.Column):
@@ -223,7 +223,7 @@ def _values(column: Column) -> dict[str, list[str]]:
 
 
 def _checked(world: World) -> list[str]:
-    """Return the names of the properties of a world. A cure that takes one of them away would mend nothing."""
+    """Return the names of a world's properties. A cure that removes a property does not prevent its violation."""
     return [item.name for item in world.whole().checks]
 
 

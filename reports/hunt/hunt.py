@@ -1,10 +1,10 @@
-"""Hunt for the causes of violations: search, find the cause of a violation, mend it, and search again.
+"""Hunt for the causes of violations: search, find the cause of a violation, apply a cure, and search again.
 
 A cause is found as follows. First, each bound is lowered as far as the trace allows, and a search within these bounds
 finds a shortest trace. A cure is a candidate if the changed spec does not allow the steps of this trace. If the changed
-spec satisfies the property within the lowered bounds, the cure mends the violation. If no single cure does, all of them
-are applied together, and then as many as possible are taken back: the violation has several causes within these
-bounds, and those of the cures that are candidates belong to this trace.
+spec satisfies the property within the lowered bounds, the cure prevents the violation. If no single cure prevents it,
+the violation has several causes. Then all cures are applied together, and as many as possible are removed again. The
+remaining cures that are candidates belong to this trace.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Watch = Callable[[str], Progress]
 
 
 class OutOfTime(Exception):
-    """Raised when the budget of a hunt is used up."""
+    """Raised when the time of a hunt is used up."""
 
 
 def digest_of(plan: Plan, references: Sequence[str]) -> str:
-    """Return a number that identifies a plan and its specs. A saved hunt is resumed only with the same number."""
+    """Return a number that identifies a plan and its specs. A saved hunt is resumed only if its number is the same."""
     specs = [
         (spec.name, str(spec.bounds), [str(each) for each in spec.instances]) for spec in map(base_spec, references)
     ]
@@ -50,13 +50,13 @@ def digest_of(plan: Plan, references: Sequence[str]) -> str:
 
 @attrs.define(kw_only=True)
 class Hunt:
-    """A hunt through the searches of a plan.
+    """A hunt, which makes the searches of a plan.
 
     Attributes:
         plan: the plan.
         report: the report, which may contain the results of an earlier part of the hunt. It is updated after each
             search.
-        until: the time, as `time.monotonic` gives it, at which the hunt ends.
+        until: the time at which the hunt ends, as returned by `time.monotonic`.
         watch: a function that shows the progress.
         save: a function that is called after each search.
         seed: the seed of random searches.
@@ -72,12 +72,12 @@ class Hunt:
     workers: int | None = None
 
     def run(self) -> None:
-        """Make the searches that are left, until the budget is used up.
+        """Make the remaining searches, until the time is used up.
 
         Each spec gets an equal share of the time that is left when its searches begin.
 
         Raises:
-            KeyboardInterrupt: if the user interrupts the hunt. The report is complete up to then.
+            KeyboardInterrupt: if the user interrupts the hunt. The report is complete up to that point.
         """
         open_ones = [own for own in self.report.specs if own.left]
         for number, own in enumerate(open_ones):
@@ -113,7 +113,7 @@ class _SpecSearch:
                 self._search(each)
 
     def _search(self, planned: Planned) -> None:
-        """Make one search of the plan, as often as it finds something that can be mended."""
+        """Make one search of the plan. Repeat it after each cause that is found, until it finds no violation."""
         started, behaviours = time.monotonic(), 0
         while True:
             world = World(planned.reference, planned.bounds, self._world)
@@ -146,14 +146,14 @@ class _SpecSearch:
         self.hunt.save()
 
     def _is_hidden(self, world: World, name: str) -> bool:
-        """Return whether the search of a world would only find a cause without a cure again."""
+        """Return whether a search for violations of a property would only find a known cause without a cure."""
         cured = {bound for cure in self._cures for bound in cure.bounds}
         limits = {bound: value for bound, value in attrs.asdict(world.whole().bounds).items() if bound not in cured}
         unmended = [cause for cause in self.own.causes if cause.violates == name and not cause.mending]
         return any(_is_within(cause.bounds, limits) for cause in unmended)
 
     def _mend(self, planned: Planned, world: World, item: Property, trace: Trace[Any]) -> None:
-        """Find the cause of a violation, add it to the report, and mend it."""
+        """Find the cause of a violation, add it to the report, and apply its cure."""
         lowered = world.within(lowered_bounds(world, item, trace, planned.kept))
         shorter = self._explored(lowered.spec([item.name]), self.hunt.plan.deciding_seconds)
         found = _violation(shorter)
@@ -192,11 +192,12 @@ class _SpecSearch:
     def _mending(
         self, world: World, item: Property, rest: Sequence[Cure], candidates: Sequence[Cure]
     ) -> tuple[list[Cure], str]:
-        """Return the cures that mend a violation, and how this was decided.
+        """Return the cures that prevent a violation, and how this was decided.
 
         Returns:
-            The cures, and ``alone`` if each of them mends the violation by itself, ``together`` if they are those of
-            the necessary cures that belong to the trace, or an empty string if the searches decided nothing.
+            The cures and a word: ``alone`` if each cure prevents the violation by itself, or ``together`` if several
+            cures are needed. With ``together``, only the cures that belong to the trace are returned. The word is empty
+            if the searches decided nothing.
         """
         alone = self._alone(world, item, [cure for cure in candidates if cure.rank < EARLIER])
         if alone:
@@ -215,7 +216,9 @@ class _SpecSearch:
         return (alone, "alone") if alone else (list(candidates[:1]), "")
 
     def _alone(self, world: World, item: Property, candidates: Sequence[Cure]) -> list[Cure]:
-        """Return the cures of the best rank each of which mends a violation by itself."""
+        """Return the cures that prevent a violation by themselves. All have the same rank, the best that such a cure
+        has.
+        """
         found = list[Cure]()
         for cure in candidates:
             if found and cure.rank > found[0].rank:
@@ -254,7 +257,7 @@ def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozen
         world: the world in which the trace was found.
         item: the property that the trace violates.
         trace: the trace.
-        kept: the bounds that belong to the configuration. Only those in `_LOWERED` are lowered.
+        kept: the names of the bounds that belong to the configuration. Of these, only those in `_LOWERED` are lowered.
     """
     bounds = dict(world.bounds)
     own = attrs.asdict(world.spec([item.name]).bounds)
@@ -284,13 +287,13 @@ def _allows(world: World, item: Property, trace: Trace[Any]) -> bool:
 
 
 def _changed(spec: Spec[Any]) -> list[str]:
-    """Return the names of the bounds with which a spec differs from its defaults."""
+    """Return the names of the bounds that differ from the spec's defaults."""
     defaults = attrs.asdict(base_spec(spec.name).bounds)
     return [name for name, value in attrs.asdict(spec.bounds).items() if defaults[name] != value]
 
 
 def _violation(result: Result) -> tuple[Property, Trace[Any]] | None:
-    """Return the first violated property of a result with its counterexample, or None if there is none."""
+    """Return the first violated property and its counterexample, or None if no property is violated."""
     for item in result.properties:
         if item.verdict is Verdict.VIOLATED and item.traces:
             return item.property, item.traces[0]
@@ -304,7 +307,7 @@ def _uninterrupted(result: Result) -> Result:
 
 
 def _one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:
-    """Return the cures in the order of preference, without those that change a rule that an earlier one changes."""
+    """Return the given cures, except those that change a rule that an earlier cure also changes."""
     found, changed = list[Cure](), set[str]()
     for cure in cures:
         if not changed & cure.rules.keys():
@@ -314,7 +317,7 @@ def _one_for_each_rule(cures: Sequence[Cure]) -> list[Cure]:
 
 
 def _is_within(bounds: Values, limits: Values) -> bool:
-    """Return whether each number in some bounds is at most that in `limits`, and everything else is the same."""
+    """Return whether no number in the given bounds exceeds that in `limits`, and all other values are equal."""
     return all(_is_at_most(bounds[name], limit) for name, limit in limits.items())
 
 
@@ -329,7 +332,7 @@ def _is_number(value: object) -> TypeGuard[int]:
 
 
 def prepared(plan: Plan, references: Sequence[str]) -> list[SpecHunt]:
-    """Return the hunts through specs, without results yet.
+    """Return a hunt without results for each spec.
 
     Raises:
         LeadlineError: if a spec does not exist or the plan does not fit it.

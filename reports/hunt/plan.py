@@ -1,4 +1,4 @@
-"""The plan of a hunt, which is a TOML file: configurations, failures and sizes, from small to large."""
+"""The plan of a hunt. It is read from a TOML file that lists configurations, failures and sizes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Setting:
         bounds: its bounds.
         rules: the values of its rules, keyed by rule. Only for specs with rules. A spec whose rule already has one of
             the values is not searched in this configuration, because another configuration is the same.
-        only_with: the value that a rule of the spec must have, keyed by rule, for the configuration to be searched.
+        only_with: the rule values, keyed by rule, that a spec must have to be searched in the configuration.
         properties: the names of the properties to check. If empty, those of the plan are checked.
-        most: the maximum number of failures in a search, or None for that of the plan.
+        most: the maximum number of failures in a search, or None for the maximum of the plan.
     """
 
     name: str
@@ -56,9 +56,9 @@ class Failure:
         name: the name of the failure.
         bounds: the numbers that the failure adds to the bounds of a search.
         most: how often it can happen in one search.
-        not_with: the value of a rule with which the failure cannot happen, keyed by rule.
-        effort: how much later a search with the failure comes, in comparison with other failures.
-        properties: the only properties that are promised despite the failure. If empty, all are promised.
+        not_with: the rule values, keyed by rule, with which the failure cannot happen.
+        effort: the effort of the failure. Searches with a lower total effort are made first.
+        properties: the properties that are still promised if the failure happens. If empty, all are promised.
     """
 
     name: str
@@ -77,8 +77,8 @@ class OwnCure:
         name: the name of the cure.
         bounds: the bounds that the cure changes.
         without: the names of the actions that it leaves out.
-        ticket: the ticket of the cause that it cures. Empty if there is none.
-        by_design: why the behaviour that it cures is by design, with a source. Empty if it is not by design.
+        ticket: the ticket of the cause that it removes. Empty if there is none.
+        by_design: why the behaviour that it prevents is by design, with a source. Empty if it is not by design.
     """
 
     name: str
@@ -90,7 +90,7 @@ class OwnCure:
 
 @attrs.frozen
 class Planned:
-    """A search that a plan asks for.
+    """A search of a plan.
 
     Attributes:
         name: a phrase that names the search.
@@ -117,7 +117,7 @@ class Plan:
         failures: the failures that are combined.
         most: the maximum number of failures in a search.
         properties: the names of the properties to check. If empty, all invariants are checked.
-        cures: further cures.
+        cures: the cures of specs that are not releases of Kafka.
         seconds: the time limit of an exhaustive search.
         deciding_seconds: the time limit of each search that decides the cause of a violation.
         random_seconds: the time limit of the random search that follows an incomplete exhaustive search.
@@ -134,8 +134,8 @@ class Plan:
     random_seconds: float = 10.0
 
     def searches(self, spec: Spec[Any]) -> list[Planned]:
-        """Return the searches of a spec, from small to large, in the order of the sum of their failures' efforts. The
-        next size counts half a failure, and a configuration other than the first one 1.5 failures.
+        """Return the searches of a spec, in ascending order of effort. The effort of a search is the sum of its
+        failures' efforts, plus 0.5 for each step to a larger size, plus 1.5 for a configuration other than the first.
 
         Parameters:
             spec: the spec with its default bounds. Its name is the reference under which it is loaded.
@@ -190,7 +190,7 @@ class Plan:
         )
 
     def _properties(self, spec: Spec[Any], setting: Setting, failing: Sequence[Failure]) -> tuple[str, ...]:
-        """Return the names of the properties that are promised in a configuration despite some failures."""
+        """Return the names of the properties that are promised in a configuration even if the given failures happen."""
         known = [item.name for item in spec.checks if not item.kind.is_witness and not item.kind.is_liveness]
         wanted = setting.properties or self.properties or known
         every = {item.name for item in (*spec.checks, *spec.optional)}

@@ -1,6 +1,6 @@
 """The report of a hunt: the causes that were found, what was searched, and what was not.
 
-A report contains only text and numbers, so that it is also the file from which a hunt is resumed.
+A report contains only text and numbers. It can be saved to a file, from which the hunt can be resumed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Cause:
         ticket: the ticket of the cause. Empty if there is none.
         sentence: a description of the cause. Empty if it is not known.
         by_design: why the behaviour is by design, with a source. Empty if it is not by design.
-        mending: the cures each of which mends the violation by itself, in the order of preference.
-        decided: whether searches have decided that the cures mend the violation within `bounds`. If not, they only
-            make the steps of the trace impossible.
+        mending: the cures that prevent the violation, in order of preference.
+        decided: whether searches have shown that the cures prevent the violation within `bounds`. If not, the cures
+            only make the steps of the trace impossible.
         violates: the name of the violated property.
         complaint: why the last state or step violates it.
-        spec: the spec that was searched, with the cures of the causes that were found before.
+        spec: the spec that was searched, with the cures for causes that were found earlier.
         left_out: the actions that these cures leave out.
         bounds: the smallest bounds that allow the trace.
         changed: the names of the bounds that differ from the defaults of the spec.
@@ -73,7 +73,7 @@ class Cause:
 
     @property
     def kind(self) -> str:
-        """What is known about the cause: its ticket, that it is by design, or that it has no name."""
+        """The kind of the cause: its ticket, "by design", or "without a name"."""
         if self.by_design:
             return f"by design{f' ({self.ticket})' if self.ticket else ''}"
         return self.ticket or "without a name"
@@ -89,17 +89,18 @@ class Cause:
 
 @attrs.frozen(kw_only=True)
 class SearchDone:
-    """A search of the plan that was made.
+    """A completed search of the plan.
 
     Attributes:
         name: the name of the search.
-        verdict: ``holds`` if all states were searched and no property is violated any more; ``incomplete`` otherwise.
+        verdict: ``holds`` if all states were searched and, with the cures, no property is violated; ``incomplete``
+            otherwise.
         distinct: the number of distinct states of the last exhaustive search.
-        depth: its depth.
+        depth: the depth of that search.
         behaviours: the number of behaviours of the random search, or 0 if there was none.
-        seconds: the time in seconds, including that for causes.
+        seconds: the time in seconds, including the time for finding causes.
         cures: the names of the cures in the last search.
-        not_searched: the properties that were not searched because of a cause without a cure.
+        not_searched: the properties that were not searched, because they are violated by a cause that has no cure.
     """
 
     name: str
@@ -114,7 +115,7 @@ class SearchDone:
 
 @attrs.define(kw_only=True)
 class SpecHunt:
-    """The hunt through the searches of one spec.
+    """The part of a hunt that is about one spec.
 
     Attributes:
         reference: the spec.
@@ -136,7 +137,7 @@ class SpecHunt:
 
     @property
     def incomplete(self) -> list[SearchDone]:
-        """The searches that did not visit every state, or not with every property."""
+        """The searches that did not visit every state, or did not check every property."""
         return [search for search in self.searches if search.verdict != "holds" or search.not_searched]
 
 
@@ -147,7 +148,7 @@ class HuntReport:
     Attributes:
         plan: the name of the plan.
         digest: a number that identifies the content of the plan and the version of the spec.
-        specs: the hunts through the specs, in the order of the command line.
+        specs: the results for each spec, in the order of the command line.
         seconds: the time that the hunt has taken.
         interrupted: whether the user interrupted the hunt.
         format: the version of the format.
@@ -162,7 +163,9 @@ class HuntReport:
 
     @property
     def causes(self) -> dict[str, dict[str, Cause]]:
-        """The causes of all specs, keyed by kind and name: the cause in each spec, keyed by the spec's reference."""
+        """The causes of all specs, keyed by kind and name. Each value maps a spec's reference to the cause in that
+        spec.
+        """
         found: dict[str, dict[str, Cause]] = {}
         for spec in self.specs:
             for cause in spec.causes:

@@ -96,7 +96,7 @@ def evidence(replay: Replay) -> list[str]:
     """Return lines that describe how a replay ended, or no lines if the replay did not reach its end.
 
     The lines say which records were sent, read and lost, and what the logs on the disks contain. If the replay has no
-    outcome, they are those of `Replay.told`.
+    outcome, the lines of `Replay.told` are returned.
     """
     outcome = replay.outcome
     if outcome is None:

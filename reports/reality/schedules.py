@@ -75,10 +75,10 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 
     Parameters:
         bug: the bug.
-        name: the requested release, or None for the last release that is affected as published, without changed rules.
+        name: the requested release, or None for the last affected release without changed rules.
 
     Raises:
-        LeadlineError: if the bug does not affect the requested release, or no release that can be run.
+        LeadlineError: if the bug does not affect the requested release, or does not affect any release that can be run.
     """
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
@@ -95,8 +95,8 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
 def mended_release(bug: Bug, affected: BrokerRelease, name: str | None) -> BrokerRelease | None:
     """Return a release that fixes a bug and can execute the same schedule, or None if there is none.
 
-    Such a release has the same kind of controller. If the bug is about transactions, it has the same transaction
-    version: with another one, producers send other requests.
+    Such a release has the same kind of controller. If the bug is about transactions, it also has the same transaction
+    version, because producers send different requests with a different version.
 
     Parameters:
         bug: the bug.
@@ -148,7 +148,7 @@ def schedules_of(
         return _of_controllers(bug, affected, mended)
     runs = archive.runs(bug)
     for item in runs[0].spec.liveness:
-        raise LeadlineError(f"{bug.ticket} violates {item.name}, a property of what happens for ever: a replay ends")
+        raise LeadlineError(f"{bug.ticket} violates {item.name}, a liveness property, but a replay is finite")
     found = search(next(run for run in runs if run.part == "affected" and _is_of(run, bug, affected)))
     spec = _spec(bug, affected)
     plan = _plan(bug, found, affected, spec)
@@ -170,8 +170,8 @@ def schedules_of(
 
 
 def _of_controllers(bug: Bug, affected: BrokerRelease, mended: BrokerRelease | None) -> Schedules:
-    """Plan two replays for a bug of controllers. The archive's counterexample is not used: a real former controller
-    hears of its successor, so another one is searched for.
+    """Plan two replays for a bug in controllers. The archive's counterexample is not used, because a real controller
+    soon learns of its successor. Another counterexample is searched for.
     """
     if mended is None:
         raise LeadlineError(f"{bug.ticket} has no control replay, because no release of the family has the fix")

@@ -38,7 +38,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
         story: the trace.
         plain: true to mark changed cells with a star instead of a colour.
         width: the width of the terminal in columns.
-        titled: true to begin with the spec and its bounds.
+        titled: whether to show the spec and its bounds first.
     """
     count = len(story.frames)
     numbers = range(count) if count <= MOST_STATES else [0, *range(count - MOST_STATES + 1, count)]
@@ -123,7 +123,7 @@ def plain_text(trace: Trace[object], *, titled: bool = True) -> str:
 
     Parameters:
         trace: the trace.
-        titled: true to begin with the spec and its bounds.
+        titled: whether to show the spec and its bounds first.
     """
     out = WholeConsole(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False, emoji=False)
     out.push_render_hook(PlainLines())
@@ -139,7 +139,7 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
         out: the console to print on.
         result: the result.
         only: the maximum number of counterexamples to print. By default, all are printed.
-        titled: true to show the spec and its bounds with each counterexample.
+        titled: whether to show the spec and its bounds with each counterexample.
     """
     first = next(iter(violations(result)), None)
     for trace in first.traces[:only] if first is not None else ():

@@ -194,7 +194,7 @@ def test_batches_of_transactions_are_written_and_read() -> None:
     (batch,) = read_batches(write_batch([b"t1"], 5, transaction=InTransaction(7, 3, 9)))
     assert (batch.transactional, batch.control, batch.intact) == (True, False, True)
     assert (batch.producer, batch.producer_epoch, batch.sequence) == (7, 3, 9)
-    with pytest.raises(ValueError, match="magic 1 have no transactions"):
+    with pytest.raises(ValueError, match="magic 1 do not support transactions"):
         write_batch([b"t1"], 5, magic=1, transaction=InTransaction(7, 3, 9))
 
 

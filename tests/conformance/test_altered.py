@@ -46,7 +46,7 @@ REFUSED = {
         with_line(7, '{"event": "killed", "node": 0, "time": "now"}'),
         ":8: this line does not have an event and its time in seconds",
     ),
-    "a frame twice": (counted([*LINES[:-1], LINES[PRODUCE], LINES[-1]]), "is in two lines"),
+    "a frame twice": (counted([*LINES[:-1], LINES[PRODUCE], LINES[-1]]), "is on two lines"),
 }
 
 
@@ -65,8 +65,7 @@ def test_a_compressed_recording_is_refused_in_one_line(tmp_path: Path) -> None:
     run = call("conform", "run.jsonl.gz", "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.out) == (2, "")
     assert (
-        run.err
-        == "leadline: run.jsonl.gz cannot be read: it is not text in UTF-8, for example because it is compressed\n"
+        run.err == "leadline: run.jsonl.gz cannot be read: it is not UTF-8 text, for example because it is compressed\n"
     )
 
 

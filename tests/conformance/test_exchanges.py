@@ -103,7 +103,7 @@ def test_a_response_before_its_request_is_refused(tmp_path: Path) -> None:
     first, *lines, last = path.read_text(encoding="utf-8").splitlines()
     lines[-1], lines[-2] = lines[-2], lines[-1]
     path.write_text("\n".join([first, *lines, last, ""]), encoding="utf-8")
-    with pytest.raises(NotFollowed, match="is in an earlier line"):
+    with pytest.raises(NotFollowed, match="is on an earlier line"):
         read(path)
 
 

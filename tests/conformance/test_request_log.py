@@ -15,7 +15,7 @@ from tests.suite.command import call
 
 LOGS = Path(__file__).parent / "request_logs"
 AT = "[2026-11-27 02:25:03,491]"
-NOT_JSON = "the request is not in the JSON format that kafka.request.logger has since Kafka 2.8"
+NOT_JSON = "the request is not in the JSON format that kafka.request.logger has used since Kafka 2.8"
 
 
 def options(folder: Path = LOGS) -> list[str]:

@@ -177,7 +177,7 @@ def test_a_saved_hunt_of_another_plan_is_refused(tmp_path: Path) -> None:
     run = call("hunt", "boiler.py", "--plan", "other.toml", "--save", "saved.json", folder=tmp_path)
     assert run.code == 2
     assert run.err == (
-        "leadline: saved.json is a hunt of other specs, or with another plan: pass another file to --save\n"
+        "leadline: saved.json contains a hunt with other specs or another plan: pass another file to --save\n"
     )
 
 
@@ -271,7 +271,7 @@ def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
     run = call("hunt", "kafka/4.3", "boiler.py", folder=tmp_path)
     assert (run.code, run.err) == (
         2,
-        "leadline: the shipped plans are for releases of one family: pass --plan, or hunt other specs separately\n",
+        "leadline: each shipped plan is for one family of releases: pass --plan, or hunt each family separately\n",
     )
 
 
@@ -279,7 +279,7 @@ def test_a_hunt_on_spark_is_refused(tmp_path: Path) -> None:
     run = call("hunt", "kafka/4.3", "--engine", "spark", folder=tmp_path)
     assert (run.code, run.err) == (
         2,
-        "leadline: hunt makes many searches of some seconds, less than Spark needs for one: search larger bounds with "
+        "leadline: the searches of a hunt last only a few seconds each, too short for Spark: search larger bounds with "
         "`leadline explore SPEC -b BOUNDS --engine spark`\n",
     )
 
