@@ -140,7 +140,7 @@ class Client:
             answer = self.send(node, "ApiVersions", {}, dict, version=0).result(self._timeout)
             self._versions[node] = dict(self._common(answer["ApiKeys"]))
         if api not in self._versions[node]:
-            raise Refused(api, UNSUPPORTED_VERSION, f"{node} and this client have no version in common")
+            raise Refused(api, UNSUPPORTED_VERSION, f"{node} and this client support no common version")
         return self._versions[node][api]
 
     def _common(self, keys: Sequence[Mapping[str, int]]) -> Iterator[tuple[str, int]]:

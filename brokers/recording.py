@@ -251,14 +251,14 @@ class Recording:
             raise RecordingError(f"{self.path} is not a complete recording: its last line is missing")
         if last.get("lines") != lines + 1:
             raise RecordingError(
-                f"{self.path} is not a complete recording: it has {lines + 1} lines, and its last line says "
+                f"{self.path} is not a complete recording: it has {lines + 1} lines, but its last line says "
                 f"{last.get('lines')}"
             )
 
     def _check(self, line: Mapping[str, Any], number: int) -> None:
         event, at = line.get("event"), line.get("time")
         if not isinstance(event, str) or not isinstance(at, int | float) or isinstance(at, bool):
-            raise RecordingError(f"{self.path}:{number}: this line does not have an event and its time in seconds")
+            raise RecordingError(f"{self.path}:{number}: this line does not contain an event and its time in seconds")
 
     def __attrs_post_init__(self) -> None:
         if not self.about:

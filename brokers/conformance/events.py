@@ -130,7 +130,7 @@ class Events:
         self._fences: list[tuple[float, float, int, bool, int]] = []
         self._decisions, self._told = self._kraft() if read.kraft else self._zookeeper()
         if not self._told:
-            raise NotFollowed(f"in the recording, no broker learns of {read.topic}-{read.partition}")
+            raise NotFollowed(f"the recording does not show that a broker learns of {read.topic}-{read.partition}")
         first = min(self._told, key=lambda told: told.epoch)
         read.number_epochs([e for e, leader in self._leaders() if leader >= 0])
         self.release = attrs.evolve(self._release(column), without=without)

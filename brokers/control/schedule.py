@@ -47,7 +47,9 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
                 return _trace(spec, came, after)
         if len(came) > MOST_STATES:
             break
-    raise Unmakeable(1, "; ".join([f"no steps that the driver can make violate {about.name}", *sorted(_unmade(spec))]))
+    raise Unmakeable(
+        1, "; ".join([f"no steps that the driver can execute violate {about.name}", *sorted(_unmade(spec))])
+    )
 
 
 def _unmade(spec: Spec[Cluster]) -> Iterator[str]:

@@ -179,7 +179,7 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
     for number, step in enumerate(trace.steps, start=1):
         _deed(number, step.instance)
     if followed.states[0].protocol.bumps:
-        raise Unmakeable(1, "no producer of leadline follows transaction version 2")
+        raise Unmakeable(1, "leadline has no producer for transaction version 2")
     steps = tuple(_merged(_planned(followed)))
     last = followed.states[-1]
     about = trace.about
@@ -188,7 +188,7 @@ def plan_of(trace: Trace[Transactions], expected: Spec[Transactions] | None = No
     tried = None
     if refused is not None and (deed := _deed(len(steps) + 1, refused)) is not Deed.SEND:
         if deed is not Deed.LATE:
-            raise Unmakeable(len(steps) + 1, "in this release, brokers do something else here")
+            raise Unmakeable(len(steps) + 1, "brokers of this release execute a different step here")
         tried = TransactionsStep(len(steps) + 1, refused, deed, last, last, settled(followed.spec, last))
     return TransactionsPlan(steps, followed.states[0], tried, departs, followed)
 
@@ -212,7 +212,7 @@ def _planned(trace: Trace[Transactions]) -> Iterable[TransactionsStep]:
         if deed is not Deed.ITSELF:
             earlier = spec.take(step.instance, settled(spec, step.before))
             if shown not in [settled(spec, state) for state in earlier]:
-                raise Unmakeable(number, "it is between a decision of the coordinator and its markers")
+                raise Unmakeable(number, "it is between a decision of the coordinator and the writing of the markers")
         planned = TransactionsStep(number, step.instance, deed, step.before, step.after, shown)
         yield _with_messages(planned)
 

@@ -128,7 +128,7 @@ def _body(request: Request, producer: int, version: int, timeout_ms: int) -> dic
                 "Committed": result == COMMIT,
             }
         case _:
-            raise ValueError(f"{request} is not a request of a producer")
+            raise ValueError(f"{request} is not a producer request")
 
 
 def _produced(body: Mapping[str, Any]) -> Answer:

@@ -146,7 +146,7 @@ def _chosen(option: str, columns: list[Column], controllers: Mapping[str, str]) 
         setting, releases = _OF_CONTROLLER[kind]
         raise LeadlineError(
             f"{place}: {setting} is a setting for clusters with {kind}, but leadline models {version} only with "
-            f"{columns[0].controller}: give {option} a release with {kind}, {releases}"
+            f"{columns[0].controller}: pass {option} with a release that uses {kind}, {releases}"
         )
     if len(fitting) == 1:
         return fitting[0]

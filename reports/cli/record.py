@@ -132,9 +132,9 @@ def record(
     leadline record run.jsonl --release 2.8.2 --request-log 0=a/kafka-request.log --request-log 1=b/kafka-request.log
 
     \b
-    With --request-log, existing request logs are converted to a recording. They must be logged at DEBUG or TRACE, by
-    brokers of release 2.8 or later that use ZooKeeper. They must begin before the topic is created, and every broker's
-    log is required.
+    With --request-log, existing request logs are converted to a recording. They must have been written at level
+    DEBUG or TRACE, by brokers of release 2.8 or later with ZooKeeper. They must begin before the topic is created, and
+    include the logs of all brokers.
 
     Exit code 0: the recording is complete; 2: usage error, or a connection that cannot be decoded (TLS or SASL).
     """

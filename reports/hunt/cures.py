@@ -47,7 +47,7 @@ class Cure:
 
     Attributes:
         name: the change, in words or in the notation of the command line.
-        rank: where the cure comes from; see `KNOWN`.
+        rank: a number for the source of the cure, such as `KNOWN`.
         rules: the values of the rules that it changes.
         bounds: the bounds that it changes.
         without: the names of the actions that it leaves out.

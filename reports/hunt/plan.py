@@ -33,8 +33,8 @@ class Setting:
     Attributes:
         name: the name of the configuration.
         bounds: its bounds.
-        rules: the values of its rules, keyed by rule. Only for specs with rules. A spec whose rule already has one of
-            the values is not searched in this configuration, because another configuration is the same.
+        rules: the values of its rules, keyed by rule. Only for specs with rules. A spec that already has one of these
+            values is not searched in this configuration, because another configuration gives the same spec.
         only_with: the rule values, keyed by rule, that a spec must have to be searched in the configuration.
         properties: the names of the properties to check. If empty, those of the plan are checked.
         most: the maximum number of failures in a search, or None for the maximum of the plan.
@@ -55,7 +55,7 @@ class Failure:
     Attributes:
         name: the name of the failure.
         bounds: the numbers that the failure adds to the bounds of a search.
-        most: how often it can happen in one search.
+        most: the maximum number of times that it can happen in one search.
         not_with: the rule values, keyed by rule, with which the failure cannot happen.
         effort: the effort of the failure. Searches with a lower total effort are made first.
         properties: the properties that are still promised if the failure happens. If empty, all are promised.

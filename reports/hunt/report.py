@@ -38,13 +38,13 @@ class Cause:
         decided: whether searches have shown that the cures prevent the violation within `bounds`. If not, the cures
             only make the steps of the trace impossible.
         violates: the name of the violated property.
-        complaint: why the last state or step violates it.
+        complaint: why the last state or step violates the property.
         spec: the spec that was searched, with the cures for causes that were found earlier.
-        left_out: the actions that these cures leave out.
+        left_out: the actions that the cures in `spec` leave out.
         bounds: the smallest bounds that allow the trace.
         changed: the names of the bounds that differ from the defaults of the spec.
         length: the number of states in the trace.
-        is_shortest: whether no trace is shorter within `bounds`.
+        is_shortest: whether there is no shorter trace within `bounds`.
         steps: the steps of the trace, in words.
         instances: the steps, as the names of action instances.
     """
@@ -119,7 +119,7 @@ class SpecHunt:
 
     Attributes:
         reference: the spec.
-        planned: the names of the searches of the plan.
+        planned: the names of the searches in the plan.
         searches: the searches that were made.
         causes: the causes that were found.
     """

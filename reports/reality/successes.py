@@ -62,7 +62,7 @@ class Try:
     Attributes:
         ticket: the ticket.
         release: the release of the brokers.
-        judgement: the conclusion: the value of a `Judgement`, or `FAILED`.
+        judgement: the conclusion, which is the value of a `Judgement`, or `FAILED`.
         reason: the reason for the conclusion.
         seconds: the duration of the replay in seconds.
         date: the date of the replay in ISO 8601 format.

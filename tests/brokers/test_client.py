@@ -72,7 +72,7 @@ def test_without_a_common_version_it_is_refused() -> None:
     for keys in ([(1, 6, 9)], [(18, 0, 0)]):
         with broker(versions(*keys)) as (port, _):
             client = Client(small.DEFINITIONS, {1: port}, timeout=SECONDS)
-            with pytest.raises(Refused, match=r"error 35: 1 and this client have no version in common"):
+            with pytest.raises(Refused, match=r"error 35: 1 and this client support no common version"):
                 client.ask(1, "Ping", {})
 
 

@@ -34,17 +34,17 @@ REFUSED = {
     "another file": (['{"a": 1}'], "its first line does not contain 'leadline recording'"),
     "another version": (with_line(0, LINES[0].replace('"version": 1', '"version": 2')), "has version 2; expected 1"),
     "no last line": (LINES[:-1], "its last line is missing"),
-    "a line is missing": (without(FETCH), f"it has {len(LINES) - 1} lines, and its last line says {len(LINES)}"),
-    "two last lines": ([*LINES, LINES[-1]], f"it has {len(LINES) + 1} lines, and its last line says {len(LINES)}"),
+    "a line is missing": (without(FETCH), f"it has {len(LINES) - 1} lines, but its last line says {len(LINES)}"),
+    "two last lines": ([*LINES, LINES[-1]], f"it has {len(LINES) + 1} lines, but its last line says {len(LINES)}"),
     "half a line": (with_line(7, LINES[7][:40]), ":8: this line is not in the format of a recording"),
     "a number that is not JSON": (
         with_line(FETCH, LINES[FETCH].replace('"FetchOffset": 0', '"FetchOffset": NaN')),
         f":{FETCH + 1}: this line is not in the format of a recording",
     ),
-    "no event": (with_line(7, '{"time": 3}'), ":8: this line does not have an event and its time in seconds"),
+    "no event": (with_line(7, '{"time": 3}'), ":8: this line does not contain an event and its time in seconds"),
     "a time in words": (
         with_line(7, '{"event": "killed", "node": 0, "time": "now"}'),
-        ":8: this line does not have an event and its time in seconds",
+        ":8: this line does not contain an event and its time in seconds",
     ),
     "a frame twice": (counted([*LINES[:-1], LINES[PRODUCE], LINES[-1]]), "is on two lines"),
 }

@@ -212,14 +212,14 @@ def test_every_published_release_is_found_with_its_controller(tmp_path: Path, co
             "4.1",
             KRAFT,
             "server.properties:1: process.roles is a setting for clusters with KRaft, but leadline models 2.8 only "
-            "with ZooKeeper: give --from a release with KRaft, 3.0 or later",
+            "with ZooKeeper: pass --from with a release that uses KRaft, 3.0 or later",
         ),
         (
             "4.0",
             "4.1",
             ZOOKEEPER,
             "zookeeper.connect is a setting for clusters with ZooKeeper, but leadline models 4.0 only with KRaft: "
-            "give --from a release with ZooKeeper, 3.9 or earlier",
+            "pass --from with a release that uses ZooKeeper, 3.9 or earlier",
         ),
         ("4.1", "3.9", KRAFT, "--to 3.9 is older than --from 4.1: choose a newer release"),
         ("3.6", "3.9-zk", KRAFT, "--to 3.9-zk uses ZooKeeper, but the cluster uses KRaft"),
