@@ -243,7 +243,7 @@ class Cluster:
         """Remove a log directory of a stopped broker from its configuration. The files remain.
 
         Raises:
-            BrokerError: if the broker has one log directory.
+            BrokerError: if the broker has only one log directory.
         """
         if len(self._log_dirs.get(broker, ())) < 2:
             raise BrokerError(f"{self._name(broker)} has only one log directory, which cannot be removed")

@@ -1,10 +1,11 @@
 """Find the cause of a violation by changing the spec in one respect and searching the changed spec.
 
 For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
-For a protocol of the `atomic` family, it is the value of a rule in a later protocol. A change *mends* the violation if
-the property holds in the whole state space of the changed spec, and the property's premise is true in some state there.
-For any other spec, a change leaves one step out of the counterexample; see `leadline.reports.left_out_steps`. All
-results come from searches; only the tickets of a rule are looked up in the archive of bugs.
+For a protocol of the `atomic` family, it is the value of a rule in a later protocol. A change prevents the violation
+(the answer is ``mends``) if the property holds in the whole state space of the changed spec, and the property's premise
+is true in some state there. For any other spec, a change leaves one step out of the counterexample; see
+`leadline.reports.left_out_steps`. All results come from searches; only the tickets of a rule are looked up in the
+archive of bugs.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ Answer = Literal["mends", "does not mend", "not decided"]
 
 @attrs.frozen
 class Change:
-    """A change to a spec, and whether the change mends a violation. If it does, the changed spec satisfies the
+    """A change to a spec, and whether the change prevents a violation. If it does, the changed spec satisfies the
     property.
 
     Attributes:
         kind: what is changed: rules, the configuration, or the steps of the counterexample, one of which is left out.
         name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step that is
             left out.
-        answer: whether the change mends the violation.
+        answer: whether the change prevents the violation.
         about: an explanation: the releases or protocols that have the changed rules, the disadvantage of the
             configuration, or the description of the step.
         tickets: the tickets of the known bugs that the rules cause in the unchanged spec. Empty for other kinds of
@@ -85,7 +86,7 @@ class Diagnosis:
 
     @property
     def mending(self) -> list[Change]:
-        """The changes that mend the violation, so that the property holds."""
+        """The changes that prevent the violation."""
         return [change for change in self.changes if change.answer == "mends"]
 
     @property
@@ -95,7 +96,7 @@ class Diagnosis:
 
 
 def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None = None) -> Diagnosis | None:
-    """Find changes to a spec that mend the first violation in a result.
+    """Find changes to a spec that prevent the first violation in a result.
 
     The function `leadline.invariants.promises.violations` determines which violation is the first.
 
@@ -134,7 +135,7 @@ class _Search:
     progress: Progress | None
 
     def answer(self, changed: Spec[object]) -> Answer:
-        """Return whether a change to the spec mends the violation.
+        """Return whether a change to the spec prevents the violation.
 
         Parameters:
             changed: the changed spec.
@@ -145,9 +146,9 @@ class _Search:
         return "does not mend" if allows(spec, self.trace) else self.answer_of_search(spec)
 
     def answer_of_search(self, spec: Spec[object]) -> Answer:
-        """Search a changed spec, and return whether the change mends the violation.
+        """Search a changed spec, and return whether the change prevents the violation.
 
-        The change mends the violation if the property holds and all witnesses are shown.
+        The change prevents the violation if the property holds and all witnesses are shown.
 
         Parameters:
             spec: the changed spec. Its properties are the violated property and any number of witnesses.
@@ -222,8 +223,8 @@ def _of_rules(search: _Search, table: RuleTable) -> Iterator[Change]:
 
 
 def _together(search: _Search, table: RuleTable) -> Iterator[Change]:
-    """Find the first later release whose rules mend the violation, and yield a change that consists of the necessary
-    ones among these rules.
+    """Find the first later release whose rules prevent the violation. Yield a change that consists of those of its
+    rules that are necessary.
     """
     kept: dict[str, str] = {}
     for each in table.later:
@@ -249,7 +250,7 @@ def _with_one_rule(search: _Search, table: RuleTable, rule: str, value: str) -> 
 
 
 def _mending(table: RuleTable, rules: Mapping[str, str]) -> Change:
-    """Return a `Change` for the given rules, which mend the violation."""
+    """Return a `Change` for the given rules, which prevent the violation."""
     name = ",".join(f"{rule}={value}" for rule, value in rules.items())
     return Change("rule", name, "mends", table.having(rules), table.tickets_of(rules.keys()))
 
@@ -286,7 +287,7 @@ def lines(diagnosis: Diagnosis) -> Sequence[str]:
     """Return a diagnosis in sentences.
 
     Returns:
-        The sentences. There are none if all changes to rules were decided and none of them mends the violation.
+        The sentences. There are none if all changes to rules were decided and no change prevents the violation.
     """
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
     if diagnosis.undecided:

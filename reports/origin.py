@@ -1,4 +1,4 @@
-"""Where a result comes from: the version, command and date that are needed to repeat it."""
+"""The origin of a result: the version, command and date that are needed to repeat it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import attrs
 
 @attrs.frozen
 class Origin:
-    """Where a result comes from.
+    """The origin of a result.
 
     Attributes:
         version: the version of leadline.

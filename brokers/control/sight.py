@@ -55,7 +55,7 @@ class SeenBroker:
 
     Attributes:
         up: whether the process is running.
-        leads: whether it answers a consumer as the leader.
+        leads: whether it responds to a consumer as the leader.
         obeys: the highest controller epoch in the requests that it has accepted since it started, or 0.
         epoch: the leader epoch in the last request that it has obeyed since it started, or None.
         requests: for each controller, the next request in flight to the broker, or None. Empty if the broker is down.

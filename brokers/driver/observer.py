@@ -232,7 +232,7 @@ def payload(value: int) -> bytes:
 
 
 def value_of(data: bytes | None) -> int:
-    """Convert a record's value on brokers to its value in the model. The inverse of `payload`."""
+    """Convert a record's value on brokers to its value in the model. This is the inverse of `payload`."""
     return int((data or b"m-1")[1:])
 
 

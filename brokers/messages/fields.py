@@ -186,7 +186,7 @@ class _Encoder:
 
 
 def unsigned(value: int) -> bytes:
-    """Encode an unsigned variable-length integer. The inverse of `Wire.unsigned`."""
+    """Encode an unsigned variable-length integer. This is the inverse of `Wire.unsigned`."""
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)
@@ -196,7 +196,9 @@ def unsigned(value: int) -> bytes:
 
 
 def signed(value: int) -> bytes:
-    """Encode a signed integer of at most 64 bits as a zigzag variable-length integer. The inverse of `Wire.signed`."""
+    """Encode a signed integer of at most 64 bits as a zigzag variable-length integer. This is the inverse of
+    `Wire.signed`.
+    """
     return unsigned((value << 1 ^ value >> 63) & (1 << 64) - 1)
 
 

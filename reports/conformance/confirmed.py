@@ -110,7 +110,7 @@ WALKED = ("0.10.2.2", "0.11.0.3", "2.8.0", "3.4.1", "3.9.1", "4.1.1")
 
 @attrs.frozen
 class Confirmed:
-    """What the recordings of one release confirm.
+    """The rules and actions that the recordings of one release confirm.
 
     Attributes:
         column: the release.

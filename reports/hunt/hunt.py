@@ -216,9 +216,7 @@ class _SpecSearch:
         return (alone, "alone") if alone else (list(candidates[:1]), "")
 
     def _alone(self, world: World, item: Property, candidates: Sequence[Cure]) -> list[Cure]:
-        """Return the cures that prevent a violation by themselves. All have the same rank, the best that such a cure
-        has.
-        """
+        """Return the cures that prevent a violation by themselves. Only those with the best rank are returned."""
         found = list[Cure]()
         for cure in candidates:
             if found and cure.rank > found[0].rank:

@@ -178,7 +178,7 @@ def idle_action(run: RunView) -> str:
 
 
 def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
-    """Return lines about what a run did not cover. There are none if it covered everything or coverage was not
+    """Return lines about what a run did not cover. Return no lines if everything was covered or coverage was not
     measured.
 
     Parameters:
