@@ -252,7 +252,7 @@ def state_machine(spec: Spec[S]) -> type[SpecMachine]:
     Raises:
         SpecError: if the spec has a liveness property.
     """
-    refuse_liveness(spec, "Hypothesis", "`assert_holds`")
+    refuse_liveness(spec, "Hypothesis", "select others with `with_properties`, or use `assert_holds`")
     name = "".join(part.capitalize() for part in spec.name.replace("/", " ").replace("-", " ").split())
     orders = [random.Random(choice).sample(spec.instances, len(spec.instances)) for choice in range(CHOICES)]
     members = {

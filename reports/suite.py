@@ -19,6 +19,7 @@ from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
+from leadline.checker.liveness.refusal import refuse_liveness
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, CompiledSettings, RandomSettings
 from leadline.checker.spec import Spec
@@ -400,6 +401,8 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
                     f"covers contains {name!r}, but this check has no such action, witness or property with a premise"
                     f"{nearest(name, prepared.coverable)}"
                 )
+        if check.engine == "fuzz":
+            refuse_liveness(prepared.spec, 'engine = "fuzz"', 'list others in properties, or leave out engine = "fuzz"')
         return prepared
     except LeadlineError as error:
         raise LeadlineError(f"{where}: {error}") from error

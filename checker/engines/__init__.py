@@ -132,7 +132,7 @@ def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: 
 def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: SparkSettings) -> Result:
     from leadline.checker.engines import spark
 
-    refuse_liveness(spec, "the spark engine", "the compiled engine")
+    refuse_liveness(spec, "the spark engine", "select other properties (with -i), or use the compiled engine")
     if limits.coverage:
         raise SpecError("the spark engine does not collect coverage: use the compiled engine or the oracle")
     return spark.explore(spec, limits, progress, settings)

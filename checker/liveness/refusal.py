@@ -16,13 +16,12 @@ def refuse_liveness(spec: Spec[S], engine: str, instead: str) -> None:
     Parameters:
         spec: the spec to search.
         engine: the name of the engine that does not check liveness properties.
-        instead: a phrase with which the error message ends. It names an engine that checks these properties.
+        instead: an order with which the error message ends: what to do instead.
 
     Raises:
         SpecError: if the spec has a liveness property. The message names it.
     """
     for item in spec.liveness:
         raise SpecError(
-            f"{engine} cannot check {item.name}, which is a property of kind {item.kind.value!r}: "
-            f"leave it out (select the properties to check with -i), or use {instead}"
+            f"{engine} cannot check {item.name}, which is a liveness property (kind {item.kind.value!r}): {instead}"
         )

@@ -64,7 +64,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
     for spec in specs:
-        refuse_liveness(spec, "leadline diff", "other properties")
+        refuse_liveness(spec, "leadline diff", "select other properties (with -i)")
     try:
         difference = _by_counterexample(*specs) or _by_behaviour(*specs)
     except NoPartingYet as found:

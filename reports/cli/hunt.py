@@ -25,6 +25,7 @@ from leadline.reports.cli.outputs import Attempts, Files, check_output, format_o
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.hunts import HUNT_FORMATS
+from leadline.reports.hunt.cures import base_spec
 from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared
 from leadline.reports.hunt.plan import CONTROL_PLAN, SHIPPED, Plan, read_plan
 from leadline.reports.hunt.report import Cause, HuntReport, hunt_object, lines, read_hunt
@@ -133,6 +134,8 @@ def hunt(
         plan, name = (Plan(), "default bounds") if path is None else (read_plan(path), "the shipped plan")
     files = Files(HUNT_FORMATS, wanted)
     report = _report(plan, name, references, saved)
+    for item in dict.fromkeys(item for each in references for item in base_spec(each).liveness):
+        say(f"leadline: a hunt leaves out {visible(item.name)}, which is a liveness property", err=True)
     started, before = time.monotonic(), report.seconds
 
     def save() -> None:

@@ -165,7 +165,7 @@ def mutate(
     with only_the_result_on_stdout(files.only_json):
         specs = [chosen_spec(each, bounds, names, no_invariants=False) for each in (spec, *more)]
     for each in specs:
-        refuse_liveness(each, "leadline mutate", "`leadline explore`")
+        refuse_liveness(each, "leadline mutate", "select other properties (with -i)")
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
     matching = [_matching(each, kinds, only) for each in found]
     chosen = [sampled(each, sample, seed or 0) for each in matching]

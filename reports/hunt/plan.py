@@ -193,6 +193,9 @@ class Plan:
         """Return the names of the properties that are promised in a configuration even if the given failures happen."""
         known = [item.name for item in spec.checks if not item.kind.is_witness and not item.kind.is_liveness]
         wanted = setting.properties or self.properties or known
+        for item in (*spec.checks, *spec.optional):
+            if item.kind.is_liveness and item.name in wanted:
+                raise LeadlineError(f"the plan names {item.name}, but a hunt does not check liveness properties")
         every = {item.name for item in (*spec.checks, *spec.optional)}
         if not set(wanted) & every:
             names = f"the plan names no property of {spec.name}, only {', '.join(wanted)}"

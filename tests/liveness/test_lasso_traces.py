@@ -136,7 +136,7 @@ def test_json_has_the_number_of_the_state_with_which_the_loop_begins(lasso: Trac
 
 
 def test_engines_that_do_not_check_liveness_say_so(lasso: Trace[Any]) -> None:
-    said = "cannot check again, which is a property of kind 'always eventually': leave it out"
+    said = "cannot check again, which is a liveness property \\(kind 'always eventually'\\): "
     for engine in ("spark", "random"):
         with pytest.raises(SpecError, match=said):
             ENGINES[engine](lasso.spec)
@@ -210,4 +210,41 @@ def test_commands_that_do_not_check_liveness_say_so(tmp_path: Path) -> None:
     for command in (["mutate", *common], ["diff", *common[:1], "atomic/kip-279", *common[1:]], ["fuzz", *common]):
         found = call(*command, folder=tmp_path)
         assert found.code == 2, command
-        assert "cannot check all_written, which is a property of kind 'leads to'" in found.err
+        assert "cannot check all_written, which is a liveness property (kind 'leads to')" in found.err
+
+
+NUMBERS = """
+from leadline.checker import Spec, action, eventually, invariant
+
+
+@action("the number grows")
+def grow(state):
+    if state < 3:
+        yield state + 1
+
+
+@eventually("the number is four")
+def four(state):
+    return state == 4
+
+
+@invariant("the number is small")
+def small(state):
+    return state < 9
+
+
+spec = Spec(name="numbers", initial_states=lambda _: [0], actions=[grow], properties=[four, small])
+"""
+
+
+def test_suite_and_hunt_do_not_leave_liveness_out_silently(tmp_path: Path) -> None:
+    (tmp_path / "numbers.py").write_text(NUMBERS)
+    (tmp_path / "leadline.toml").write_text('[[check]]\nspec = "numbers.py"\nengine = "fuzz"\nexpect = "incomplete"\n')
+    (tmp_path / "plan.toml").write_text('properties = ["four"]\n')
+    suite = call("check", folder=tmp_path)
+    assert suite.code == 2
+    assert 'engine = "fuzz" cannot check four, which is a liveness property' in suite.err
+    planned = call("hunt", "numbers.py", "--plan", "plan.toml", folder=tmp_path)
+    assert planned.code == 2
+    assert "the plan names four, but a hunt does not check liveness properties" in planned.err
+    assert "a hunt leaves out four, which is a liveness property" in call("hunt", "numbers.py", folder=tmp_path).err
