@@ -179,7 +179,8 @@ def test_random_specs_get_the_answers_of_plain_calls(spec: Spec[Board], healing:
 
 @pytest.mark.parametrize("name", ["control/2.0.1", "control/2.4"])
 def test_the_engines_agree_on_a_shipped_spec(name: str) -> None:
-    assert_same_answers(CATALOG[name], Limits(keep_going=True))
+    """Both have states at rest without records too; 2.0.1 violates two of the properties, 2.4 none of them."""
+    assert_same_answers(CATALOG[name].with_bounds({"records": 0}), Limits(keep_going=True))
 
 
 @pytest.mark.spark
@@ -187,7 +188,8 @@ def test_spark_agrees(spark: Session) -> None:
     from leadline.checker.engines import spark as distributed
     from leadline.checker.settings import SparkSettings, SparkTuning
 
-    spec = CATALOG["control/2.0.1"].with_properties(["agreed_at_rest", "led_at_rest"])
+    spec = CATALOG["control/2.1"].with_bounds({"records": 0})
+    spec = spec.with_properties(["agreed_at_rest", "led_at_rest"])
     limits = Limits(keep_going=True)
     found = distributed.explore(
         spec, limits, session=spark, settings=SparkSettings(tuning=SparkTuning(large=1, small=1))
