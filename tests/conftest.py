@@ -18,8 +18,13 @@ settings.load_profile("leadline")
 SLOW = ("test_spark_faults.py", "test_spark.py", "test_compiled.py")
 """Files that take minutes."""
 
-FIRST = (*SLOW, "test_cli_check.py", "test_kafka_mutants.py", "test_kafka_answers.py", "test_pages.py")
-"""Files that come first, so that no worker of pytest-xdist is left with one at the end."""
+FIRST = (
+    *(*SLOW, "test_control.py", "test_bugs.py", "test_hunt.py", "test_constructs.py", "test_cli_check.py"),
+    *("test_atomic_figures.py", "test_kafka_and_atomic.py", "test_public.py", "test_audit_states.py"),
+    *("test_checkpoint.py", "test_kafka_mutants.py", "test_kafka_answers.py", "test_pages.py"),
+)
+"""Files that come first, the longest before the others, so that no worker of pytest-xdist is left with one at the end.
+"""
 
 
 # Where tests run in the background of a shell, Ctrl-C is ignored, by them and by all that they start.
@@ -28,7 +33,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests, mark those that need Spark, a browser or minutes, and leave out those on real brokers."""
-    items.sort(key=lambda item: item.path.name not in FIRST)
+    place = {name: number for number, name in enumerate(FIRST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(FIRST)))
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & {"java", "spark"} or "spark" in item.path.stem:

@@ -18,6 +18,7 @@ from leadline.model.control.releases import COLUMNS, column_of
 from leadline.model.control.rules import RULES
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
+from tests.suite.samples import EVERY
 
 SAFETY = [item.name for item in CONTROL_PROPERTIES if not item.kind.is_witness]
 MOVED: Mapping[str, Any] = {
@@ -121,15 +122,45 @@ def test_kafka_13972_a_cancelled_reassignment_leaves_a_replica() -> None:
     assert searched("control/2.6+stop_replica=not-older", bounds) == {}
 
 
-@pytest.mark.slow
-def test_a_record_is_lost_between_the_rounds_of_a_reassignment() -> None:
+LOST_BETWEEN_ROUNDS = (
+    "reassign(target=(0, 2))",
+    "controller_session_expires(controller=0)",
+    "add_replicas(controller=0)",
+    "deliver(controller=0, broker=2)",
+    "deliver(controller=0, broker=0)",
+    "produce(leader=0)",
+    "handle_fetch(leader=0, follower=2)",
+    "complete(controller=0)",
+    "deliver(controller=0, broker=0)",
+    "shrink_isr(leader=0, member=2)",
+    "broker_dies(broker=0)",
+    "become_controller(controller=1)",
+    "deliver(controller=1, broker=1)",
+    "deliver(controller=1, broker=1)",
+)
+"""The replicas that are no longer requested have not been removed yet: one of them is elected, without the record."""
+
+
+def lost_between_rounds() -> Spec[Any]:
     bounds = {**MOVED, "records": 1, "failovers": 1, "crashes": 1}
-    spec = load_spec("control/2.6").with_bounds(bounds).with_properties(["committed_never_lost"])
-    (found,) = ENGINES["compiled"](spec).properties
-    assert len(found.traces[0]) == 15
-    steps = [step.action for step in found.traces[0].steps]
-    assert "complete" in steps
-    assert "remove_replicas" not in steps
+    return load_spec("control/2.6").with_bounds(bounds).with_properties(["committed_never_lost"])
+
+
+def test_a_record_is_lost_between_the_rounds_of_a_reassignment() -> None:
+    """A step may have several outcomes, such as what is written to a log: all are followed."""
+    spec = lost_between_rounds()
+    (lost,), states = spec.checks, spec.initials()
+    instances = {str(instance): instance for instance in spec.instances}
+    for step in LOST_BETWEEN_ROUNDS:
+        assert [spec.complaint(lost, state) for state in states] == [None] * len(states)
+        states = [after for state in states for after in spec.take(instances[step], state)]
+    assert any(spec.complaint(lost, state) is not None for state in states)
+
+
+@pytest.mark.skipif(not EVERY, reason="EVERY=1 searches a million states for a shorter loss between the rounds")
+def test_no_record_is_lost_sooner_between_the_rounds_of_a_reassignment() -> None:
+    (found,) = ENGINES["compiled"](lost_between_rounds()).properties
+    assert len(found.traces[0]) == 1 + len(LOST_BETWEEN_ROUNDS)
 
 
 @pytest.mark.parametrize("name", ["control/0.10.2", "control/2.1", "control/2.4", "control/2.7", "control/3.9-zk"])
