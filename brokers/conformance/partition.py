@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from leadline.brokers.conformance.fields import check_fields
 from leadline.brokers.recording import Recording
 from leadline.checker.errors import LeadlineError, error_line
 
@@ -357,7 +358,7 @@ def read_partition(recording: Recording, topic: str, partition: int) -> Partitio
 
     Raises:
         NotFollowed: if the recording does not include the creation of the partition.
-        RecordingError: if the file is not a complete recording.
+        RecordingError: if the file is not a complete recording, or a field has another type than recording.md says.
     """
     read = PartitionRecording(recording, topic, partition)
     _find_topic(read)
@@ -369,6 +370,7 @@ def _find_topic(read: PartitionRecording) -> None:
     """Find the replicas of the partition, and the events that are not frames."""
     ids = set()
     for line in read.recording.events():
+        check_fields(read.path, line)
         read.end = max(read.end, line["time"])
         if line["event"] != "frame" and "node" in line:
             read.events.append(line)

@@ -46,6 +46,22 @@ REFUSED = {
         with_line(7, '{"event": "killed", "node": 0, "time": "now"}'),
         ":8: this line does not contain an event and its time in seconds",
     ),
+    "a fetch offset that is null": (
+        with_line(FETCH, LINES[FETCH].replace('"FetchOffset": 0', '"FetchOffset": null')),
+        f"frame {json.loads(LINES[FETCH])['number']}: FetchOffset is null; expected a whole number",
+    ),
+    "a fetch offset in words": (
+        with_line(FETCH, LINES[FETCH].replace('"FetchOffset": 0', '"FetchOffset": "0"')),
+        'FetchOffset is "0"; expected a whole number',
+    ),
+    "a broker's id in words": (
+        with_line(FETCH, LINES[FETCH].replace('"source": 1', '"source": "1"')),
+        'source is "1"; expected the id of a broker, or one of controller, zookeeper, client, unknown',
+    ),
+    "an ISR that is a number": (
+        [line.replace('"Isr": [0, 1]', '"Isr": 0') for line in LINES],
+        "Isr is 0; expected a list of broker ids",
+    ),
     "a frame twice": (counted([*LINES[:-1], LINES[PRODUCE], LINES[-1]]), "is on two lines"),
 }
 

@@ -1,0 +1,89 @@
+"""Check that the fields that are read from a line of a recording have the types that recording.md says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from leadline.brokers.recording import RecordingError
+
+_PROCESSES = ("controller", "zookeeper", "client", "unknown")
+_READ = {
+    *("AlterPartition", "BrokerRegistration", "CreateTopics", "Fetch", "LeaderAndIsr", "OffsetForLeaderEpoch"),
+    *("Produce", "create", "create2", "multi", "setData"),
+}
+"""The names of requests with numbers that are read."""
+
+_NUMBERS = {
+    *("Acks", "BaseOffset", "BrokerId", "CurrentLeaderEpoch", "EndOffset", "Epoch", "ErrorCode", "FetchOffset"),
+    *("HighWatermark", "Index", "LastFetchedEpoch", "Leader", "LeaderEpoch", "LeaderId", "Partition", "PartitionId"),
+    *("PartitionIndex", "SessionEpoch", "SessionId", "error", "first", "last", "offset"),
+    *("to_offset", "high_watermark", "partition"),
+}
+_LISTS = {"Isr", "NewIsr", "Replicas"}
+"""Lists of broker ids. In a PartitionChangeRecord, null says that nothing changes."""
+
+
+def check_fields(path: Path, line: Mapping[str, Any]) -> None:
+    """Check the types of the fields that `leadline conform` reads. Fields that are missing are not noticed.
+
+    Parameters:
+        path: the path of the recording.
+        line: an event of the recording.
+
+    Raises:
+        RecordingError: if a field has another type than recording.md says.
+    """
+    place = f"frame {line.get('number')}" if line["event"] == "frame" else f"the event {line['event']!r}"
+    for name, value, expected in _wrong(line):
+        told = json.dumps(value)
+        raise RecordingError(f"{path}: {place}: {name} is {told if len(told) < 40 else 'invalid'}; expected {expected}")
+
+
+def _wrong(line: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """Yield the name and value of each field with a wrong type, and what was expected."""
+    if line["event"] != "frame":
+        if "node" in line:
+            yield from _wrong_ends(line, "node")
+            yield from _wrong_numbers({name: each for name, each in line.items() if name != "node"})
+        return
+    if not _is_number(line.get("number")):
+        yield "number", line.get("number"), "a whole number"
+    yield from _wrong_ends(line, "source", "target")
+    for name, nullable in (("arrived", False), ("passed", True)):
+        value = line.get(name)
+        if not (isinstance(value, float) or _is_number(value) or (nullable and value is None)):
+            yield name, value, "a time in seconds" + (" or null" if nullable else "")
+    if line.get("api") in _READ:
+        yield from _wrong_numbers(line.get("body"))
+
+
+def _wrong_ends(line: Mapping[str, Any], *names: str) -> Iterator[tuple[str, Any, str]]:
+    for name in names:
+        if not _is_number(line.get(name)) and line.get(name) not in _PROCESSES:
+            yield name, line.get(name), f"the id of a broker, or one of {', '.join(_PROCESSES)}"
+
+
+def _wrong_numbers(value: Any) -> Iterator[tuple[str, Any, str]]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _wrong_numbers(each)
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            if name in _NUMBERS:
+                if not _is_number(each):
+                    yield name, each, "a whole number"
+            elif name == "leader_epoch":  # batches have one since magic 2
+                if not _is_number(each) and (each is not None or value.get("magic") not in (None, 0, 1)):
+                    yield name, each, "a whole number"
+            elif name in _LISTS:
+                if each is not None and not (isinstance(each, list) and all(map(_is_number, each))):
+                    yield name, each, "a list of broker ids"
+            elif isinstance(each, list | Mapping):
+                yield from _wrong_numbers(each)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
