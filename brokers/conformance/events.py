@@ -21,12 +21,13 @@ from typing import Any
 
 import attrs
 
-from leadline.brokers.conformance.exchanges import Exchange, fetches, produces
+from leadline.brokers.conformance.exchanges import Exchange, fetches, produces, reads
 from leadline.brokers.conformance.partition import (
     NEVER,
     NONE,
     ZOOKEEPER,
     Announcement,
+    Body,
     NotFollowed,
     PartitionRecording,
     Seen,
@@ -172,7 +173,8 @@ class Events:
             rare = [*self._learning(), *self._deciding()]
             followers = [_in_order(self._fetching(follower)) for follower in range(len(self._read.assignment))]
             others = [*self._asking(), *self._living()]
-            streams = [sorted(rare, key=_begins), *followers, sorted(others, key=_begins), _in_order(self._producing())]
+            clients = [_in_order(self._producing()), _in_order(self._reading())]
+            streams = [sorted(rare, key=_begins), *followers, sorted(others, key=_begins), *clients]
             yield from heapq.merge(*streams, key=_begins)
 
     # --- the controller -------------------------------------------------------------------------------------------
@@ -643,6 +645,26 @@ class Events:
             yield make.produce_refused(window, leader, error)
         else:  # the records may have been appended
             yield make.produced(window, leader, values, acks, None)
+
+    # --- consumers ------------------------------------------------------------------------------------------------
+
+    def _reading(self) -> Iterator[_Group]:
+        """Yield the observations of consumers' fetches, for each fetch."""
+        for fetch in reads(self._read):
+            if fetch.frame.passed is not None and fetch.answer is not None and fetch.told is not None:
+                yield fetch.frame.begins, list(self._was_read(fetch, fetch.frame.passed, fetch.answer, fetch.told))
+
+    def _was_read(self, fetch: Exchange, passed: float, answer: Seen, told: Body) -> Iterator[Observation[Partition]]:
+        broker = self._read.replica(fetch.frame.target)
+        assert broker is not None
+        if told["ErrorCode"] or not self._is_registered(broker, answer.arrived):
+            return
+        seen = self._answer(told, fetch.part["FetchOffset"])
+        if isinstance(seen, SeenRecords):
+            window = Window(passed, answer.arrived, (fetch.frame.number, answer.number))
+            yield self._make.watermark_read(window, broker, seen.high_watermark)
+            if seen.base is not None:
+                yield self._make.records_read(window, broker, seen.base, seen.records)
 
     # --- processes ------------------------------------------------------------------------------------------------
 

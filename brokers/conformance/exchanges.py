@@ -18,6 +18,11 @@ import attrs
 
 from leadline.brokers.conformance.partition import Body, PartitionRecording, Seen, seen_frame
 
+CLIENTS = "client", "unknown"
+"""The processes outside the cluster."""
+CONSUMER = -1
+"""The id of a consumer, in the place of the id of a replica."""
+
 
 @attrs.frozen
 class Exchange:
@@ -57,6 +62,25 @@ def produces(read: PartitionRecording) -> Iterator[Exchange]:
         part = read.part(frame.body)
         if part is not None:
             yield Exchange(frame, part, answer, None if answer is None else read.part(answer.body))
+
+
+def reads(read: PartitionRecording) -> Iterator[Exchange]:
+    """Yield the fetches of consumers, in order of arrival."""
+    sessions = _Sessions(read)
+    for frame, answer in _pairs(read, lambda each: _is_read(read, each)):
+        part = sessions.asked(frame)
+        if part is not None:
+            yield Exchange(frame, part, answer, None if answer is None else sessions.answered(frame, part, answer))
+
+
+def _is_read(read: PartitionRecording, frame: Seen) -> bool:
+    """Return whether a frame is the fetch request of a consumer to a replica of the partition. The ids -2 and below are
+    those of tools that read past the high watermark.
+    """
+    if frame.api != "Fetch" or frame.source not in CLIENTS or read.replica(frame.target) is None:
+        return False
+    told = frame.body.get("ReplicaState") or frame.body
+    return bool(told.get("ReplicaId", CONSUMER) == CONSUMER)
 
 
 def _pairs(read: PartitionRecording, wanted: Callable[[Seen], bool]) -> Iterator[tuple[Seen, Seen | None]]:

@@ -101,8 +101,13 @@ class SeenRecords:
     base: int | None = None
 
     def __str__(self) -> str:
-        cells = [("?" if v is None else f"m{v}") + ("" if e is None else f"@{e}") for v, e in self.records]
-        return f"{' '.join(cells) or 'no records'}, high watermark {self.high_watermark}"
+        return f"{_drawn(self.records)}, high watermark {self.high_watermark}"
+
+
+def _drawn(records: Iterable[tuple[int | None, int | None]]) -> str:
+    """Return records with their epochs, such as ``m0@0 m1@0``."""
+    cells = [("?" if v is None else f"m{v}") + ("" if e is None else f"@{e}") for v, e in records]
+    return " ".join(cells) or "no records"
 
 
 @attrs.frozen
@@ -683,6 +688,39 @@ class Observations:
 
         label = f"broker {leader} refuses records: {ERRORS.get(error, f'error {error}')}"
         return self._made(window, label, apply, lambda state: broker_in_words(state, leader), "produce")
+
+    # --- consumers ------------------------------------------------------------------------------------------------
+
+    def watermark_read(self, window: Window, broker: int, high_watermark: int) -> Observation[Partition]:
+        """A broker has told a consumer its high watermark."""
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            return [state] if replica.up and replica.high_watermark == high_watermark else []
+
+        label = f"broker {broker} tells a consumer that its high watermark is {high_watermark}"
+        return self._made(window, label, apply, lambda state: broker_in_words(state, broker))
+
+    def records_read(
+        self, window: Window, broker: int, base: int, records: tuple[tuple[int | None, int | None], ...]
+    ) -> Observation[Partition]:
+        """A broker has sent records to a consumer. `base` is the offset of the first one. A broker reads its high
+        watermark before the records, so this can be later than `watermark_read`.
+        """
+        end = base + len(records)
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            committed = replica.up and end <= replica.high_watermark
+            return [state] if committed and _are(records, tuple(replica.log.records[base:end])) else []
+
+        def why(state: Partition) -> str:
+            log = state.replicas[broker].log
+            known = _drawn((each.value, each.epoch) for each in log.records[base:end])
+            return f"it has {known} there; {broker_in_words(state, broker)}"
+
+        label = f"broker {broker} sends a consumer {_drawn(records)} from offset {base}"
+        return self._made(window, label, apply, why)
 
     # --- failures -------------------------------------------------------------------------------------------------
 
