@@ -55,6 +55,9 @@ def conformance_object(report: ConformanceReport, origin: Origin) -> dict[str, A
             }
             for rule in report.rules
         ],
+        "explained_by": None
+        if report.explained_by is None
+        else [{"rule": rule, "value": value} for rule, value in report.explained_by],
         "seconds": round(report.seconds, 3),
     }
 

@@ -35,9 +35,19 @@ def conformance_page(report: ConformanceReport) -> str:
     for number, checked in enumerate(shown, start=1):
         story = _story(checked)
         if story is not None:
-            chapters.append(chapter(number, story, visible(" ".join(next(explained(report, checked)).split()))))
+            chapters.append(chapter(number, story, visible(_heading(report, checked))))
     notes = [visible(line) for line in _notes(report) if line.strip()]
     return page(f"leadline: {report.path.name}, {report.name}", chapters, notes=notes, origin=Origin.now())
+
+
+def _heading(report: ConformanceReport, checked: Checked) -> str:
+    if _is_rejected_alone(report):
+        return "the steps before, with the states of the model, and last the step that is not possible"
+    return " ".join(next(explained(report, checked)).split())
+
+
+def _is_rejected_alone(report: ConformanceReport) -> bool:
+    return report.own is not None and report.own.conformance.rejection is not None and len(report.checked) == 1
 
 
 def _notes(report: ConformanceReport) -> Iterator[str]:
@@ -45,11 +55,18 @@ def _notes(report: ConformanceReport) -> Iterator[str]:
     trace shows only the steps before that.
     """
     rejection = None if report.own is None else report.own.conformance.rejection
-    if report.own is None or rejection is None or len(report.checked) > 1:
+    if report.own is None or rejection is None or not _is_rejected_alone(report):
         yield from lines(report)
-    else:
-        yield next(lines(report))
-        yield from what_went_wrong(rejection, report.own.column.name)
+        return
+    yield next(lines(report))
+    yield next(explained(report, report.own))
+    heading = ""
+    for line in what_went_wrong(report, report.own, rejection):
+        if line.endswith(":"):  # a page has no indented lines
+            heading = f"{line} "
+        else:
+            yield heading + line.strip().removeprefix("- ")
+            heading = ""
 
 
 def _story(checked: Checked) -> Story | None:

@@ -26,6 +26,11 @@ from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 
 EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UNDECIDED: INCOMPLETE}
 
+MOST_TRIED = 500
+"""If a recording is rejected after more observations, other values of rules are tried only on request: each try follows
+the recording again.
+"""
+
 
 @attrs.frozen
 class RuleShown:
@@ -59,6 +64,8 @@ class ConformanceReport:
         own: the result for the requested spec or for the recording's own release. None if no spec was requested and the
             model does not have the release.
         rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
+        explained_by: if `own` does not conform, the rules with a different value with which the recording conforms: the
+            name of the rule and of this value, for each. None if this was not tried.
         seconds: the duration in seconds.
     """
 
@@ -67,6 +74,7 @@ class ConformanceReport:
     checked: tuple[Checked, ...]
     own: Checked | None
     rules: tuple[RuleShown, ...] = ()
+    explained_by: tuple[tuple[str, str], ...] | None = None
     seconds: float = 0.0
 
     @property
@@ -138,9 +146,31 @@ def conformance_report(
         raise LeadlineError("--rules requires a release, but the recording does not name a known release: pass --spec")
     if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
         shown = tuple(_rules(read, own.column, limits, progress))
+    explaining = None
+    rejection = None if own is None else own.conformance.rejection
+    if own is not None and rejection is not None and (rules or rejection.number <= MOST_TRIED):
+        explaining = tuple(_explaining(read, own.column, limits, progress))
     return ConformanceReport(
-        path=path, read=read, checked=tuple(checked), own=own, rules=shown, seconds=time.monotonic() - begun
+        path=path,
+        read=read,
+        checked=tuple(checked),
+        own=own,
+        rules=shown,
+        explained_by=explaining,
+        seconds=time.monotonic() - begun,
     )
+
+
+def _explaining(
+    read: PartitionRecording, column: Column, limits: Limits | None, progress: Callable[[str], None]
+) -> Iterator[tuple[str, str]]:
+    """Yield a rule and a value for each single change of a rule with which the recording conforms."""
+    for rule in RULES:
+        for value in other_values(column, rule.name):
+            what_if = column.with_rules({rule.name: value})
+            progress(what_if.name)
+            if check(read, what_if, limits, keeps_logs=False).conformance.answer is Answer.CONFORMS:
+                yield rule.name, value
 
 
 def _rules(

@@ -8,7 +8,9 @@ from leadline.brokers.conformance.check import Checked
 from leadline.brokers.conformance.partition import Seen, frames_around
 from leadline.checker.conformance import Answer, Observation, Rejection
 from leadline.checker.support.messages import counted
+from leadline.model.kafka.rules import rule_of
 from leadline.model.kafka.state import Partition
+from leadline.model.rules import Rule
 from leadline.reports.conformance.report import ConformanceReport, RuleShown
 
 STEPS_BEFORE = 8
@@ -78,14 +80,14 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
             yield f"the recording is not decided for {name}: no explanation was found for {at}"
         if result.reason:
             yield f"  {result.reason}"
-        yield from _rejected(report, result.rejection, name)
+        yield from _rejected(report, checked, result.rejection)
     for note, times in checked.notes.items():
         yield f"  not followed: {note} ({times})"
 
 
-def _rejected(report: ConformanceReport, rejection: Rejection[Partition], name: str) -> Iterator[str]:
+def _rejected(report: ConformanceReport, checked: Checked, rejection: Rejection[Partition]) -> Iterator[str]:
     yield ""
-    yield from what_went_wrong(rejection, name)
+    yield from what_went_wrong(report, checked, rejection)
     yield ""
     yield "the steps before:"
     for step in rejection.candidates[0].path[-STEPS_BEFORE:] if rejection.candidates else ():
@@ -97,20 +99,49 @@ def _rejected(report: ConformanceReport, rejection: Rejection[Partition], name: 
     yield from _frames_around(report, rejection.observation)
 
 
-def what_went_wrong(rejection: Rejection[Partition], name: str) -> Iterator[str]:
-    """Yield lines that say how the brokers violated a spec, and why the spec does not allow this.
+def what_went_wrong(report: ConformanceReport, checked: Checked, rejection: Rejection[Partition]) -> Iterator[str]:
+    """Yield lines that say how the brokers violated a spec, why the spec does not allow this, and which rule would.
 
     Parameters:
+        report: the report.
+        checked: the result for the spec.
         rejection: the first observation that no possible state explains.
-        name: the name of the spec.
     """
+    name = checked.column.name
     yield f"what the brokers did, {_when(rejection.observation)}:"
     yield f"  {rejection.observation.label}"
     yield ""
-    several = f" (of {rejection.states} possible states; the reasons that differ)" if rejection.states > 1 else ""
-    yield f"why brokers of {name} cannot have done this then{several}:"
+    several = f" ({rejection.states} states of the model were possible; the reasons that differ)"
+    yield f"why brokers of {name} cannot have done this then{several if rejection.states > 1 else ''}:"
     for candidate in rejection.candidates:
         yield f"  - {candidate.why}"
+    if checked is report.own and report.explained_by is not None:
+        yield ""
+        yield from _explanation(checked, report.explained_by)
+
+
+def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    """Yield lines that name the rules that would explain a recording."""
+    if not explained_by:
+        yield "no other value of a single rule explains it: brokers of another release may differ in several rules, or"
+        yield "the recording lacks something, or brokers did what no release of the model does"
+        return
+    yield "which rule would explain it: with another value of this rule, the recording conforms"
+    for name in dict.fromkeys(name for name, _ in explained_by):
+        rule, own = rule_of(name), checked.column.values[name]
+        yield f"  {name}: {rule.question}"
+        yield f"    {checked.column.name} has {own}: {_sentence(rule, own)}"
+        for value in (value for of, value in explained_by if of == name):
+            yield f"    these brokers could have {value}: {_sentence(rule, value)} ({rule.value(value).source})"
+
+
+def _sentence(rule: Rule, name: str) -> str:
+    """Return the sentence of a value. Some begin with ``the same``, which is what the value before says."""
+    names = [value.name for value in rule.values]
+    sentence = rule.value(name).sentence
+    if not sentence.startswith("the same,"):
+        return sentence
+    return _sentence(rule, names[names.index(name) - 1]) + sentence.removeprefix("the same")
 
 
 def _when(observation: Observation[Partition]) -> str:

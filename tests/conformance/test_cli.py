@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from leadline.reports.conformance.objects import SCHEMA
+from tests.conformance.long import long_recording
 from tests.conformance.test_recordings import RECORDINGS
 from tests.suite.command import call
 
@@ -38,13 +39,41 @@ def test_a_rejection_is_explained(tmp_path: Path) -> None:
     lines = [line.strip() for line in run.out.splitlines()]
     assert "broker 1 proposes ISR 0 1" in lines
     assert any(
-        line.startswith("- the leader has not counted broker 0 as caught up; broker 1 believes") for line in lines
+        line.startswith("- broker 1 has counted no fetch request of broker 0; broker 1 believes") for line in lines
     )
     assert any(line.startswith(">   543") and "AlterPartition request, 1 to 2" in line for line in lines)
+    assert "diverging_fetch: what a leader does with the offset of a diverging fetch" in lines
+    assert "kafka/2.8.1 has ignored: it ignores the offset" in lines
+    assert any(line.startswith("these brokers could have counted: ") and "KAFKA-13141" in line for line in lines)
     (case,) = ElementTree.parse(tmp_path / "report.xml").iter("testcase")
     (failure,) = case.iter("failure")
     assert "broker 1 proposes ISR 0 1" in failure.attrib["message"]
     assert "the logs diverge: epoch 0 ends at 0" in (tmp_path / "page.html").read_text()
+
+
+def test_a_rejection_that_no_rule_explains_says_so(tmp_path: Path) -> None:
+    """The high watermark in one answer is one higher than brokers of any release could have told."""
+    text = Path(recording("KIP-101-0.11.0.3")).read_text(encoding="utf-8")
+    answer = '"HighWatermark": 1'
+    assert answer in text
+    (tmp_path / "run.jsonl").write_text(text.replace(answer, '"HighWatermark": 2', 1), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/0.11", "--json", "result.json", folder=tmp_path)
+    assert run.code == 1
+    assert "no other value of a single rule explains it" in run.out
+    assert json.loads((tmp_path / "result.json").read_text())["explained_by"] == []
+
+
+def test_rules_are_not_tried_in_long_recordings(tmp_path: Path) -> None:
+    long_recording(tmp_path / "run.jsonl", 150)
+    lines = (tmp_path / "run.jsonl").read_text(encoding="utf-8").splitlines()
+    last = json.loads(lines[-2])
+    last["body"]["Responses"][0]["Partitions"][0]["HighWatermark"] += 1
+    lines[-2] = json.dumps(last)
+    (tmp_path / "run.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/3.9", "--json", "result.json", folder=tmp_path)
+    assert run.code == 1
+    assert "single rule" not in run.out
+    assert json.loads((tmp_path / "result.json").read_text())["explained_by"] is None
 
 
 def test_rules_are_confirmed_if_every_other_value_is_rejected(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_run_that_does_not_conform_is_explained(recorded: list[str], tmp_path:
     run = call("conform", "--release", "2.8.2", "--chaos", "2", folder=tmp_path)
     assert run.code == 1
     assert "  31 observations: does not conform at observation 21: broker 1 proposes ISR 0 1" in run.out.splitlines()
-    assert "the leader has not counted broker 0 as caught up" in run.out
+    assert "broker 1 has counted no fetch request of broker 0" in run.out
     assert run.out.splitlines()[-1] == "1 of 2 runs of Kafka 2.8.2 conform"
 
 

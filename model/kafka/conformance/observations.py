@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import attrs
 
 from leadline.checker.conformance import Observation
-from leadline.model.kafka.broker import FENCED
+from leadline.model.kafka.broker import FENCED, Replica
 from leadline.model.kafka.conformance.following import FollowedRelease
 from leadline.model.kafka.conformance.words import broker_in_words, message_in_words, quorum_in_words
 from leadline.model.kafka.messages import (
@@ -231,8 +231,7 @@ class Observations:
                 told = message_in_words(state.replicas[seen.follower].in_flight)
                 return f"broker {seen.follower} cannot have sent this request: it has in flight {told}; {about}"
             found = {message_in_words(after.replicas[seen.follower].in_flight) for after in self._handled(asked, seen)}
-            allowed = " or ".join(sorted(found)) or "no answer yet"
-            return f"the model allows {allowed}; {about}"
+            return f"broker {seen.leader} would send {' or '.join(sorted(found)) or 'nothing yet'}; {about}"
 
         label = f"broker {seen.leader} answers broker {seen.follower}'s fetch request {seen}: {answer}"
         return self._made(window, label, apply, why, "handle_fetch")
@@ -420,9 +419,10 @@ class Observations:
             after = self.release.take("handle_epoch_request", state, leader, follower)
             found = {message_in_words(each.replicas[follower].in_flight) for each in after}
             told = message_in_words(state.replicas[follower].in_flight)
-            allowed = " or ".join(sorted(found)) or "no answer"
+            allowed = " or ".join(sorted(found)) or "nothing"
             return (
-                f"broker {follower} has in flight {told}; the model allows {allowed}; {broker_in_words(state, leader)}"
+                f"broker {follower} has in flight {told}; broker {leader} would send {allowed}; "
+                f"{broker_in_words(state, leader)}"
             )
 
         ends = "at an unknown offset" if end_offset is None else f"at {end_offset}"
@@ -590,9 +590,10 @@ class Observations:
         def why(state: Partition) -> str:
             replica = state.replicas[leader]
             told = broker_in_words(state, leader)
-            if isr - replica.isr and replica.proposal is None:
-                joining = ", ".join(f"broker {b}" for b in sorted(isr - replica.isr))
-                return f"the leader has not counted {joining} as caught up; {told}"
+            joining = sorted(isr - replica.isr)
+            if joining and replica.proposal is None:
+                known = "; ".join(f"broker {leader} {_known_of(replica, broker)}" for broker in joining)
+                return f"{known}; {told}"
             return told
 
         label = f"broker {leader} proposes ISR {drawn_isr(isr)}"
@@ -615,10 +616,15 @@ class Observations:
                     yield after
 
         def why(state: Partition) -> str:
-            found = {quorum_in_words(a.quorum) for a in self.release.take("handle_alter_partition", state, leader)}
+            after = self.release.take("handle_alter_partition", state, leader)
+            found = {
+                f"the controller {'refuses the request' if each.quorum == state.quorum else 'accepts it'}: "
+                f"{quorum_in_words(each.quorum)}"
+                for each in after
+            }
             statuses = ", ".join(f"broker {b} {r.status}" for b, r in enumerate(state.registrations))
-            allowed = " or ".join(sorted(found)) or "no answer"
-            return f"the model allows {allowed}; {broker_in_words(state, leader)}; {statuses}"
+            allowed = "; or ".join(sorted(found)) or "there is no request to answer"
+            return f"{allowed}; {broker_in_words(state, leader)}; the controller takes brokers for: {statuses}"
 
         told = "refused" if result is None else f"ISR {drawn_isr(result[2])}"
         label = f"the controller answers broker {leader}'s AlterPartition request: {told}"
@@ -785,6 +791,14 @@ class Observations:
             return self.release.take("restart", state, broker)
 
         return self._made(window, f"broker {broker} registers after a start", apply, why, "restart")
+
+
+def _known_of(replica: Replica, broker: int) -> str:
+    """Return in words what a leader knows of a follower that has not caught up."""
+    offset = replica.remote_leos[broker]
+    if offset < 0:
+        return f"has counted no fetch request of broker {broker}"
+    return f"has counted only a fetch of broker {broker} from offset {offset}"
 
 
 def _from_an_empty_epoch(state: Partition, message: FetchRequest, seen: SeenFetch) -> bool:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from leadline.model.kafka.messages import Message
+from leadline.model.kafka.messages import (
+    Diverging,
+    EpochRequest,
+    EpochResponse,
+    FetchRequest,
+    FetchResponse,
+    Message,
+    OffsetOutOfRange,
+)
 from leadline.model.kafka.state import Partition
 from leadline.model.quorum import Quorum, drawn_isr
 
@@ -26,15 +34,15 @@ def broker_in_words(state: Partition, broker: int) -> str:
     if replica.leader is None:
         role = "has not learned of a leader since it started"
     elif replica.leader == broker:
-        role = f"believes to lead in epoch {replica.epoch} with ISR {drawn_isr(replica.isr)}"
+        role = f"believes that it leads in epoch {replica.epoch} with ISR {drawn_isr(replica.isr)}"
     else:
         role = f"follows broker {replica.leader} in epoch {replica.epoch}"
     told = f"broker {broker} {role}, log end offset {replica.log.end_offset}, high watermark {replica.high_watermark}"
     if replica.leader == broker:
         others = [f"{leo} of broker {b}" for b, leo in enumerate(replica.remote_leos) if b != broker and leo >= 0]
-        told += f", remote log end offsets {', '.join(others) or 'unknown'}"
+        told += f", and knows {'the log end offset ' + ', '.join(others) if others else 'no log end offset of others'}"
         if replica.proposal is not None:
-            told += f", proposes ISR {replica.proposal}"
+            told += f", and has proposed ISR {replica.proposal}"
     return told
 
 
@@ -45,4 +53,18 @@ def _watermark(replica: object) -> int:
 
 def message_in_words(message: Message | None) -> str:
     """Describe a message in flight."""
-    return "nothing" if message is None else f"{type(message).__name__} ({message})"
+    match message:
+        case None:
+            return "nothing"
+        case FetchRequest(offset=offset, last_epoch=last):
+            return f"a fetch request from offset {offset}" + ("" if last is None else f" after epoch {last}")
+        case FetchResponse(records=records, high_watermark=high_watermark):
+            return f"a response with {' '.join(map(str, records)) or 'no records'} and high watermark {high_watermark}"
+        case OffsetOutOfRange(end_offset=end):
+            return f"the response that its fetch offset is out of range, as the log ends at {end}"
+        case Diverging(epoch=epoch, end_offset=end):
+            return f"the response that the logs diverge: epoch {epoch} ends at {end}"
+        case EpochRequest(wanted=wanted):
+            return f"the question where epoch {wanted} ends"
+        case EpochResponse(epoch=epoch, end_offset=end):
+            return f"the answer that epoch {epoch} ends at {'an unknown offset' if end is None else end}"
