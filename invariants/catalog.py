@@ -177,6 +177,7 @@ KAFKA_LIVENESS = (
     progress.isr_full_when_quiet,
     progress.truncation_ends,
     progress.can_recover,
+    *progress.RECOVERIES,
 )
 """Checked only if they are named, because they need every state and step of a search."""
 

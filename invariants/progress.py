@@ -6,11 +6,16 @@ or that a stopped broker restarts. The election of the preferred leader eventual
 (``auto.leader.rebalance.enable``). The properties are *quiet*: they apply only to behaviours in which perturbing steps
 eventually stop. Perturbing steps are, for example, crashes and removals of slow followers from the ISR. By default, the
 model does not limit the number of these removals.
+
+`RECOVERIES` asks of each whether repairs alone can lead there, from every reachable state: the work of running brokers
+and of the controller, and restarts. This needs no fairness, and tells what is stuck from what is only late.
 """
 
 from __future__ import annotations
 
-from leadline.checker.properties import always_eventually, recoverable
+import attrs
+
+from leadline.checker.properties import Kind, Property, always_eventually, recoverable
 from leadline.model.kafka.broker import ACTIVE
 from leadline.model.kafka.controller import may_be_elected
 from leadline.model.kafka.messages import Diverging
@@ -163,3 +168,30 @@ def can_recover(state: Partition) -> bool:
         and state.quorum.isr == _assigned(state)
         and state.replicas[leader].high_watermark == state.replicas[leader].log.end_offset
     )
+
+
+def _recovery(item: Property) -> Property:
+    """Return the property that repairs alone can lead to a state in which the given property is true."""
+    return attrs.evolve(
+        item,
+        name=f"recoverable_{item.name}",
+        kind=Kind.RECOVERABLE,
+        sentence=f"repairs alone can lead to this from every state: {item.sentence}",
+        quiet=False,
+        by_healing=True,
+    )
+
+
+RECOVERIES = tuple(
+    _recovery(item)
+    for item in (
+        leader_known,
+        epoch_known,
+        all_committed_again,
+        writes_answered,
+        caught_up_in_isr,
+        isr_full_when_quiet,
+        truncation_ends,
+    )
+)
+"""For each property of progress, the property that repairs alone can lead to it."""

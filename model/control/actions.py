@@ -44,16 +44,10 @@ from leadline.model.kafka import fetch, isr, truncation
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import nothing
 
-
-def _healing(action: Action[Any, ...]) -> Action[Any, ...]:
-    return attrs.evolve(action, effect="healing")
-
-
-handle_fetch, park_fetch = _healing(fetch.handle_fetch), _healing(fetch.park_fetch)
-handle_epoch_request = _healing(truncation.handle_epoch_request)
-handle_epoch_response = _healing(truncation.handle_epoch_response)
-shrink_isr, hear_old_answer = _healing(isr.shrink_isr), _healing(isr.hear_old_answer)
-learn_before_truncating = _healing(fetch.learn_before_truncating)
+shrink_isr = attrs.evolve(isr.shrink_isr, effect="healing")
+handle_fetch, park_fetch = fetch.handle_fetch, fetch.park_fetch
+handle_epoch_request, handle_epoch_response = truncation.handle_epoch_request, truncation.handle_epoch_response
+hear_old_answer, learn_before_truncating = isr.hear_old_answer, fetch.learn_before_truncating
 
 ACTIONS: tuple[Action[Any, ...], ...] = (
     produce,

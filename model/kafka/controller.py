@@ -292,7 +292,10 @@ def brokers_with_late_settings(bounds: Bounds) -> range:
 
 
 @action(
-    "broker {broker} applies the increase of min.insync.replicas", broker=brokers_with_late_settings, fair="weak each"
+    "broker {broker} applies the increase of min.insync.replicas",
+    broker=brokers_with_late_settings,
+    fair="weak each",
+    effect="healing",
 )
 def apply_setting(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker applies the new value of `min.insync.replicas`."""

@@ -151,6 +151,7 @@ def _moved(state: Partition, broker: int) -> Partition:
     "broker {broker} tells the controller in which log directory its replica is",
     broker=brokers_that_may_lose_directories,
     fair="weak each",
+    effect="healing",
 )
 def assign_directory(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker has created its log in another directory, and tells the controller (AssignReplicasToDirs, KIP-858).
@@ -174,7 +175,7 @@ def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
         yield from leaving(state.having("shutdowns").with_registration(broker, SHUTTING_DOWN), broker)
 
 
-@action("broker {broker} stops", broker=brokers, fair="weak each")
+@action("broker {broker} stops", broker=brokers, fair="weak each", effect="healing")
 def stop(state: Partition, broker: int) -> Iterator[Partition]:
     """A controlled shutdown ends: the log, the high watermark and a clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]

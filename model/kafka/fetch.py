@@ -31,6 +31,7 @@ from leadline.model.quorum import NO_EPOCH, brokers
     leader=brokers,
     follower=brokers,
     fair="weak each",
+    effect="healing",
 )
 def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A leader handles a fetch request: it updates the remote log end offset and its high watermark, and responds.
@@ -73,6 +74,7 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     leader=brokers,
     follower=brokers,
     fair="weak each",
+    effect="healing",
 )
 def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A fetch request waits in purgatory if there are no records to send. The leader uses the request's offset
@@ -96,7 +98,7 @@ def handled_again(state: Partition, leader: int, follower: int) -> Iterator[Part
         yield _looked_at(state, leader, follower, request)
 
 
-@action("broker {follower} handles the fetch response", follower=brokers, fair="weak each")
+@action("broker {follower} handles the fetch response", follower=brokers, fair="weak each", effect="healing")
 def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower appends the records, adopts the leader's high watermark, and sends the next request.
 
@@ -133,7 +135,12 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
     yield state.with_replica(follower, attrs.evolve(fetched, in_flight=request))
 
 
-@action("broker {follower} takes the high watermark of a diverging fetch response", follower=brokers, fair="weak each")
+@action(
+    "broker {follower} takes the high watermark of a diverging fetch response",
+    follower=brokers,
+    fair="weak each",
+    effect="healing",
+)
 def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partition]:
     """Up to 3.4.0, a follower adopts the leader's high watermark before it truncates its log (KAFKA-14704)."""
     replica = state.replicas[follower]
@@ -148,6 +155,7 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
     "broker {broker} truncates its log by a fetch response from an earlier leader epoch",
     broker=brokers,
     fair="weak each",
+    effect="healing",
 )
 def truncate_late(state: Partition, broker: int) -> Iterator[Partition]:
     """In 2.8.0, a fetcher may truncate the log when its broker already leads or follows a new leader

@@ -67,6 +67,7 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
     leader=brokers,
     follower=brokers,
     fair="weak each",
+    effect="healing",
 )
 def falls_behind(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A follower outside the ISR has not caught up within `replica.lag.time.max.ms`, so the high watermark no longer
@@ -110,7 +111,12 @@ def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[P
     return with_quorum_isr(state, isr), attrs.evolve(replica, isr=isr)
 
 
-@action("the controller handles broker {leader}'s AlterPartition request", leader=brokers, fair="weak each")
+@action(
+    "the controller handles broker {leader}'s AlterPartition request",
+    leader=brokers,
+    fair="weak each",
+    effect="healing",
+)
 def handle_alter_partition(state: Partition, leader: int) -> Iterator[Partition]:
     """The controller accepts or rejects the ISR that a leader proposes.
 
@@ -140,7 +146,7 @@ def _all_may_join(state: Partition, proposal: Proposal) -> bool:
     return all(may_join(state.registrations[broker], proposal.outdated) for broker in sorted(proposal.isr))
 
 
-@action("broker {leader} learns which brokers are in the ISR", leader=brokers, fair="weak each")
+@action("broker {leader} learns which brokers are in the ISR", leader=brokers, fair="weak each", effect="healing")
 def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader learns the ISR of its own epoch from the response to its request or from the metadata log.
 
@@ -168,7 +174,12 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
             yield with_leader(state.having("late_records"), leader, late)
 
 
-@action("broker {leader} receives the response to a request from an earlier epoch", leader=brokers, fair="weak each")
+@action(
+    "broker {leader} receives the response to a request from an earlier epoch",
+    leader=brokers,
+    fair="weak each",
+    effect="healing",
+)
 def hear_old_answer(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader receives the response to its `AlterIsr` request from an earlier leader epoch. The response changes
     nothing.
@@ -186,6 +197,7 @@ def hear_old_answer(state: Partition, leader: int) -> Iterator[Partition]:
     "broker {leader} applies the record of a change that it has heard of",
     leader=leaders_with_late_records,
     fair="weak each",
+    effect="healing",
 )
 def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader applies a record of the metadata log. The record describes an ISR change that the leader already knows

@@ -18,7 +18,11 @@ from leadline.model.quorum import NO_EPOCH, brokers, epochs
 
 
 @action(
-    "broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs, fair="weak each"
+    "broker {broker} learns that it is the leader for epoch {epoch}",
+    broker=brokers,
+    epoch=epochs,
+    fair="weak each",
+    effect="healing",
 )
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker accepts a request that names it as leader. It keeps its log, and does not know the followers' log end
@@ -116,6 +120,7 @@ def _still_truncates_by(state: Partition, broker: int) -> Diverging | None:
     broker=brokers,
     epoch=epochs,
     fair="weak each",
+    effect="healing",
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker accepts a request that names a different broker as leader. It truncates its log, asks where to truncate,
@@ -242,6 +247,7 @@ def brokers_that_may_leave(bounds: Bounds) -> range:
     broker=brokers_that_may_leave,
     epoch=epochs,
     fair="weak each",
+    effect="healing",
 )
 def delete_replica(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker deletes its log when it applies a record that does not list it as a replica (`TopicDelta.localChanges`).

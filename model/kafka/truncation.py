@@ -18,6 +18,7 @@ from leadline.model.quorum import brokers
     leader=brokers,
     follower=brokers,
     fair="weak each",
+    effect="healing",
 )
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A broker that believes it leads responds with the end offset of an epoch, which it looks up in its leader epoch
@@ -35,7 +36,7 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
         yield state.with_replica(follower, attrs.evolve(target, in_flight=answer))
 
 
-@action("broker {follower} learns where to truncate", follower=brokers, fair="weak each")
+@action("broker {follower} learns where to truncate", follower=brokers, fair="weak each", effect="healing")
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower truncates its log according to the rule of its protocol, and then either fetches or asks about an
     earlier epoch.
