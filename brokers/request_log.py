@@ -40,6 +40,16 @@ _NAMES = {
 }
 """The requests that are converted, by their names in the files."""
 
+_PROXY = "record the cluster with --broker and --zookeeper"
+_TEXT = (
+    "the request is text, as Kafka 1.0 to 2.7 writes it, and not JSON. Such files lack the changes of the ISR, which "
+    f"leaders up to 2.6 write to ZooKeeper: {_PROXY}"
+)
+_TEXT_WITHOUT_RESPONSE = (
+    f"the request is text without its response, as Kafka up to 0.11 writes it, and not JSON: {_PROXY}"
+)
+"""Why files in the format before 2.8 are not converted (`RequestChannel.updateRequestMetrics` in Kafka's code)."""
+
 _LEFT_OUT = {"LiveLeaders", "Principal", "ErrorMessage", "RecordErrors"}
 _SENDERS = ("ReplicaId", "ControllerId", "BrokerId")
 
@@ -84,8 +94,9 @@ def convert(files: Sequence[tuple[int, Path]], target: Path, *, clock_error: flo
     requests = [request for node, path in files for request in _requests(node, path)]
     if not any(each.api == "LeaderAndIsr" for each in requests):
         raise RecordingError(
-            f"{files[0][1]}: no broker has logged a LeaderAndIsr request. With KRaft, request logs do not contain the "
-            f"decisions of the controller: record the cluster with --broker and --controller"
+            f"{files[0][1]}: no broker has logged a LeaderAndIsr request. With ZooKeeper, the files must begin before "
+            f"the topic is created. With KRaft, the controller's decisions are in the metadata log, of whose records "
+            f"request logs have only the size: record the cluster with --broker and --controller"
         )
     requests.sort(key=lambda each: each.begun)
     first = requests[0].begun
@@ -130,6 +141,8 @@ def _request(node: int, place: str, before: str, text: str) -> Request | None:
             f"{place}: there is no time such as 2026-11-27 02:25:03,501 before {MARK!r}: the pattern of the appender "
             f"must contain %d"
         )
+    if not text.lstrip().startswith("{"):
+        raise RecordingError(f"{place}: {_TEXT if 'response:' in text else _TEXT_WITHOUT_RESPONSE}")
     try:
         told, _ = json.JSONDecoder().raw_decode(text)
         header = told["requestHeader"]
