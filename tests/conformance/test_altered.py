@@ -108,3 +108,15 @@ def test_unknown_events_and_requests_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (0, "")
+
+
+def test_a_proposal_of_a_broker_that_does_not_lead_is_explained(tmp_path: Path) -> None:
+    """Broker 0 proposes what broker 1 did, although it follows."""
+    lines = [
+        line.replace('"source": 1', '"source": 0') if '"api": "AlterPartition"' in line else line for line in LINES
+    ]
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.err) == (1, "")
+    assert "broker 0 proposes ISR 0 1" in run.out
+    assert "- broker 0 follows broker 1 in epoch 1" in run.out

@@ -591,7 +591,9 @@ class Observations:
             replica = state.replicas[leader]
             told = broker_in_words(state, leader)
             joining = sorted(isr - replica.isr)
-            if joining and replica.proposal is None:
+            if epoch not in (UNKNOWN, replica.epoch):
+                return f"the proposal is of epoch {epoch}; {told}"
+            if joining and replica.proposal is None and state.believes_to_lead(leader):
                 known = "; ".join(f"broker {leader} {_known_of(replica, broker)}" for broker in joining)
                 return f"{known}; {told}"
             return told
