@@ -90,6 +90,8 @@ def check(bounds: Bounds) -> None:
 class Spent:
     """The number of times that each perturbation limited by `Bounds` has happened."""
 
+    lost_directories: ClassVar[int] = 0
+    unclean_elections: ClassVar[int] = 0
     failovers: int = 0
     crashes: int = 0
     lossy_crashes: int = 0
