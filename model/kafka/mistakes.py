@@ -546,7 +546,7 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
 }
 """The rules that have an effect only if another rule has a certain value: the other rule and its value, by rule."""
 
-_PUT_BACK = "its bound is 0 by default: reports/hunt/causes.toml puts it back, and a search finds the loss again"
+_PUT_BACK = "its bound is 0 by default: `leadline bugs` puts it back, and a search finds the loss again"
 _IN_TESTS = "its bound is 0 by default: tests/model/test_kafka_kraft.py has a behaviour for each of its values"
 _ADDS_NOTHING_WRONG = "it is what Kafka does and the model leaves out"
 _PROGRESS = "it only keeps a partition from making progress, which no invariant notices"
