@@ -75,9 +75,9 @@ def _wrong_numbers(value: Any) -> Iterator[tuple[str, Any, str]]:
             if name in _NUMBERS:
                 if not _is_number(each):
                     yield name, each, "a whole number"
-            elif name == "leader_epoch":  # batches have one since magic 2
-                if not _is_number(each) and (each is not None or value.get("magic") not in (None, 0, 1)):
-                    yield name, each, "a whole number"
+            elif name == "leader_epoch":
+                if each is not None and not _is_number(each):  # there is none before magic 2
+                    yield name, each, "a whole number or null"
             elif name in _LISTS:
                 if each is not None and not (isinstance(each, list) and all(map(_is_number, each))):
                     yield name, each, "a list of broker ids"
