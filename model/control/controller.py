@@ -116,10 +116,11 @@ def read_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
     later step.
 
     The controller handles several changes before this step as one. Up to 2.1, it compares only the ids of brokers, so
-    it does not notice a broker that has restarted in between (KAFKA-1120).
+    it does not notice a broker that has restarted in between (KAFKA-1120). A controller whose session has expired
+    reads nothing until it has another one.
     """
     own, sessions = state.controllers[controller], state.registry.sessions
-    if own.is_free and list(_changes(state, own.known, sessions)):
+    if own.is_free and _runs(state, controller) and list(_changes(state, own.known, sessions)):
         yield state.with_controller(controller, attrs.evolve(own, read=sessions))
 
 
@@ -198,7 +199,7 @@ def hear_of_isr(state: Cluster, controller: int) -> Iterator[Cluster]:
     changes the ISR. The model leaves this out.
     """
     own, quorum = state.controllers[controller], state.quorum
-    known = own.partition if own.is_free else None
+    known = own.partition if own.is_free and _runs(state, controller) else None
     if known is not None and (known.leader, known.epoch) == (quorum.leader, quorum.epoch) and known.isr != quorum.isr:
         yield state.with_controller(controller, attrs.evolve(own, partition=quorum))
 

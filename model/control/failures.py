@@ -155,8 +155,16 @@ def restart(state: Cluster, broker: int) -> Iterator[Cluster]:
 
 @action("broker {broker} registers again after its session has expired", broker=brokers, effect="healing")
 def register(state: Cluster, broker: int) -> Iterator[Cluster]:
-    """A running broker whose session has expired creates `/brokers/ids/N` again, with a new broker epoch."""
-    if state.replicas[broker].up and not state.registry.registered[broker]:
+    """A running broker whose session has expired creates `/brokers/ids/N` again, with a new broker epoch.
+
+    If it was the controller, it first finishes the event that it is handling, and resigns
+    (`KafkaController.beforeInitializingSession`, since 1.1). In the model it does since 2.1, because the column that
+    has 1.1 also has 0.11 and 1.0.
+    """
+    if not state.replicas[broker].up or state.registry.registered[broker]:
+        return
+    is_controller = state.bounds.colocated and broker < state.bounds.controllers and state.controllers[broker].active
+    if not (is_controller and state.protocol.fences_writes):
         yield _registered(state, broker)
 
 

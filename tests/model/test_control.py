@@ -272,6 +272,16 @@ def test_zookeeper_refuses_the_former_controller_since_2_1() -> None:
     assert steps[-1].after.quorum == steps[0].before.quorum
 
 
+def test_a_controller_without_a_session_reads_nothing_and_resigns_before_it_registers() -> None:
+    spec = load_spec("control/2.6").with_bounds({"records": 0, "colocated": True})
+    expired = taken(spec, "controller_session_expires(controller=0)", "broker_dies(broker=1)")[-1].after
+    instances = {str(instance): instance for instance in spec.instances}
+    assert list(spec.take(instances["read_brokers(controller=0)"], expired)) == []
+    assert list(spec.take(instances["register(broker=0)"], expired)) == []
+    (resigned,) = spec.take(instances["resign(controller=0)"], expired)
+    assert len(list(spec.take(instances["register(broker=0)"], resigned))) == 1
+
+
 def test_rows_show_what_a_controller_has_read_and_what_brokers_obey() -> None:
     spec = load_spec("control/2.2").with_bounds({"records": 0})
     drawn = rows(taken(spec, *ZOMBIE[:2])[-1].after)
