@@ -130,7 +130,9 @@ def test_a_step_between_a_decision_and_its_markers_cannot_be_made() -> None:
     states = [next(iter(spec.initials()))]
     for name in names:
         states.append(spec.take(known[name], states[-1])[0])
-    with pytest.raises(Unmakeable, match=r"step 7 .*between a decision of the coordinator and the writing of the markers"):
+    with pytest.raises(
+        Unmakeable, match=r"step 7 .*between a decision of the coordinator and the writing of the markers"
+    ):
         plan_of(Trace(spec, states, [known[name] for name in names]))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.trace import Trace
-from leadline.reports.bugs import Bug, read_archive
+from leadline.reports.bugs import Archive, Bug, read_archive
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, UNEXPLAINED, World, base_spec, cures_of
 from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared
@@ -284,10 +284,9 @@ def test_a_hunt_on_spark_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its entry in the archive, a cause has no name, and the hunt still finds the next one."""
-    (tmp_path / "none.toml").write_text("bugs = []\n")
-    monkeypatch.setattr(cures, "CAUSES", tmp_path / "none.toml")
+    monkeypatch.setattr(cures, "archive_with_causes", lambda: Archive(bugs=[]))
     cures_of.cache_clear()
     bounds: Values = {"brokers": 3, "replicas": 2, "records": 0, "max_epoch": 0, "crashes": 0, "reassignments": 2}
     names = ["reassignment_as_asked", "added_or_removed"]
