@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leadline.checker.properties import invariant, step_invariant
-from leadline.invariants.known import RPC, RPC_BEFORE_KIP_320, releases
+from leadline.invariants.known import ALL_RELEASES, RPC, RPC_BEFORE_KIP_320, releases
 from leadline.invariants.promises import something_exposed
 from leadline.model.kafka.broker import ACTIVE
 from leadline.model.kafka.state import Partition
@@ -47,7 +47,7 @@ def elr_has_members(state: Partition) -> bool:
 @step_invariant(
     "a running broker that joins the ISR has every record below its leader's high watermark",
     source="KIP-903; KAFKA-14617, KAFKA-15221",
-    fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/0.10.2", "kafka/3.9")),
+    fails_in=(*RPC_BEFORE_KIP_320, *ALL_RELEASES),
     premise=outside_of_isr,
 )
 def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
@@ -117,7 +117,7 @@ def isr_and_elr_disjoint(state: Partition) -> bool:
 @invariant(
     "no running broker that is fenced or shutting down stays in the ISR, unless it is the last member",
     source="KIP-841; KAFKA-13916, KAFKA-14140",
-    fails_in=(*RPC, *releases("kafka/0.10.2", "kafka/3.0"), "kafka/3.2-kraft"),
+    fails_in=(*RPC, *releases("kafka/0.10.2", "kafka/3.1"), "kafka/3.2-kraft"),
 )
 def isr_members_active(state: Partition) -> Iterator[str]:
     if len(state.quorum.isr) < 2 and not state.protocol.has_elr:

@@ -74,7 +74,8 @@ def test_the_shipped_matrices_have_every_release_and_every_design() -> None:
     assert designs.properties is None
     for matrix in (releases, designs):
         prepared = matrix.prepared()
-        assert len(prepared) == len(matrix.specs) * len(matrix.configurations)
+        left_out = sum(len(each.not_in) for each in matrix.configurations)
+        assert len(prepared) == len(matrix.specs) * len(matrix.configurations) - left_out
         for bound in ("acks", "min_insync_replicas", "unclean_leader_election", "lossy_crashes", "session_expiries"):
             assert len({getattr(spec.bounds, bound) for _, spec in prepared}) > 1, bound
 
@@ -241,6 +242,7 @@ the design, and `tests/model/test_kafka_real_brokers.py` searches 4.1 and 4.3.""
 def violated_on_the_pages() -> dict[str, set[str]]:
     """The specs in which the pages and the archive of bugs have each property violated."""
     failing: dict[str, set[str]] = {item.name: set() for item in (*KAFKA_PROPERTIES, *KAFKA_LIVENESS)}
+    failing |= {name: set() for name in ("durable_after_few_unclean_stops", "reassignment_as_asked")}
     specs = read_matrix(DESIGNS_MATRIX).specs
     for name, *cells in table_rows("designs.md"):
         if name in failing:
