@@ -203,8 +203,7 @@ class Client:
         milliseconds = int(self._timeout * 1000)
         answer = self.ask(broker, "CreateTopics", {"Topics": [creatable], "timeoutMs": milliseconds})
         (created,) = answer["Topics"]
-        if created["ErrorCode"]:
-            raise Refused("CreateTopics", created["ErrorCode"], created.get("ErrorMessage"))
+        _refuse("CreateTopics", created)
 
     def metadata(self, broker: int, *, timeout: float | None = None) -> dict[str, Any]:
         """Return a broker's metadata about the cluster and all topics.
@@ -310,8 +309,7 @@ class Client:
         if version >= 9 and epoch is not None:
             wanted["CurrentLeaderEpoch"] = epoch
         answer = self.ask(broker, "Fetch", body)
-        if answer.get("ErrorCode"):
-            raise Refused("Fetch", answer["ErrorCode"])
+        _refuse("Fetch", answer)
         found = answer["Responses"][0]["Partitions"][0]
         batches = [batch for batch in read_batches(found["Records"] or b"") if not batch.control]
         records = tuple(r for batch in batches for r in batch.records or () if r.offset >= offset)
@@ -347,8 +345,7 @@ class Client:
         wanted = {"PartitionIndex": partition, "Timestamp": timestamp}
         body = {"ReplicaId": -1, "Topics": [{"Name": topic, "Partitions": [wanted]}]}
         found = self.ask(broker, "ListOffsets", body)["Topics"][0]["Partitions"][0]
-        if found["ErrorCode"]:
-            raise Refused("ListOffsets", found["ErrorCode"])
+        _refuse("ListOffsets", found)
         return int(found["Offset"])
 
     def elect(self, broker: int, topic: str, kind: int = PREFERRED, *, partition: int = 0) -> None:
@@ -368,11 +365,10 @@ class Client:
         if kind != PREFERRED:
             body["ElectionType"] = kind
         answer = self.ask(broker, "ElectLeaders", body)
-        results = [{"ErrorCode": answer.get("ErrorCode", 0)}]
-        results += [result for each in answer["ReplicaElectionResults"] for result in each["PartitionResult"]]
-        for result in results:
-            if result["ErrorCode"]:
-                raise Refused("ElectLeaders", result["ErrorCode"], result.get("ErrorMessage"))
+        _refuse("ElectLeaders", answer)
+        for each in answer["ReplicaElectionResults"]:
+            for result in each["PartitionResult"]:
+                _refuse("ElectLeaders", result)
 
     def reassign(self, node: Node, topic: str, replicas: Sequence[int] | None, *, partition: int = 0) -> None:
         """Request a reassignment of a partition, or cancel the one in progress (KIP-455).
@@ -422,8 +418,7 @@ class Client:
         """
         body = {"Topics": [{"Name": topic}], "Cursor": None}
         (found,) = self.ask(broker, "DescribeTopicPartitions", body)["Topics"]
-        if found["ErrorCode"]:
-            raise Refused("DescribeTopicPartitions", found["ErrorCode"])
+        _refuse("DescribeTopicPartitions", found)
         return dict(found)
 
 
@@ -431,12 +426,12 @@ _SET, _TOPIC = 0, 2
 
 
 def _refuse(api: str, result: Mapping[str, Any]) -> None:
-    if result["ErrorCode"]:
+    """Raise `Refused` if a response, or a part of it, contains an error."""
+    if result.get("ErrorCode"):
         raise Refused(api, result["ErrorCode"], result.get("ErrorMessage"))
 
 
 def _produced(answer: dict[str, Any]) -> int:
     partition = answer["Responses"][0]["PartitionResponses"][0]
-    if partition["ErrorCode"]:
-        raise Refused("Produce", partition["ErrorCode"], partition.get("ErrorMessage"))
+    _refuse("Produce", partition)
     return int(partition["BaseOffset"])

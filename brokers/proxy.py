@@ -136,7 +136,7 @@ class Proxy:
 
     @property
     def plain(self) -> str | None:
-        """The reason why some bytes are forwarded without being decoded, or None if there are no such bytes."""
+        """The reason why some bytes are forwarded without being decoded, or None if all bytes are decoded."""
         current = (connection.plain for connection in list(self._connections.values()))
         return self._plain or next(filter(None, current), None)
 

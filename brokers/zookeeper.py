@@ -7,6 +7,7 @@ of the broker. ZooKeeper's FAQ recommends this method for testing how a client h
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 from collections.abc import Iterator
@@ -65,7 +66,7 @@ def close_session(port: int, session: Session, *, timeout: float = 60.0) -> bool
 
 
 def read(port: int, path: str, *, timeout: float = 60.0) -> bytes | None:
-    """Return the data of a node, or None if there is no such node.
+    """Return the data of a node, or None if the node does not exist.
 
     Raises:
         OSError: if ZooKeeper does not respond in time.
@@ -78,6 +79,17 @@ def read(port: int, path: str, *, timeout: float = 60.0) -> bytes | None:
     if body["error"]:
         raise ZooKeeperError("getData", path, body["error"])
     return body["data"] or b""
+
+
+def read_json(port: int, path: str) -> Any:
+    """Return the data of a node, decoded from JSON, or None if the node is empty or does not exist.
+
+    Raises:
+        OSError: if ZooKeeper does not respond in time.
+        ZooKeeperError: if the response contains an error.
+    """
+    data = read(port, path)
+    return json.loads(data) if data else None
 
 
 def create(port: int, path: str, data: bytes, *, timeout: float = 60.0) -> None:
@@ -98,7 +110,7 @@ def delete(port: int, path: str, *, timeout: float = 60.0) -> None:
 
     Raises:
         OSError: if ZooKeeper does not respond in time.
-        ZooKeeperError: if the response contains an error, for example because there is no such node.
+        ZooKeeperError: if the response contains an error, for example because the node does not exist.
     """
     with _connected(port, Session(NEW_SESSION, _NO_PASSWORD), timeout) as connection:
         body = connection.ask("delete", write_delete(path))

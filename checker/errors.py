@@ -56,8 +56,8 @@ def error_text(error: BaseException) -> str:
 def error_line(error: BaseException) -> str:
     """Return the type, the message and the source line of an exception as one line of text.
 
-    The source line is the innermost line of the traceback outside of libraries, generated code and this package. If
-    there is no such line, for example because a function was called with the wrong number of arguments, it is omitted.
+    The source line is the innermost line of the traceback outside of libraries, generated code and this package. It is
+    omitted if all lines are inside, for example because a function was called with the wrong number of arguments.
     """
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", _CHECKER, *_LIBRARIES))), None)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import attrs
 
@@ -48,7 +48,7 @@ from leadline.model.kafka.protocols import Protocol as KafkaProtocol
 from leadline.model.kafka.releases import COLUMNS, KRAFT, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
-from leadline.model.rules import Rule, Value
+from leadline.model.rules import Rule, RuleColumn, Value
 from leadline.model.txn import actions as txn_actions
 from leadline.model.txn import drawing as txn_drawing
 from leadline.model.txn import failures as txn_failures
@@ -57,6 +57,8 @@ from leadline.model.txn import releases as txn_releases
 from leadline.model.txn import state as txn_state
 from leadline.model.txn.protocols import Protocol as TxnProtocol
 from leadline.model.txn.rules import RULES as TXN_RULES
+
+C = TypeVar("C", bound=RuleColumn)
 
 __all__ = ["CATALOG", "find"]
 
@@ -325,17 +327,13 @@ def mutations(reference: str) -> list[Mutation]:
     column = column_of(reference)
     if column is None:
         return []
-    found = []
-    for rule in RULES:
-        own = column.values[rule.name]
-        other_rule, needed = ONLY_WITH.get(rule.name, (rule.name, own))
-        is_mutated = column.values[other_rule] == needed and rule.name not in NOT_MUTATED
-        for value in rule.values if is_mutated else ():
-            if value.name != own:
-                other = column.with_rules({rule.name: value.name})
-                bounds = RULES_SHOWN_WITH.get((rule.name, value.name), {})
-                harmless = why_harmless(rule, own, value.name)
-                found.append(_of_rule(rule, own, value, functools.partial(of_column, other), bounds, harmless))
+    found = _of_rules(
+        column,
+        (rule for rule in RULES if _is_mutated(rule, column)),
+        of_column,
+        RULES_SHOWN_WITH,
+        lambda rule, value: why_harmless(rule, column.values[rule.name], value),
+    )
     return found + [
         _mistaken(each, functools.partial(with_mistake, each, column))
         for each in MISTAKES
@@ -350,19 +348,13 @@ def txn_with_mistake(mistake: Mistake, column: txn_releases.Column) -> Spec[txn_
 
 
 def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
-    found = [
-        _of_rule(
-            rule,
-            column.values[rule.name],
-            value,
-            functools.partial(txn_of_column, column.with_rules({rule.name: value.name})),
-            txn_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
-            txn_mistakes.why_harmless(rule, value.name, column.values),
-        )
-        for rule in TXN_RULES
-        for value in rule.values
-        if value.name != column.values[rule.name]
-    ]
+    found = _of_rules(
+        column,
+        TXN_RULES,
+        txn_of_column,
+        txn_mistakes.RULES_SHOWN_WITH,
+        lambda rule, value: txn_mistakes.why_harmless(rule, value, column.values),
+    )
     protocol = column.protocol()
     return found + [
         _mistaken(each, functools.partial(txn_with_mistake, each, column))
@@ -372,18 +364,49 @@ def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
 
 
 def _control_mutations(column: control_releases.Column) -> list[Mutation]:
+    return _of_rules(
+        column,
+        (rule for rule in CONTROL_RULES if control_mistakes.concerns(rule.name, column.values)),
+        control_of_column,
+        control_mistakes.RULES_SHOWN_WITH,
+        lambda rule, value: control_mistakes.RIGHT_TOO.get((rule.name, value), ""),
+    )
+
+
+def _is_mutated(rule: Rule, column: Column) -> bool:
+    """Return whether a release of the `kafka` family is searched with the other values of a rule."""
+    other, needed = ONLY_WITH.get(rule.name, (rule.name, column.values[rule.name]))
+    return column.values[other] == needed and rule.name not in NOT_MUTATED
+
+
+def _of_rules(
+    column: C,
+    rules: Iterable[Rule],
+    make: Callable[[C], Spec[Any]],
+    shown_with: Mapping[tuple[str, str], Mapping[str, int | str]],
+    harmless: Callable[[Rule, str], str],
+) -> list[Mutation]:
+    """Return a mutation for each other value of some rules.
+
+    Parameters:
+        column: the column of the table of rules.
+        rules: the rules.
+        make: returns the spec of a column.
+        shown_with: the bounds within which a value violates a property, if they differ from the default bounds. Keyed
+            by the names of the rule and the value.
+        harmless: returns the reason why a value of a rule violates no property, or an empty string.
+    """
     return [
         _of_rule(
             rule,
             column.values[rule.name],
             value,
-            functools.partial(control_of_column, column.with_rules({rule.name: value.name})),
-            control_mistakes.RULES_SHOWN_WITH.get((rule.name, value.name), {}),
-            control_mistakes.RIGHT_TOO.get((rule.name, value.name), ""),
+            functools.partial(make, column.with_rules({rule.name: value.name})),
+            shown_with.get((rule.name, value.name), {}),
+            harmless(rule, value.name),
         )
-        for rule in CONTROL_RULES
-        for value in rule.values
-        if control_mistakes.concerns(rule.name, column.values) and value.name != column.values[rule.name]
+        for rule in rules
+        for value in rule.others(column.values[rule.name])
     ]
 
 

@@ -55,6 +55,10 @@ class Rule:
         names = [value.name for value in self.values]
         raise SpecError(f"rule {self.name} has no value {name!r}{nearest(name, names)}")
 
+    def others(self, name: str) -> list[Value]:
+        """Return the values except the one with the given name."""
+        return [value for value in self.values if value.name != name]
+
 
 @attrs.frozen(eq=False, kw_only=True)
 class RuleColumn(abc.ABC):

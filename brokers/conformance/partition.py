@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from leadline.brokers.conformance.fields import check_fields
+from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.recording import Recording
 from leadline.checker.errors import LeadlineError, error_line
 
@@ -249,10 +250,7 @@ class PartitionRecording:
 
     def states(self, frame: Seen) -> Iterator[Body]:
         """Yield each state of the partition that a LeaderAndIsr request contains."""
-        for topic in frame.body.get("TopicStates") or ():
-            if topic["TopicName"] == self.topic:
-                yield from (each for each in topic["PartitionStates"] if each["PartitionIndex"] == self.partition)
-        for state in frame.body.get("UngroupedPartitionStates") or ():
+        for state in partition_states(frame.body):
             if (state["TopicName"], state["PartitionIndex"]) == (self.topic, self.partition):
                 yield state
 
@@ -288,10 +286,7 @@ def partitions_of(recording: Recording) -> list[tuple[str, int]]:
         if line["event"] != "frame" or not body:
             continue
         if line["api"] == "LeaderAndIsr" and line["request"]:
-            for topic in body.get("TopicStates") or ():
-                for state in topic["PartitionStates"]:
-                    found.setdefault((topic["TopicName"], state["PartitionIndex"]))
-            for state in body.get("UngroupedPartitionStates") or ():
+            for state in partition_states(body):
                 found.setdefault((state["TopicName"], state["PartitionIndex"]))
         elif line["api"] == "Fetch" and line["source"] == CONTROLLER:
             for name, told in _metadata(body):

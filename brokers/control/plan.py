@@ -1,7 +1,7 @@
 """Plan the replay of a trace of the `control` family. No brokers are needed.
 
 If the property is about states at rest, the plan ends with the steps that the brokers take by themselves when nothing
-is held any more. On a release with the bug, there are no such steps, because the trace already ends at rest.
+is held any more. On a release with the bug, the brokers take no more steps, because the trace already ends at rest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from leadline.brokers.control.schedule import path_to
 from leadline.brokers.errors import Unmakeable
 from leadline.checker.action import ActionInstance
 from leadline.checker.spec import Spec
@@ -67,7 +68,7 @@ class ControlPlan:
         rests: the states in which the brokers may come to rest after the last step. Empty if the property is not about
             states at rest.
         departs: the number of the first step that leads to a different state than in the trace, or that is not in the
-            trace. None if there is no such step.
+            trace. None if all steps lead to the states of the trace.
         trace: the states and steps of the plan, as a trace.
         refused: always None, because a step that the model does not allow ends the plan, and is not attempted.
     """
@@ -163,11 +164,8 @@ def _healed(trace: Trace[Cluster]) -> tuple[Trace[Cluster], frozenset[Cluster]]:
                     waiting.append(after)
     if not rests:
         raise Unmakeable(len(trace), "the model does not come to rest")
-    states, taken = [rests[0]], []
-    while (step := came[states[-1]]) is not None:
-        states.append(step[0])
-        taken.append(step[1])
-    whole = Trace(spec, (*trace.states, *states[-2::-1]), (*trace.instances, *taken[::-1]), trace.about)
+    states, taken = path_to(rests[0], came)
+    whole = Trace(spec, (*trace.states, *states[1:]), (*trace.instances, *taken), trace.about)
     return whole, frozenset(rests)
 
 

@@ -12,7 +12,7 @@ import attrs
 from leadline.brokers.control.plan import ControlPlan, ControlStep
 from leadline.brokers.control.sight import ControlSight, differences, sight_of
 from leadline.brokers.control.stage import EPOCH_PATH, ControlStage, error_in, is_about
-from leadline.brokers.driver.replay import Listener, Replay, copy_disks
+from leadline.brokers.driver.replay import Listener, Replay, copy_disks, execute
 from leadline.brokers.driver.stage import CONTROLLER_PATH, STATE_PATH
 from leadline.brokers.driver.step_report import StepReport
 from leadline.brokers.driver.waiting import NotMade, until, until_alike
@@ -62,16 +62,9 @@ def replay(
         listener.started(time.monotonic() - began)
         driver = _Driver(stage, plan)
         start = driver.awaited([plan.start])[1]
-        steps: list[StepReport] = []
-        for step in plan.steps if not start else ():
-            listener.step(step)
-            steps.append(driver.make(step))
-            listener.made(steps[-1])
-            if not steps[-1].is_as_in_model:
-                break
-        made = Replay(release, plan, tuple(start), tuple(steps))
+        made = execute(plan, release, start, listener, driver.make)
         if made.is_as_in_model:
-            made = attrs.evolve(made, told=_told(steps[-1]))
+            made = attrs.evolve(made, told=_told(made.steps[-1]))
         copy_disks(map(stage.cluster.data_directory, stage.replicas), folder / "after")
     return attrs.evolve(made, seconds=time.monotonic() - began)
 

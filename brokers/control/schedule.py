@@ -8,7 +8,7 @@ its steps are steps of the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leadline.brokers.errors import Unmakeable
@@ -30,8 +30,7 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
         spec: a spec of the `control` family.
 
     Raises:
-        Unmakeable: if there is no such trace, or the search has too many states. The message says why steps were left
-            out.
+        Unmakeable: if no trace is found, or the search has too many states. The message says why steps were left out.
     """
     (about,) = spec.checks
     came: dict[Cluster, tuple[Cluster, Instance] | None] = dict.fromkeys(spec.initials())
@@ -44,7 +43,7 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
             came[after] = state, instance
             waiting.append(after)
             if complaint_at_end(spec, about, [state, after]) is not None:
-                return _trace(spec, came, after)
+                return Trace(spec, *path_to(after, came), about)
         if len(came) > MOST_STATES:
             break
     raise Unmakeable(
@@ -59,12 +58,20 @@ def _unmade(spec: Spec[Cluster]) -> Iterator[str]:
     yield from {on_the_wire(name, protocol).unmade for name in perturbing} - {""}
 
 
-def _trace(spec: Spec[Cluster], came: dict[Cluster, tuple[Cluster, Instance] | None], last: Cluster) -> Trace[Cluster]:
+def path_to(
+    last: Cluster, came: Mapping[Cluster, tuple[Cluster, Instance] | None]
+) -> tuple[list[Cluster], list[Instance]]:
+    """Return the states and the steps of the path to a state.
+
+    Parameters:
+        last: the state.
+        came: for each state, the state before it on its path, and the step between them. None for the first state.
+    """
     states, taken = [last], []
     while (step := came[states[-1]]) is not None:
         states.append(step[0])
         taken.append(step[1])
-    return Trace(spec, states[::-1], taken[::-1], spec.checks[0])
+    return states[::-1], taken[::-1]
 
 
 def _may_happen(state: Cluster, instance: Instance) -> bool:

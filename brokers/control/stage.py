@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from leadline.brokers.driver.waiting import NotMade, until
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
 from leadline.brokers.proxy import Proxy
@@ -147,9 +147,8 @@ class ControlStage:
         return self.cluster.ports.real["zookeeper"]
 
     def read(self, path: str) -> Any:
-        """Return the content of a node of ZooKeeper, decoded from JSON, or None if there is no such node."""
-        data = zookeeper.read(self._port, path)
-        return json.loads(data) if data else None
+        """Return the JSON content of a node of ZooKeeper, or None if the node is empty or does not exist."""
+        return zookeeper.read_json(self._port, path)
 
     def delete_controller_node(self) -> None:
         """Delete `/controller`, as operators do."""
@@ -237,10 +236,7 @@ class ControlStage:
 
 def state_in(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the partition state in a LeaderAndIsr request, or None if the request is not about the partition."""
-    states = list(request.get("UngroupedPartitionStates") or ())
-    for topic in request.get("TopicStates") or ():
-        states += [{"TopicName": topic["TopicName"], **state} for state in topic["PartitionStates"]]
-    return next((state for state in states if state.get("TopicName") == TOPIC), None)
+    return next((state for state in partition_states(request) if state.get("TopicName") == TOPIC), None)
 
 
 def error_in(response: Mapping[str, Any]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,10 +82,10 @@ class Observer:
             replicas = seen_assignment(state.replicas, state.adding, state.removing)
             return Decision(state.leader, state.leader_epoch, state.isr, state.elr, replicas)
         try:
-            data = zookeeper.read(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
+            told = zookeeper.read_json(self._stage.cluster.ports.real["zookeeper"], STATE_PATH)
         except OSError as error:
             raise BrokerError(f"ZooKeeper does not answer: {error}") from error
-        told: dict[str, Any] = json.loads(data) if data else {"leader": -1, "leader_epoch": NO_OFFSET, "isr": []}
+        told = told or {"leader": -1, "leader_epoch": NO_OFFSET, "isr": []}
         return Decision(told["leader"] if told["leader"] >= 0 else None, told["leader_epoch"], frozenset(told["isr"]))
 
     def is_whole(self) -> bool:

@@ -115,7 +115,7 @@ class Plan:
         lag_seconds: the lag time (`replica.lag.time.max.ms`) of each leader that removes a follower from the ISR, in
             seconds on an idle machine.
         departs: the number of the first step that leads to a different state than in the trace, because the rules of
-            the release differ. None if there is no such step.
+            the release differ. None if all steps lead to the states of the trace.
         trace: the states and steps of the plan, as a trace.
     """
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -193,25 +194,50 @@ def replay(
 
 
 def _made(driver: Driver, stage: Stage, plan: Plan, folder: Path, listener: Listener) -> Replay:
-    """Execute the steps until one fails or its result differs from the model."""
-    differences = driver.begin()
+    """Execute the plan, and copy the disks on the way."""
+    differences, before = driver.begin(), _last_before(plan)
+
+    def make(step: PlannedStep) -> StepReport:
+        report = driver.make(step)
+        if step is before:
+            copy_disks(map(stage.data_directory, stage.replicas), folder / "before")
+        return report
+
+    return execute(plan, stage.release, differences, listener, make, driver.attempt)
+
+
+def execute(
+    plan: AnyPlan,
+    release: BrokerRelease,
+    differences: Sequence[str],
+    listener: Listener,
+    make: Callable[[Any], StepReport],
+    attempt: Callable[[Any], Attempt] | None = None,
+) -> Replay:
+    """Execute the steps of a plan until one fails or its result differs from the model. If none does, attempt the step
+    that the model does not allow.
+
+    Parameters:
+        plan: the plan, of any family of specs.
+        release: the release of the brokers.
+        differences: the differences between the brokers and the first state. If there are any, no step is executed.
+        listener: the listener that receives the events of the replay.
+        make: a function that executes a step, and reports on it.
+        attempt: a function that attempts a step. It is required if the plan has a step that the model does not allow.
+    """
     steps: list[StepReport] = []
-    if not differences:
-        before = _last_before(plan)
-        for step in plan.steps:
-            listener.step(step)
-            steps.append(driver.make(step))
-            listener.made(steps[-1])
-            if step is before:
-                copy_disks(map(stage.data_directory, stage.replicas), folder / "before")
-            if not steps[-1].is_as_in_model:
-                break
-    made = Replay(stage.release, plan, tuple(differences), tuple(steps))
-    if plan.refused is not None and made.is_as_in_model:
+    for step in plan.steps if not differences else ():
+        listener.step(step)
+        steps.append(make(step))
+        listener.made(steps[-1])
+        if not steps[-1].is_as_in_model:
+            break
+    made = Replay(release, plan, tuple(differences), tuple(steps))
+    if attempt is not None and plan.refused is not None and made.is_as_in_model:
         listener.step(plan.refused)
-        attempt = driver.attempt(plan.refused)
-        listener.attempted(plan.refused, attempt)
-        made = attrs.evolve(made, attempt=attempt)
+        attempted = attempt(plan.refused)
+        listener.attempted(plan.refused, attempted)
+        made = attrs.evolve(made, attempt=attempted)
     return made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from leadline.brokers.driver.plan import Plan
 from leadline.brokers.errors import BrokerError
 from leadline.brokers.frame import Frame, Rule
 from leadline.brokers.messages.jars import definitions_of
+from leadline.brokers.messages.leader_and_isr import partition_states
 from leadline.brokers.messages.requests import read_metadata
 from leadline.brokers.pace import pace
 from leadline.brokers.pending import Refused, Unanswered
@@ -203,8 +203,8 @@ class Stage:
         return following
 
     def _controller_is(self, broker: int) -> bool:
-        data = zookeeper.read(self.cluster.ports.real["zookeeper"], CONTROLLER_PATH)
-        return bool(data) and json.loads(data or b"{}")["brokerid"] == broker
+        holder = zookeeper.read_json(self.cluster.ports.real["zookeeper"], CONTROLLER_PATH)
+        return holder is not None and holder["brokerid"] == broker
 
     @property
     def _any_broker(self) -> int:
@@ -411,7 +411,5 @@ def epochs_of_request(body: Mapping[str, Any]) -> list[int]:
 
     An epoch in which the partition has no leader changes nothing on a broker, and has no number in the model.
     """
-    states = list(body.get("UngroupedPartitionStates") or ())
-    for topic in body.get("TopicStates") or ():
-        states += [{"TopicName": topic["TopicName"], **state} for state in topic["PartitionStates"]]
-    return [state["LeaderEpoch"] for state in states if state.get("TopicName") == TOPIC and state["Leader"] >= 0]
+    states = (state for state in partition_states(body) if state.get("TopicName") == TOPIC)
+    return [state["LeaderEpoch"] for state in states if state["Leader"] >= 0]

@@ -126,9 +126,9 @@ class TransactionsPlan:
         steps: the steps, in order.
         start: the first state.
         refused: the step after the last one, if the model does not allow it. The replay attempts this step. None if
-            there is no such step, or if a producer does not send its request, for example because it is fenced.
+            the model allows it, or if a producer does not send its request, for example because it is fenced.
         departs: the number of the first step that leads to a different state than in the trace, because the rules of
-            the release differ. None if there is no such step.
+            the release differ. None if all steps lead to the states of the trace.
         trace: the states and steps of the plan, as a trace.
     """
 

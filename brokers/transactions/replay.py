@@ -11,7 +11,7 @@ import attrs
 
 from leadline.brokers.client import Client
 from leadline.brokers.cluster import Cluster, nodes_of
-from leadline.brokers.driver.replay import Listener, Replay, copy_disks
+from leadline.brokers.driver.replay import Listener, Replay, copy_disks, execute
 from leadline.brokers.driver.step_report import Attempt, StepReport
 from leadline.brokers.driver.waiting import POLL_SECONDS, NotMade, until, until_alike
 from leadline.brokers.errors import BrokerError
@@ -107,21 +107,9 @@ def replay(
 
 
 def _made(driver: _Driver, plan: TransactionsPlan, release: BrokerRelease, listener: Listener) -> Replay:
-    """Execute the steps until one fails or its result differs from the model."""
+    """Execute the plan, and describe the end of the replay if every step is as in the model."""
     start = driver.awaited(sight_of(plan.start), STEP_SECONDS)[1]
-    steps: list[StepReport] = []
-    for step in plan.steps if not start else ():
-        listener.step(step)
-        steps.append(driver.make(step))
-        listener.made(steps[-1])
-        if not steps[-1].is_as_in_model:
-            break
-    made = Replay(release, plan, tuple(start), tuple(steps))
-    if plan.refused is not None and made.is_as_in_model:
-        listener.step(plan.refused)
-        attempt = driver.attempt(plan.refused)
-        listener.attempted(plan.refused, attempt)
-        made = attrs.evolve(made, attempt=attempt)
+    made = execute(plan, release, start, listener, driver.make, driver.attempt)
     return attrs.evolve(made, told=tuple(driver.told())) if made.is_as_in_model else made
 
 

@@ -107,14 +107,20 @@ def _all_may_join(state: Cluster, proposal: Proposal, live: tuple[bool, ...]) ->
     )
 
 
-def _answered(state: Cluster, leader: int) -> Cluster:
+def _answered(state: Cluster, leader: int, *, dropped: bool = False) -> Cluster:
     """Return the state after a controller has accepted a leader's request. With KRaft, the response waits until the
     record is committed.
+
+    Parameters:
+        state: the state before.
+        leader: the leader.
+        dropped: whether the response is an error; see `_given_up`.
     """
     replica = state.replicas[leader]
     proposal = replica.proposal
     if proposal is not None:
-        proposal = attrs.evolve(proposal, sent=False, outdated=False) if proposal.awaited else None
+        awaited = proposal.awaited
+        proposal = attrs.evolve(proposal, sent=False, outdated=False, dropped=dropped) if awaited else None
     return state.with_replica(leader, attrs.evolve(replica, proposal=proposal))
 
 
@@ -124,11 +130,7 @@ def _given_up(state: Cluster, leader: int) -> Cluster:
     The errors are FENCED_LEADER_EPOCH and INVALID_UPDATE_VERSION. The leader waits until it learns a newer partition
     state.
     """
-    replica = state.replicas[leader]
-    proposal = replica.proposal
-    if proposal is not None:
-        proposal = attrs.evolve(proposal, sent=False, outdated=False, dropped=True) if proposal.awaited else None
-    return state.with_replica(leader, attrs.evolve(replica, proposal=proposal))
+    return _answered(state, leader, dropped=True)
 
 
 def _refused(state: Cluster, leader: int) -> Cluster:

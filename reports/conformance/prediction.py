@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -36,10 +36,6 @@ def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str]
             _explains(column.with_rules({rule.name: other}), steps) for other in other_values(column, rule.name)
         )
     )
-
-
-def _what_ifs(column: Column, rule: str) -> Iterator[Column]:
-    return (column.with_rules({rule: value}) for value in other_values(column, rule))
 
 
 def _explains(column: Column, steps: Sequence[Taken]) -> bool:

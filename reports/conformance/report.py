@@ -149,7 +149,10 @@ def conformance_report(
     explaining = None
     rejection = None if own is None else own.conformance.rejection
     if own is not None and rejection is not None and (rules or rejection.number <= MOST_TRIED):
-        explaining = tuple(_explaining(read, own.column, limits, progress))
+        tried = _rules(read, own.column, limits, progress)
+        explaining = tuple(
+            (each.rule, value) for each in tried for value, answer in each.answers.items() if answer is Answer.CONFORMS
+        )
     return ConformanceReport(
         path=path,
         read=read,
@@ -159,18 +162,6 @@ def conformance_report(
         explained_by=explaining,
         seconds=time.monotonic() - begun,
     )
-
-
-def _explaining(
-    read: PartitionRecording, column: Column, limits: Limits | None, progress: Callable[[str], None]
-) -> Iterator[tuple[str, str]]:
-    """Yield a rule and a value for each single change of a rule with which the recording conforms."""
-    for rule in RULES:
-        for value in other_values(column, rule.name):
-            what_if = column.with_rules({rule.name: value})
-            progress(what_if.name)
-            if check(read, what_if, limits, keeps_logs=False).conformance.answer is Answer.CONFORMS:
-                yield rule.name, value
 
 
 def _rules(
@@ -187,7 +178,7 @@ def _rules(
 
 def other_values(column: Column, rule: str) -> list[str]:
     """Return the names of a rule's values, except the value that a release has."""
-    return [value.name for value in rule_of(rule).values if value.name != column.values[rule]]
+    return [value.name for value in rule_of(rule).others(column.values[rule])]
 
 
 def _column(spec: str) -> Column:

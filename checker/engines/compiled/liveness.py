@@ -175,8 +175,8 @@ class LivenessCheck(Generic[S]):
         return _Components(of, possible & ~divided, possible & divided, starved, some)
 
     def _beyond_recovery(self, item: Property) -> Trace[S] | None:
-        """Return a shortest trace to a state from which a property cannot become true, or None if there is no such
-        state.
+        """Return a shortest trace to a state from which a property cannot become true. Return None if the property can
+        become true from every state.
         """
         spec, dropped = self._spec, self._none
         if item.by_healing:

@@ -66,7 +66,7 @@ class Forest:
         self._roots: dict[int, dict[Hashable, int]] = {}
 
     def root(self, tree: int, position: Hashable) -> int:
-        """Return the place of the root of the tree for a position of a call. If there is no such tree, add one.
+        """Return the place of the root of the tree for a position of a call. Add the tree if it does not exist.
 
         A function whose calls are divided has a tree for each position of its calls. A leaf with the code
         ``JUMP - root`` means that the call continues with the tree whose root is at `root`.
