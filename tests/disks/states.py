@@ -30,7 +30,7 @@ def write_state(state: Any, folder: Path) -> None:
     metadata.add(topic_record(TOPIC, TOPIC_ID))
     heard = {}
     beliefs = {
-        broker: None if replica.leader is None or state.has_to_truncate(broker) else _belief(replica)
+        broker: _belief(replica) if replica.leader == broker or _has_heard(state, broker) else None
         for broker, replica in enumerate(state.replicas)
     }
     before = metadata.end
@@ -67,6 +67,11 @@ def write_state(state: Any, folder: Path) -> None:
     controller = Disk(folder / "controller", CONTROLLER)
     controller.logs["__cluster_metadata", 0] = metadata.log()
     controller.write()
+
+
+def _has_heard(state: Any, broker: int) -> bool:
+    """Whether a follower is written as one that has heard of its leader."""
+    return state.replicas[broker].leader is not None and not state.has_to_truncate(broker)
 
 
 def _elr(quorum: Any) -> frozenset[int] | None:

@@ -245,7 +245,7 @@ def test_a_signal_to_all_processes_of_a_search_leaves_none(number: signal.Signal
     """As from a terminal that is closed, or from Slurm."""
     write(tmp_path, learning=LEARNING)
     process = subprocess.Popen(
-        [COMMAND, "explore", "learning.py", "--workers", "3"],
+        [COMMAND, "explore", "learning.py", "--workers", "3", "--checkpoint", "saved"],
         cwd=tmp_path,
         env=environment(),
         stdout=subprocess.PIPE,

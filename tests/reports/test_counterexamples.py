@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from leadline.checker.trace import complaint_at_end
-from leadline.reports.bugs import BugSearch, read_archive
+from leadline.reports.bugs import BugSearch
+from leadline.reports.hunt.cures import archive_with_causes
 from leadline.reports.reality.counterexamples import FILE, executed, kept
 from leadline.reports.reality.schedules import bug_of
 
-ARCHIVE = read_archive()
+ARCHIVE = archive_with_causes()
 LINES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 

@@ -186,7 +186,7 @@ def test_the_rules_in_which_two_protocols_differ_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [("2.0.0", "2.0.1"), ("2.7", "2.8"), ("3.0", "3.2-kraft"), ("3.4.1", "3.5"), ("4.0", "4.1")]
+    ("before", "after"), [("2.0.0", "2.0.1"), ("2.7", "2.8"), ("3.1", "3.2-kraft"), ("3.4.1", "3.5"), ("4.0", "4.1")]
 )
 def test_a_release_differs_in_the_rules_that_changed_in_it(before: str, after: str) -> None:
     lines = differing_rules(CATALOG[f"kafka/{before}"], CATALOG[f"kafka/{after}"])
