@@ -116,7 +116,7 @@ class Partition(Leadership[Replica]):
 
     def _has_no_fetcher(self, broker: int) -> bool:
         shuts_down = self.registrations[broker].status == SHUTTING_DOWN
-        return shuts_down and self.replicas[broker].in_flight is None
+        return shuts_down and not self.believes_to_lead(broker) and self.replicas[broker].in_flight is None
 
     def _will_truncate(self, follower: Replica) -> bool:
         """Return whether a follower's log diverges from its leader's log, as shown by its fetch request or by the

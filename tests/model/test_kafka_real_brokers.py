@@ -108,6 +108,13 @@ def test_a_broker_that_is_shutting_down_starts_no_fetcher(name: str) -> None:
     assert (broker.leader, broker.in_flight) == (1, None)
 
 
+def test_a_leader_that_shuts_down_has_nothing_to_truncate() -> None:
+    """Its log is compared with those of its followers until they follow another leader."""
+    state = played("kafka/3.9", ["begin_shutdown(broker=0)"], max_epoch=1, shutdowns=1).state
+    assert state.believes_to_lead(0)
+    assert not state.has_to_truncate(0)
+
+
 UNNOTICED = [
     *("produce(leader=0)", "handle_fetch(leader=0, follower=1)", "handle_fetch_response(follower=1)"),
     *("crash(broker=0)", "controller_notices_failure(broker=0)", "become_leader(broker=1, epoch=1)"),
