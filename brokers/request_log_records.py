@@ -2,7 +2,7 @@
 records.
 
 - The records in a fetch response end where the follower's next fetch begins. If there is no next fetch, they end at the
-  leader's log end offset, if the produce requests allow only one.
+  leader's log end offset, if the produce requests determine it.
 - The records in a produce request end where those of the next produce request in the same leader epoch begin.
 
 A broker logs a request when it is complete. Therefore, requests that are waiting when a leader is killed are missing:

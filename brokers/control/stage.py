@@ -114,7 +114,7 @@ class ControlStage:
         self.changed[controller] = self.proxy.hold(rule)
 
     def hold_elections(self, controller: int) -> None:
-        """Hold ZooKeeper's notifications about `/controller` to all processes except the given controller."""
+        """Hold back ZooKeeper's notifications about `/controller`, except those for the given controller."""
         for process in (*self.replicas, *self.controllers):
             if process != controller:
                 rule = Rule("zookeeper", process, "watch", False, is_about(CONTROLLER_PATH))

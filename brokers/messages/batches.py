@@ -189,8 +189,8 @@ def write_batch(
         values: the values of the records, at least one.
         timestamp: the timestamp of all records, in milliseconds since 1970.
         magic: the record format: 2 for Produce requests of version 3 or later, 1 for version 2, 0 for earlier versions.
-        transaction: the position of the batch in a transaction, or None for a non-idempotent producer. Only magic 2
-            supports transactions.
+        transaction: the position of the batch in a transaction, or None if the batch does not belong to one. Only
+            magic 2 supports transactions.
 
     Raises:
         ValueError: if there are no values, if the format does not exist, or if it does not support transactions.

@@ -31,7 +31,7 @@ def offsets(bounds: Bounds) -> range:
 
 @action("broker {broker} crashes", broker=followers_first, effect="perturbing")
 def crash(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker crashes. Its log is on disk, and so is its current high watermark or an earlier one."""
+    """A broker crashes. Its log stays on disk, with its current high watermark or an earlier one."""
     if state.may("crashes") and state.replicas[broker].up:
         yield from _crashed(state.having("crashes"), broker, state.replicas[broker].log)
 

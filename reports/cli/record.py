@@ -89,7 +89,7 @@ class _Address(click.ParamType[Address]):
 @click.option(
     "--advertise",
     metavar="HOST",
-    help="The host name under which the cluster reaches the proxies. The default is the value of --listen.",
+    help="The host name at which brokers and clients reach the proxies. The default is the value of --listen.",
 )
 @click.option(
     "--first-port",

@@ -45,11 +45,11 @@ MOST_NAMED = 3
 
 @attrs.frozen
 class RunWithTraces:
-    """A run (a search) and its traces.
+    """The result of a search and its traces.
 
     Attributes:
         title: the title of the run.
-        run: the view of the result.
+        run: the result of the search, as the page shows it.
         stories: the traces for each property, keyed by the name of the property. Each is a (trace, note) pair.
         failure: why the run is not as expected. Empty if the run is as expected.
     """
@@ -188,7 +188,7 @@ def with_traces(result: Result, run: RunView, title: str = "", failure: str = ""
 
     Parameters:
         result: the result.
-        run: the view of the result.
+        run: the result of the search, as the page shows it.
         title: the title of the run. By default, the name of its spec.
         failure: why the run is not as expected. Empty if the run is as expected.
     """

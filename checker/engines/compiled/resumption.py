@@ -414,4 +414,4 @@ def _changed() -> Iterator[None]:
     except SpecError as error:
         raise SpecChanged(str(error)) from error
     except CHANGES as error:
-        raise SpecChanged("the spec does not read the same components of the states as in the saved search") from error
+        raise SpecChanged("the spec reads other components of the states than it did in the saved search") from error

@@ -208,7 +208,7 @@ class Forest:
         return SpecError(f"{self.names[tree]} is not deterministic: the same state gave different outcomes")
 
     def _with_edge(self, node: int, slot: int, number: int) -> tuple[int, int]:
-        """Add an edge to a node. The edge leads to the code 0. If the node has no room for the edge, move the node.
+        """Add an edge, at first to code 0, to a node. If the node has no room for the edge, move the node.
 
         A node stores its edges in an array with an entry for each value index if the indices are small, or if at least
         a quarter of this array would be used. Otherwise, it stores them in a hash table.
