@@ -57,8 +57,8 @@ def concerns(rule: str, values: Mapping[str, str]) -> bool:
 
 
 def may_be_mutated(values: Mapping[str, str]) -> bool:
-    """Return whether a release satisfies all properties within its default bounds. This is true since 2.3, except with
-    KRaft before 3.3.
+    """Return whether a release satisfies all properties within its default bounds. This is true of release 2.3 and
+    later, except with KRaft before 3.3.
 
     Parameters:
         values: the values of the column.
