@@ -146,7 +146,7 @@ class _SpecSearch:
         self.hunt.save()
 
     def _is_hidden(self, world: World, name: str) -> bool:
-        """Return whether a search for violations of a property would only find a known cause that no rule or bound removes."""
+        """Return whether a search for violations of a property would only find a known cause that nothing mends."""
         cured = {bound for cure in self._cures for bound in cure.bounds}
         limits = {bound: value for bound, value in attrs.asdict(world.whole().bounds).items() if bound not in cured}
         unmended = [cause for cause in self.own.causes if cause.violates == name and not cause.mending]

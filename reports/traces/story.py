@@ -167,7 +167,7 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
 
 
 def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
-    """Return an event for each cause of the violation. If there are too many causes, the earlier ones share one event."""
+    """Return an event for each cause of the violation. If there are too many, the earlier causes share an event."""
     shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
     if not (earlier := found[:-MOST_CAUSES]):
         return shown
