@@ -121,6 +121,21 @@ class Answer:
     how: str
 
 
+@attrs.frozen
+class Stall:
+    """A step after which a leader does not commit a record, although every member of the ISR that it knows has it.
+
+    Attributes:
+        leader: the leader.
+        offset: the offset of the first such record.
+        how: a sentence that says why the leader does not commit it.
+    """
+
+    leader: int
+    offset: int
+    how: str
+
+
 def none(_: object) -> tuple[Never, ...]:
     """Return an empty tuple. This function is the default for the optional functions of a `History`."""
     return ()
@@ -154,6 +169,8 @@ class History(Generic[P]):
         counted: returns the remote log end offsets that a step changed. See `FollowerEndOffset`.
         joins: returns the brokers that leaders decide to admit to the ISR in a step.
         answers: returns the answers by which leaders tell brokers where to truncate in a step.
+        stalls: returns the leaders that do not commit a record after a step, although they could.
+        waits: returns sentences that say why brokers wait for ever, or do the same for ever, after a step.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
@@ -162,13 +179,15 @@ class History(Generic[P]):
     counted: Callable[[Step[P]], Iterable[FollowerEndOffset]] = none
     joins: Callable[[Step[P]], Iterable[Join]] = none
     answers: Callable[[Step[P]], Iterable[Answer]] = none
+    stalls: Callable[[Step[P]], Iterable[Stall]] = none
+    waits: Callable[[Step[P]], Iterable[str]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
         """Yield the events that explain the last state of a trace.
 
         If committed records are missing in the last state, the events explain how they were lost. Otherwise, if
         replicas have different records at the same offset, the events explain how this happened. Otherwise, the events
-        explain how acknowledged records were lost.
+        explain how acknowledged records were lost, or why a partition is stuck.
         """
         if not steps:
             return
@@ -176,7 +195,8 @@ class History(Generic[P]):
         found = [event for events in lost for event in events]
         found += self._of_conflicts(steps, written=not found)
         acknowledged = (each for each in self._first_commits(steps) if each[1].label != COMMITTED)
-        yield from found or (event for each in acknowledged for event in self._of_missing(steps, *each))
+        found = found or [event for each in acknowledged for event in self._of_missing(steps, *each)]
+        yield from found or self._of_stalls(steps)
 
     def _first_commits(self, steps: Sequence[Step[P]]) -> Iterator[tuple[int, Commit]]:
         """Yield a (step number, commit) pair for the first commit of each record. If a record was never committed,
@@ -298,6 +318,22 @@ class History(Generic[P]):
                 yield from self._kept(steps, broker, offset, log)
             return
 
+    def _of_stalls(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
+        """Yield the events that explain why a leader does not commit a record at the end of a trace."""
+        for last in self.stalls(steps[-1]):
+            yield from _first_written(steps, last.offset, _log(steps[-1].after, last.leader)[last.offset])
+            first = (len(steps), last)
+            for state, step in reversed(list(enumerate(steps, start=1))):
+                now = [each for each in self.stalls(step) if (each.leader, each.offset) == (last.leader, last.offset)]
+                if not now:
+                    break
+                first = (state, now[0])
+            yield Event(first[0], first[1].how, "not committed")
+            yield from _stopped(steps)
+            return
+        for how in self.waits(steps[-1]):
+            yield Event(len(steps), how, "stuck")
+
     def _kept(self, steps: Sequence[Step[P]], broker: int, offset: int, log: Log) -> Iterator[Event]:
         """Yield the last truncation in which a broker kept a record that differs from its leader's record."""
         if not log.has(offset):
@@ -374,6 +410,14 @@ def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost
             yield from _left_with(steps[:state], others[0], commit)
             has = f"broker {others[0]} has {short(commit.record)}, but is not in the ISR"
             yield Event(state, f"the controller elects broker {broker}, {which}; {has}", "elected")
+
+
+def _stopped(steps: Sequence[Step[P]]) -> Iterator[Event]:
+    """Yield the steps in which a broker stops."""
+    for state, step in enumerate(steps, start=1):
+        for before, after in zip(step.before.replicas, step.after.replicas, strict=True):
+            if getattr(before, "up", False) and not getattr(after, "up", True):
+                yield Event(state, step.instance.sentence, "stopped")
 
 
 def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
@@ -16,12 +16,15 @@ from leadline.model.history import (
     History,
     Join,
     MissedWatermark,
+    Stall,
     Truncation,
     rule,
+    short,
     truncates,
 )
 from leadline.model.kafka.bounds import OLD_MIN_ISR
 from leadline.model.kafka.broker import UNKNOWN_OFFSET
+from leadline.model.kafka.high_watermark import smallest_leo
 from leadline.model.kafka.messages import (
     Diverging,
     EpochRequest,
@@ -323,11 +326,57 @@ def joins(step: Step[Partition]) -> Iterator[Join]:
             yield Join(broker, caught_up)
 
 
+def stalls(step: Step[Partition]) -> Iterator[Stall]:
+    """Yield the leaders that do not commit a record after a step, although every member of the ISR that they know has
+    it.
+    """
+    after, protocol = step.after, step.after.protocol
+    for leader, replica in after.believed_leaders():
+        offset, isr = replica.high_watermark, sorted(replica.maximal_isr - {leader})
+        if not replica.log.has(offset) or not protocol.may_raise(replica, after.bounds):
+            continue
+        if any(replica.remote_leos[member] <= offset for member in isr):
+            continue
+        has = f"every member of the ISR that broker {leader} knows, {_listed(replica.maximal_isr)}, has "
+        has += f"{short(replica.log[offset])}"
+        if smallest_leo(after, leader, replica) > offset:
+            why = "does not try to advance its high watermark before the next write or fetch"
+            why += "" if protocol.raises_when_answered else f" ({_rule(protocol, 'raises_when_answered')})"
+            yield Stall(leader, offset, f"{has}, but broker {leader} {why}")
+        else:
+            behind = [broker for broker in sorted(replica.caught_up) if replica.remote_leos[broker] <= offset]
+            why = f"waits for {_listed(behind)}, which has left the ISR ({_rule(protocol, 'waits_for_caught_up')})"
+            yield Stall(leader, offset, f"{has}, but its high watermark {why}")
+
+
+def waits(step: Step[Partition]) -> Iterator[str]:
+    """Yield a sentence for each broker that waits for a response that never comes, or asks the same question again."""
+    before, after, protocol = step.before, step.after, step.after.protocol
+    for broker, replica in enumerate(after.replicas):
+        was, proposal = before.replicas[broker], replica.proposal
+        if proposal is not None and proposal.dropped:
+            yield (
+                f"broker {broker} waits for the response to its newer request, which it has not sent: the response to "
+                f"the earlier request removed it ({_rule(protocol, 'drops_newer_proposals')}), so broker {broker} asks "
+                "for no other ISR"
+            )
+        match was.in_flight, replica.in_flight:
+            case EpochResponse(epoch=epoch, end_offset=end), EpochRequest() if was.log == replica.log:
+                yield (
+                    f"broker {broker} learns that epoch {epoch} ends at {end}: it has no record to truncate, keeps its "
+                    f"epoch {replica.empty_epoch}, and asks again ({_rule(protocol, 'drops_empty_epoch')})"
+                )
+
+
+def _listed(members: Iterable[int]) -> str:
+    return " and ".join(f"broker {member}" for member in sorted(members))
+
+
 DRAWING = Drawing(
     rows=rows,
     messages=messages,
     arrivals=arrivals,
-    events=History(commits, truncations, missed, counted, joins, answers),
+    events=History(commits, truncations, missed, counted, joins, answers, stalls, waits),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
     "followers' LEO as the leader knows it; consumers: the records visible to them; producers: those acknowledged",
 )

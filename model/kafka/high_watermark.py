@@ -41,12 +41,22 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
     For brokers other than the leader, the log end offset that the leader stores is used. Only replicas that the leader
     knows of are counted.
     """
-    counted = state.protocol.counts(replica) | replica.caught_up | {leader}
+    counted = state.protocol.counts(replica) | _awaited(state, replica) | {leader}
     if replica.assigned is not None:
         counted &= replica.assigned | {leader}
     return min(
         replica.log.end_offset if broker == leader else replica.remote_leos[broker] for broker in sorted(counted)
     )
+
+
+def _awaited(state: Partition, replica: Replica) -> frozenset[int]:
+    """Return the followers outside the ISR that the high watermark waits for.
+
+    Since 3.6, it does not wait for those that are fenced or shutting down (KAFKA-15021).
+    """
+    if state.protocol.waits_for_ineligible:
+        return replica.caught_up
+    return frozenset(broker for broker in replica.caught_up if state.considers_alive(broker))
 
 
 def waiting(replica: Replica, first: int) -> int:

@@ -66,14 +66,14 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
     "broker {follower} has not caught up with broker {leader} for replica.lag.time.max.ms",
     leader=brokers,
     follower=brokers,
-    fair="weak each",
     effect="healing",
 )
 def falls_behind(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A follower outside the ISR has not caught up within `replica.lag.time.max.ms`, so the high watermark no longer
     waits for it.
 
-    The model has no clock, so this can happen at any time.
+    The model has no clock, so this can happen at any time. It is not fair: a produce request may time out before
+    (`request.timeout.ms`), so no property of progress may rely on it (KAFKA-15021).
     """
     replica = state.replicas[leader]
     if state.protocol.waits_for_caught_up and follower in replica.caught_up:
@@ -162,9 +162,10 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
         if replica.isr == isr:
             return
         left = None if proposal is None or proposal.dropped else attrs.evolve(proposal, awaited=False)
+        replica = attrs.evolve(replica, caught_up=_caught_up(state, replica))
         yield with_leader(state, leader, attrs.evolve(replica, isr=isr, proposal=left, metadata=CURRENT))
     else:
-        answered = attrs.evolve(replica, isr=isr, proposal=None)
+        answered = attrs.evolve(replica, isr=isr, proposal=None, caught_up=_caught_up(state, replica))
         if not state.protocol.raises_when_answered:
             yield state.with_replica(leader, answered)
             return
@@ -172,6 +173,18 @@ def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
         if replica.metadata == CURRENT and state.may("late_records") and replica.isr != isr == proposal.isr:
             late = attrs.evolve(answered, metadata=ANSWERED)
             yield with_leader(state.having("late_records"), leader, late)
+
+
+def _caught_up(state: Partition, replica: Replica) -> frozenset[int]:
+    """Return the followers outside the ISR that have caught up, after a leader has learned the ISR of its epoch.
+
+    A member that the controller has removed, because it is fenced or shuts down, was in sync until then. A member that
+    the leader has asked to remove was not.
+    """
+    if not state.protocol.waits_for_caught_up:
+        return replica.caught_up
+    asked = replica.isr if replica.proposal is None else replica.proposal.isr
+    return replica.caught_up | ((replica.isr & asked) - state.quorum.isr)
 
 
 @action(
@@ -214,6 +227,7 @@ def apply_record(state: Partition, leader: int) -> Iterator[Partition]:
     if replica.metadata == BEHIND:
         left = None if proposal is None or not proposal.sent else attrs.evolve(proposal, awaited=False)
         assigned = frozenset(state.assignment.replicas)
+        replica = attrs.evolve(replica, caught_up=_caught_up(state, replica))
         applied = attrs.evolve(replica, isr=state.quorum.isr, assigned=assigned, proposal=left, metadata=CURRENT)
     elif proposal is None or not state.protocol.forgets_newer_proposals:
         applied = attrs.evolve(replica, metadata=CURRENT)

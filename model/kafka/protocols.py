@@ -81,6 +81,7 @@ class Protocol:
             replica.
         waits_for_caught_up: whether a leader's high watermark also waits for followers outside the ISR that have caught
             up within `replica.lag.time.max.ms`.
+        waits_for_ineligible: whether it does so even if they are fenced or shutting down.
         keeps_leos: whether a leader that begins another leader epoch keeps the log end offsets of its followers.
         may_raise: returns whether a leader may advance its high watermark. The arguments are the leader's replica and
             the bounds.
@@ -166,6 +167,7 @@ class Protocol:
     lags: Callable[[int, int, bool], bool]
     counts: Callable[[Replica], frozenset[int]]
     waits_for_caught_up: bool
+    waits_for_ineligible: bool
     keeps_leos: bool
     may_raise: Callable[[Replica, Bounds], bool]
     min_isr: Callable[[Replica, Bounds], int]

@@ -14,6 +14,7 @@ from leadline.invariants.progress import RECOVERIES
 from leadline.model.kafka.horizon import another_epoch_is_due
 from leadline.model.kafka.releases import RELEASES
 from leadline.model.kafka.state import Partition
+from leadline.reports.traces.story import what_happened
 from tests.suite.samples import EVERY
 
 NAMES = [item.name for item in KAFKA_LIVENESS]
@@ -127,3 +128,39 @@ def test_each_rule_decides_its_own_stuck_bug(rule: str, name: str) -> None:
     with_fix = checked(fixed.with_bounds(SMALL))
     assert with_fix.of(name).verdict is Verdict.HOLDS
     assert checked(CATALOG["kafka/2.8.1"].with_bounds(SMALL)).of(name).verdict is Verdict.VIOLATED
+
+
+def test_a_high_watermark_does_not_wait_for_a_follower_that_shuts_down() -> None:
+    """KAFKA-15021: either a new leader epoch or the eligibility of the follower ends the wait."""
+    verdicts = {}
+    for name in ("3.5.1+hw_waits=caught-up", "3.6+hw_waits=caught-up", "3.6+hw_waits=eligible"):
+        spec = find(f"kafka/{name}")
+        assert spec is not None
+        result = checked(spec.with_bounds({**SMALL, "crashes": 0, "shutdowns": 1, "isr_shrinks": 0}))
+        verdicts[name] = result.of("all_committed_again").verdict.value
+    assert list(verdicts.values()) == ["holds", "violated", "holds"]
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "about", "label", "said"),
+    [
+        ("kafka/3.0", {}, "all_committed_again", "not committed", "does not try to advance its high watermark"),
+        ("kafka/2.8", {}, "isr_full_when_quiet", "stuck", "waits for the response to its newer request"),
+        (
+            "kafka/3.6+hw_waits=caught-up",
+            {"crashes": 0, "shutdowns": 1},
+            "all_committed_again",
+            "not committed",
+            "its high watermark waits for broker 1, which has left the ISR",
+        ),
+    ],
+)
+def test_story_of_a_stuck_partition_says_why(
+    name: str, bounds: dict[str, Any], about: str, label: str, said: str
+) -> None:
+    spec = find(name)
+    assert spec is not None
+    trace = compiled.explore(spec.with_bounds({**SMALL, **bounds}).with_properties([about]), Limits()).of(about).trace
+    assert trace is not None
+    events = [(event.label, event.text) for event in what_happened(trace)]
+    assert any(each == label and said in text for each, text in events), events
