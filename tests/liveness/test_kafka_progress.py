@@ -160,7 +160,6 @@ def test_story_of_a_stuck_partition_says_why(
 ) -> None:
     spec = find(name)
     assert spec is not None
-    trace = compiled.explore(spec.with_bounds({**SMALL, **bounds}).with_properties([about]), Limits()).of(about).trace
-    assert trace is not None
-    events = [(event.label, event.text) for event in what_happened(trace)]
+    result = compiled.explore(spec.with_bounds({**SMALL, **bounds}).with_properties([about]), Limits())
+    events = [(event.label, event.text) for event in what_happened(result.of(about).traces[0])]
     assert any(each == label and said in text for each, text in events), events
