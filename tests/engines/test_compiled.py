@@ -62,7 +62,7 @@ def test_shipped_specs_get_the_same_answers(name: str, limits: Limits) -> None:
 LOSSY = {"records": 1, "max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
 
 
-@pytest.mark.parametrize("name", sampled([name for name in CATALOG if name.startswith("kafka/")], 2))
+@pytest.mark.parametrize("name", sampled([name for name in CATALOG if name.startswith("kafka/")], 4))
 def test_releases_get_the_same_answers(name: str) -> None:
     assert_same_answers(CATALOG[name].with_bounds(LOSSY), Limits(keep_going=True))
 
@@ -82,7 +82,7 @@ def test_three_brokers_get_the_same_answers(name: str) -> None:
 # --- random specs ---
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=75, suppress_health_check=list(HealthCheck))
 @given(
     specs(),
     st.builds(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import time
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import attrs
@@ -27,10 +29,12 @@ from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
 from tests.suite.command import STAIRS, call, write
 
-LOSS = (
-    ENGINES["compiled"](CATALOG["rpc/hw-truncation"].with_properties(["committed_never_lost"])).properties[0].traces[0]
-)
-"""The first scenario of the articles: committed data is lost when brokers restart one after the other."""
+
+@functools.cache
+def loss() -> Trace[Any]:
+    """The first scenario of the articles: committed data is lost when brokers restart one after the other."""
+    spec = CATALOG["rpc/hw-truncation"].with_properties(["committed_never_lost"])
+    return ENGINES["compiled"](spec).properties[0].traces[0]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +47,7 @@ def browser() -> Iterator[Browser]:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the articles' loss of data."""
     folder = tmp_path_factory.mktemp("page")
-    write_trace(LOSS, folder / "loss.itf.json")
+    write_trace(loss(), folder / "loss.itf.json")
     run = call("report", "loss.itf.json", "--html", "loss.html", folder=folder)
     assert (run.code, run.out, run.err) == (0, "saved loss.html: 1 trace\n", "")
     return folder / "loss.html"
@@ -53,7 +57,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_opens_from_a_file_with_no_complaint_and_asks_for_nothing_else(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file)
     assert opened.states == ["t1-s12"]  # where the property is violated
-    for _ in LOSS.states:
+    for _ in loss().states:
         opened.page.keyboard.press("ArrowLeft")
     assert opened.complaints == []
     assert opened.requests == [file.as_uri()]
@@ -84,7 +88,7 @@ def test_keys_step_forward_and_back_and_every_state_has_a_link(browser: Browser,
 def test_the_high_watermark_and_log_end_are_drawn_where_the_trace_has_them(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file, "#t1-s1")
     seen = []
-    for state in LOSS.states:
+    for state in loss().states:
         for broker, replica in enumerate(state.replicas):
             found = opened.marks(2 + broker)
             assert found == {"HW": replica.high_watermark, "LEO": replica.log.end_offset}
@@ -110,7 +114,7 @@ def test_the_last_state_says_what_is_violated_and_the_top_links_to_it(browser: B
     opened.wait_for("t1-s12")
     text = opened.page.locator("section:visible .broken").inner_text()
     assert "committed_never_lost is violated" in text
-    assert LOSS.complaint in text
+    assert loss().complaint in text
 
 
 @needs_chromium
@@ -118,9 +122,9 @@ def test_crashes_break_lanes_and_lost_messages_end_in_a_bar(browser: Browser, fi
     opened = Opened(browser, file)
     assert opened.page.locator(".dot.stop").count() == 2
     assert opened.page.locator(".dot.start").count() == 1
-    down = len(list(filter(None, (not replica.up for state in LOSS.states for replica in state.replicas))))
+    down = len(list(filter(None, (not replica.up for state in loss().states for replica in state.replicas))))
     assert opened.page.locator(".lane.down").count() == down
-    lost = [each for each in story_of(LOSS).diagram.deliveries if each.lost]
+    lost = [each for each in story_of(loss()).diagram.deliveries if each.lost]
     assert opened.page.locator(".arrow.lost").count() == len(lost) == 2
     ends = opened.page.locator(".arrow.lost line").evaluate_all("all => all.map(it => it.getAttribute('marker-end'))")
     assert ends == ["url(#t1-bar)"] * 2
@@ -173,14 +177,14 @@ def test_a_screen_reader_is_told_each_step_and_what_is_drawn(browser: Browser, f
 @needs_chromium
 def test_without_a_script_every_state_is_there_to_read(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file, java_script_enabled=False)
-    assert len(opened.states) == len(LOSS)
+    assert len(opened.states) == len(loss())
 
 
 @needs_chromium
 def test_a_folder_of_traces_is_one_page_with_a_list_of_them(browser: Browser, tmp_path: Path) -> None:
     write(tmp_path, stairs=STAIRS)
     call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=tmp_path)
-    write_trace(LOSS, tmp_path / "loss.itf.json")
+    write_trace(loss(), tmp_path / "loss.itf.json")
     run = call("report", ".", "--html", "all.html", "--spec", "stairs.py", folder=tmp_path)
     assert (run.code, run.out, run.err) == (0, "saved all.html: 2 traces\n", "")
     opened = Opened(browser, tmp_path / "all.html")
@@ -326,9 +330,9 @@ def test_verdict_cause_diagram_and_state_are_on_the_first_screen(browser: Browse
 def test_a_printed_page_holds_every_state_and_the_violation(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file)
     opened.page.emulate_media(media="print")
-    assert len(opened.states) == len(LOSS)
+    assert len(opened.states) == len(loss())
     assert opened.page.locator(".broken").is_visible()
-    assert opened.page.locator(".steps li:visible").count() == len(LOSS)
+    assert opened.page.locator(".steps li:visible").count() == len(loss())
     diagram = opened.page.locator(".diagram")
     assert diagram.evaluate("it => it.scrollHeight <= it.clientHeight + 1")
 
@@ -338,9 +342,9 @@ def test_the_pdf_of_a_page_holds_every_step_and_the_violation(browser: Browser, 
     pages = PdfReader(io.BytesIO(Opened(browser, file).page.pdf())).pages
     read = unicodedata.normalize("NFKC", " ".join(page.extract_text() for page in pages))  # without ligatures
     text = "".join(read.split())  # lines are broken anywhere
-    for number, frame in enumerate(story_of(LOSS).frames, start=1):
+    for number, frame in enumerate(story_of(loss()).frames, start=1):
         assert "".join(f"{number}/12 {frame.words}".split()) in text
-    for said in (*story_of(LOSS).ending[:2], *(event.text for event in story_of(LOSS).happened)):
+    for said in (*story_of(loss()).ending[:2], *(event.text for event in story_of(loss()).happened)):
         assert "".join(said.split()) in text
 
 
@@ -356,7 +360,7 @@ def test_what_is_downloaded_is_the_trace(browser: Browser, file: Path, tmp_path:
         0,
         "as recorded: rpc/hw-truncation, 12 states, which violates committed_never_lost\n",
     )
-    assert (tmp_path / "trace.mmd").read_text(encoding="utf-8") == mermaid(story_of(LOSS))
+    assert (tmp_path / "trace.mmd").read_text(encoding="utf-8") == mermaid(story_of(loss()))
     picture = ElementTree.parse(tmp_path / "diagram.svg").getroot()
     assert len(list(picture.iter("{http://www.w3.org/2000/svg}circle"))) == opened.page.locator("circle.dot").count()
     pixels = imread(tmp_path / "diagram.png")
@@ -367,13 +371,13 @@ def test_what_is_downloaded_is_the_trace(browser: Browser, file: Path, tmp_path:
 
 def test_what_cannot_be_read_or_written_ends_in_2(tmp_path: Path) -> None:
     assert call("report", ".", "--html", "x.html", folder=tmp_path).complaint == "there is no .itf.json file in ."
-    write_trace(LOSS, tmp_path / "loss.itf.json")
+    write_trace(loss(), tmp_path / "loss.itf.json")
     complaint = call("report", "loss.itf.json", "--html", "no/x.html", folder=tmp_path).complaint
     assert complaint == "cannot write no/x.html: No such file or directory"
 
 
 def test_a_stale_trace_is_shown_as_recorded_and_ends_in_1(tmp_path: Path) -> None:
-    write_trace(LOSS, tmp_path / "loss.itf.json")
+    write_trace(loss(), tmp_path / "loss.itf.json")
     run = call("report", "loss.itf.json", "--html", "x.html", "--spec", "rpc/kip-320", folder=tmp_path)
     assert run.code == 1
     assert "the trace is stale, so it is shown as recorded: " in (tmp_path / "x.html").read_text(encoding="utf-8")
