@@ -262,7 +262,7 @@ def test_what_a_spec_keeps_of_a_lazy_state_becomes_an_ordinary_value() -> None:
 def test_recorded_reads_are_complete(name: str, precision: Precision, data: st.DataObject) -> None:
     """With other values in the parts that were not read, the call reads and changes the same parts."""
     spec: Spec[Any] = CATALOG[name]
-    search = oracle.OracleSearch(spec.with_properties([]), Limits(max_states=400))
+    search = oracle.OracleSearch(spec.with_properties([]), Limits(max_states=150))
     search.run()
     states = list(search.arrivals)
     layout = Layout(states[0])

@@ -36,7 +36,7 @@ from tests.liveness.test_tlc import CASES, with_fairness
 from tests.specs import learning
 from tests.specs.agreement import SMALL
 
-SEEDS = range(5_000 if os.environ.get("EVERY") else 400)
+SEEDS = range(5_000 if os.environ.get("EVERY") else 200)
 
 
 def assert_alike(found: Result, right: Result) -> None:

@@ -496,16 +496,7 @@ def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) 
 
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
     written(tmp_path, KRAFT)
-    options = (
-        "--from",
-        "4.2+elr=on",
-        "--to",
-        "4.3+elr=on",
-        "--config",
-        "server.properties",
-        "--replication-factor",
-        "2",
-    )
+    options = ("--from", "4.2", "--to", "4.3", "--config", "server.properties", "--replication-factor", "2")
     run = call("advise", *options, "--json", "-", folder=tmp_path)
     assert (run.json["format"], run.json["format_version"]) == ("leadline advise", 1)
     assert run.json["to"]["replicas"] == 2

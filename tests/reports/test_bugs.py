@@ -23,6 +23,7 @@ from leadline.reports.bugs import (
 )
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
+from tests.suite.samples import EVERY, sampled
 
 ARCHIVE = read_archive()
 CHEAP = "KAFKA-13916"
@@ -117,14 +118,21 @@ def spaces(runs: list[BugSearch]) -> list[list[BugSearch]]:
 
 @pytest.mark.parametrize("bug", ARCHIVE.of_family(CONTROL).bugs, ids=lambda bug: bug.ticket)
 def test_a_bug_of_controllers_is_where_the_archive_says(bug: Bug) -> None:
-    """A rule that is put back in a release may make it an affected one, which is searched once."""
+    """A rule that is put back in a release may make it an affected one, which is searched once.
+
+    One release of each part is searched: the first affected, the first in which the rule is put back.
+    """
     runs = [run for run in OF_CONTROLLERS if run.bug is bug and run.expected == "violated"]
     assert runs
+    if not EVERY:
+        runs = [*{run.part: run for run in reversed(runs)}.values()]
     assert [each[0].spec.name for each in spaces(runs) if not each[0].searched().as_expected] == []
 
 
 @pytest.mark.parametrize(
-    "runs", spaces([run for run in OF_CONTROLLERS if run.expected == "holds"]), ids=lambda runs: runs[0].spec.name
+    "runs",
+    sampled(spaces([run for run in OF_CONTROLLERS if run.expected == "holds"]), 2),
+    ids=lambda runs: runs[0].spec.name,
 )
 def test_no_other_release_has_a_bug_of_controllers(runs: list[BugSearch]) -> None:
     """One search looks for all bugs that are not to be found in a release within the same bounds."""
