@@ -474,7 +474,7 @@ def test_the_terminal_the_object_and_the_page_say_the_same(tmp_path: Path) -> No
 
 @needs_chromium
 def test_the_page_begins_with_a_summary_and_offers_its_commands(tmp_path: Path) -> None:
-    written(tmp_path, BROKER + "unclean.leader.election.enable=true\n")
+    written(tmp_path, BROKER)
     options = ("--from", "3.7", "--to", "4.1", "--config", "server.properties", "--html", "page.html")
     assert call("advise", *options, folder=tmp_path).code == 0
     for browser in chromium():
