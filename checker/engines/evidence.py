@@ -79,6 +79,19 @@ def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]
     return {name: shown[item] for name, item in counted.items() if item in shown and item.kind.is_witness}
 
 
+def still_evaluated(checks: Sequence[Property], missing: Sequence[int]) -> list[bool]:
+    """Return, for each property, whether a search must still evaluate it.
+
+    A property that must be true everywhere is evaluated even after enough violations were found, because its predicate
+    may raise an exception in a later state. A witness is evaluated until it was shown.
+
+    Parameters:
+        checks: the properties.
+        missing: for each property, the number of further violations, or satisfying states or steps, that are wanted.
+    """
+    return [count > 0 or not item.kind.is_witness for item, count in zip(checks, missing, strict=True)]
+
+
 def property_results(
     spec: Spec[S],
     sightings: Mapping[Property, Sequence[Sighting[S]]],

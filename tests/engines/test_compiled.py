@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant
+from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant, step_invariant
 from leadline.checker.engines import memory, oracle
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import search
@@ -159,6 +159,53 @@ def test_a_spec_at_fault_is_refused_as_by_the_oracle(fault: Any, message: str) -
     for engine in (oracle.explore, learning.explore):
         with pytest.raises(SpecError, match=message):
             engine(spec)
+
+
+@attrs.frozen
+class Tally:
+    left: int
+
+
+@action()
+def count(tally: Tally) -> Iterator[Tally]:
+    if tally.left < 400:
+        yield attrs.evolve(tally, left=tally.left + 1)
+
+
+@invariant("a counter is below three")
+def raises_late(tally: Tally) -> bool:
+    return 1 // (333 - tally.left) == 0 and tally.left < 3
+
+
+@step_invariant("a step leads to a counter below three")
+def raises_late_in_a_step(before: Tally, after: Tally) -> bool:
+    return 1 // (333 - before.left) == 0 and after.left < 3
+
+
+@action("choose {left}", left=range(400))
+def choose(tally: Tally, left: int) -> Iterator[Tally]:
+    if not tally.left:
+        yield attrs.evolve(tally, left=left)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(name="late", initial_states=lambda _: [Tally(0)], actions=[count], properties=[raises_late]),
+        Spec(name="late", initial_states=lambda _: [Tally(0)], actions=[count], properties=[raises_late_in_a_step]),
+        Spec(
+            name="late",
+            initial_states=lambda _: [Tally(0)],
+            actions=[choose],
+            final=lambda tally: not raises_late(tally),
+        ),
+    ],
+    ids=["invariant", "step invariant", "final"],
+)
+def test_an_exception_after_many_violations_is_raised_as_by_the_oracle(spec: Spec[Tally]) -> None:
+    for engine in (oracle.explore, learning.explore):
+        with pytest.raises(SpecError, match="ZeroDivisionError"):
+            engine(spec, Limits(keep_going=True))
 
 
 @action()

@@ -6,8 +6,7 @@ progress or checkpoints.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 import attrs
@@ -19,6 +18,7 @@ from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.block_parts import BlockParts
 from leadline.checker.engines.compiled.buffers import Buffers, UnlearnedSteps
 from leadline.checker.engines.compiled.store import MOST_STATES, Store
+from leadline.checker.engines.evidence import still_evaluated
 from leadline.checker.engines.learning.arrays import CountArrays
 from leadline.checker.engines.learning.calls import Changes
 from leadline.checker.engines.learning.enabled_index import EnabledIndex
@@ -108,7 +108,7 @@ class Expander(Generic[S]):
         Parameters:
             first, last: the range of states in the block, excluding `last`.
             steps_wanted: for each predicate on steps, how many more violating steps (for a witness, satisfying steps)
-                to collect at most.
+                to collect at most; see `still_evaluated`.
 
         Raises:
             StopSearch: if the time or the memory is used up, or if the tables are full.
@@ -117,7 +117,8 @@ class Expander(Generic[S]):
         """
         store, count = self.store, self.store.count
         self.learner.compare(store.states, first, last)
-        parts, buffers = self.generate(first, last, np.array(steps_wanted, np.int64) > 0)
+        wanted = np.array(still_evaluated(self.tables.step_checks, steps_wanted), np.bool_)
+        parts, buffers = self.generate(first, last, wanted)
         coming = int(parts.cursors[:, kernel.FILLED].sum())
         self.learner.verification.actions(store.states, store.packing, self.indices_within(first, last), coming)
         self._make_room(coming)
@@ -165,7 +166,7 @@ class Expander(Generic[S]):
         wanted = max(found.steps_wanted, default=0)
         counters = np.zeros((len(new), kernel.COUNTERS), np.int64)
         counts = np.zeros((len(new), self.tables.instances, 2), np.int64)
-        has_final = self.tables.spec.final is not None and dead_wanted > 0
+        has_final = self.tables.spec.final is not None
         room = max(parts.ends[part + 1] - parts.ends[part] for part in range(len(new))) if has_final else dead_wanted
         dead = np.zeros((len(new), room), np.int64)
         seen = np.zeros((len(new), len(found.steps_wanted)), np.int64)
@@ -191,18 +192,17 @@ class Expander(Generic[S]):
                 for place in seen_at[part, number, : min(seen[part, number], found.steps_wanted[number] - len(steps))]:
                     parent, tree = buffers.parents[part, place], buffers.trees[part, place]
                     steps.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
-        candidates: Iterable[int] = result.dead
-        if has_final:
-            candidates = (index for index in candidates if not self.tables.spec.is_final(self.state(index)))
-        return attrs.evolve(result, dead=list(itertools.islice(candidates, dead_wanted)))
+        if has_final:  # evaluated for all of them, because it may raise an exception
+            result.dead[:] = [index for index in result.dead if not self.tables.spec.is_final(self.state(index))]
+        del result.dead[dead_wanted:]
+        return result
 
-    def check(self, first: int, wanted: Sequence[int], inherit: Sequence[bool]) -> NDArray[np.bool_]:
+    def check(self, first: int, wanted: Sequence[bool], inherit: Sequence[bool]) -> NDArray[np.bool_]:
         """Evaluate the predicates on the state with the index `first` and on all later states.
 
         Parameters:
             first: the index of the first state.
-            wanted: for each predicate, how many more violating states (for a witness, satisfying states) to find. If
-                the number is 0, the predicate is not evaluated.
+            wanted: for each predicate, whether to evaluate it.
             inherit: for each predicate, whether it is known that no predecessor of these states violates the property
                 or satisfies the witness.
 

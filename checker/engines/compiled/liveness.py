@@ -85,7 +85,7 @@ class LivenessCheck(Generic[S]):
         premises = [spec.premise_of(item) for item in spec.liveness]
         wanted = [item.kind.is_liveness or item.kind is Kind.CUT or item in premises for item in checks]
         self._watch.need(self._count * (len(checks) + 1))
-        shown = expander.check(0, list(map(int, wanted)), [False] * len(checks))
+        shown = expander.check(0, wanted, [False] * len(checks))
         self._shown = {item: np.packbits(shown[:, place]) for place, item in enumerate(checks) if wanted[place]}
         outside = expander.store.outside[: self._count]
         self._open = outside.copy() if len(outside) else np.zeros(self._count, np.bool_)

@@ -27,7 +27,7 @@ from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import NotASearch, Store
-from leadline.checker.engines.evidence import property_results, states_shown
+from leadline.checker.engines.evidence import property_results, states_shown, still_evaluated
 from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
@@ -340,11 +340,13 @@ class CompiledSearch(Generic[S]):
         """Evaluate the predicates on all states that have not been checked yet."""
         at, store = self.at, self.expander.store
         # for the constraint, `Spec.within`, no states are collected, so that it is evaluated on every state
-        later = [item.kind.is_liveness or item.kind is Kind.CUT for item in self.expander.tables.state_checks]
+        checks, coverage = self.expander.tables.state_checks, self.limits.coverage
+        later = [item.kind.is_liveness or item.kind is Kind.CUT for item in checks]
         missing = [
             0 if is_later else self.limits.traces - len(seen) for is_later, seen in zip(later, at.seen, strict=True)
         ]
-        wanted = [int(not is_later) for is_later in later] if self.limits.coverage else missing
+        pairs = zip(later, still_evaluated(checks, missing), strict=True)
+        wanted = [not is_later and (coverage or is_evaluated) for is_later, is_evaluated in pairs]
         if not any(wanted):
             at.checked = store.count
         first = at.checked

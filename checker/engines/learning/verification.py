@@ -118,14 +118,14 @@ class Verification(Generic[S]):
         self._verify(states, packing, indices, range(self._tables.instances), None)
 
     def predicates(
-        self, states: NDArray[np.uint64], packing: Packing, first: int, wanted: Sequence[int], shown: NDArray[np.bool_]
+        self, states: NDArray[np.uint64], packing: Packing, first: int, wanted: Sequence[bool], shown: NDArray[np.bool_]
     ) -> None:
         """Check a sample of the results of state properties that a search found for consecutive states.
 
         Parameters:
             states, packing: see `actions`.
             first: the index of the first state to check.
-            wanted: for each state property, 0 if the property was not evaluated, otherwise any other number.
+            wanted: for each state property, whether it was evaluated.
             shown: for each state from `first` onwards, and for each property, whether the search found that the state
                 violates the invariant or satisfies the witness; shape (states, properties).
 

@@ -15,6 +15,7 @@ from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.expander import Expander, StepSeen
 from leadline.checker.engines.compiled.paths import steps_into
 from leadline.checker.engines.compiled.store import Store
+from leadline.checker.engines.evidence import still_evaluated
 from leadline.checker.engines.learning.call_log import NUMBER, CallLog
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
@@ -209,17 +210,17 @@ class Worker(Generic[S]):
 
         Parameters:
             states: the packed states.
-            wanted: for each predicate, the maximum number of states to find that violate its property or satisfy its
-                witness. If the number is 0, the predicate is not evaluated.
+            wanted: for each predicate, the number of further states that are wanted; see `still_evaluated`.
 
         Returns:
             An array of shape (states, predicates). An entry is true if the state violates the predicate's property or
             satisfies its witness.
         """
-        if not len(states) or not any(wanted):
+        evaluated = still_evaluated(self.tables.state_checks, wanted)
+        if not len(states) or not any(evaluated):
             return np.zeros((len(states), len(wanted)), np.bool_)
         self._hold(states, self.expander.store.packing)
-        return self.expander.check(0, wanted, [False] * len(wanted))
+        return self.expander.check(0, evaluated, [False] * len(wanted))
 
     def steps_into(self, level: dict[str, NDArray[Any]], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:
         """Find the steps from some states of a level to some states of the next level.
