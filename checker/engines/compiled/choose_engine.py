@@ -234,10 +234,10 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):
         return True
-    states = expected_states(statistics)
+    remaining = expected_states(statistics) - statistics.expanded
     if seconds < EARLY_SECONDS:
-        return states == math.inf or states <= EARLY * tuning.small_seconds * rate
-    return states <= tuning.small_seconds * rate
+        return remaining == math.inf or remaining <= EARLY * tuning.small_seconds * rate
+    return remaining <= tuning.small_seconds * rate
 
 
 def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:
