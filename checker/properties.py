@@ -6,6 +6,7 @@ import enum
 import functools
 import inspect
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import attrs
@@ -20,6 +21,9 @@ from leadline.checker.parameters import (
     takes_state,
     with_values,
 )
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
+"""The end of the text with which Python shows an object that has no `__repr__`."""
 
 
 class Kind(enum.Enum):
@@ -233,7 +237,8 @@ class Property:
             nothing.
 
         Raises:
-            SpecError: if the predicate returned something other than a bool or an iterator of sentences.
+            SpecError: if the predicate returned something other than a bool or an iterator of sentences, or if a
+                sentence shows the address of an object, which differs from run to run.
         """
         outcome = self.function(*states)
         if outcome is False:
@@ -245,6 +250,11 @@ class Property:
                 if not isinstance(sentence, str):
                     raise SpecError(
                         f"{self.kind.value} {self.name} must yield a str that describes what is wrong, not {sentence!r}"
+                    )
+                if _ADDRESS.search(sentence):
+                    raise SpecError(
+                        f"{self.kind.value} {self.name} yields the address of an object: "
+                        f"{_ADDRESS.sub('>', sentence)!r}; name the object's values, or define __repr__ for its class"
                     )
                 yield sentence
 

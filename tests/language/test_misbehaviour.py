@@ -373,3 +373,25 @@ def test_a_property_that_raises_is_named_with_file_and_line(engine: Engine) -> N
 def test_a_property_that_returns_nothing_is_named(engine: Engine) -> None:
     with refused("invariant returns_nothing must return True or False", "not None"):
         engine(spec_of(again, properties=[returns_nothing]))
+
+
+class Nameless:
+    """Equal by its class, and without a text of its own."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Nameless)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@invariant("nothing is nameless")
+def names_an_address(state: Box) -> Iterator[str]:
+    yield f"{state.content} is nameless"
+
+
+def test_a_sentence_with_an_address_is_refused(engine: Engine) -> None:
+    spec = spec_of(again, initial=Box(Nameless()), properties=[names_an_address])
+    words = "invariant names_an_address yields the address of an object", "Nameless object>", "define __repr__"
+    with refused(*words):
+        engine(spec)
