@@ -190,6 +190,10 @@ class Frames:
             frame = until(lambda: self._request_of(broker, number), limit, f"no request of epoch {epoch} came")
             self.stage.known[broker] = number
             self.let_through(frame)
+            while frame.source != self.stage.controller and (again := self._request_of(broker, number)):
+                # a broker that has heard of the next controller refuses the request of a former one
+                frame = again
+                self.let_through(frame)
             if frame.source == self.stage.controller:  # a former controller hears no answer
                 answered = Rule(target=frame.source, source=broker, api="LeaderAndIsr", request=False)
                 self.stage.proxy.wait(answered, after=frame.number, timeout=limit, passed=True)
