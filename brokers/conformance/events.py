@@ -177,6 +177,21 @@ class Events:
             streams = [sorted(rare, key=_begins), *followers, sorted(others, key=_begins), *clients]
             yield from heapq.merge(*streams, key=_begins)
 
+    def _window(self, earliest: float, latest: float, *frames: Seen) -> Window:
+        """Return a window with frames. It says which of them never reached their receivers."""
+        lost = (
+            f", but the {'request' if frame.request else 'answer'} never reaches {self._named(frame.target)}"
+            for frame in frames
+            if frame.passed is None
+        )
+        return Window(earliest, latest, tuple(frame.number for frame in frames), "".join(lost))
+
+    def _named(self, node: int | str) -> str:
+        replica = self._read.replica(node)
+        return (
+            f"broker {replica}" if replica is not None else "the controller" if isinstance(node, int) else f"the {node}"
+        )
+
     # --- the controller -------------------------------------------------------------------------------------------
 
     def _zookeeper(self) -> tuple[list[Decision], list[Told]]:
@@ -307,7 +322,7 @@ class Events:
                 continue
             told = read.part(answer.body)
             error = answer.body.get("ErrorCode") or (told or {}).get("ErrorCode")
-            window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
+            window = self._window(frame.passed, answer.arrived, frame, answer)
             if error or told is None:
                 yield make.proposal_handled(window, leader, None)
                 continue
@@ -316,7 +331,7 @@ class Events:
                 same = (decision.epoch, frozenset(decision.isr)) == (told["LeaderEpoch"], frozenset(told["Isr"]))
                 if same and number not in explained and frame.passed <= decision.latest:
                     explained.add(number)
-                    window = Window(frame.passed, min(answer.arrived, decision.latest), window.source)
+                    window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
                     break
             yield make.proposal_handled(window, leader, result)
         for number, decision in enumerate(self._decisions):
@@ -491,12 +506,13 @@ class Events:
             found: list[Observation[Partition]] = []
             registered = self._is_registered(follower, fetch.frame.arrived)
             if registered and not checked:
-                sent = Window(max(before, 0.0), fetch.frame.arrived, (fetch.frame.number,))
+                sent = self._window(max(before, 0.0), fetch.frame.arrived, fetch.frame)
                 found.append(self._make.fetch_sent(sent, self._seen(fetch)))
             checked = registered and self._continues(fetch, following)
-            fetch = fetch if registered else self._without_answer(fetch)
+            if not registered:
+                self._expect_no_news(fetch)
             if fetch.frame.passed is not None:
-                found += self._fetch(follower, fetch, following, checked)
+                found += self._fetch(follower, fetch, following, checked, registered)
             before = fetch.frame.begins
             yield before, found
 
@@ -506,23 +522,21 @@ class Events:
         """
         return not any(before.ended <= at < life.begun[0] for before, life in pairwise(self._lives[broker]))
 
-    def _without_answer(self, fetch: Exchange) -> Exchange:
-        """Return the fetch of an unregistered broker, changed as if the broker had not received the response. In the
-        model, the broker is down, so only the leader takes part in the fetch.
+    def _expect_no_news(self, fetch: Exchange) -> None:
+        """Check the fetch of an unregistered broker.
 
         Raises:
             NotFollowed: if the broker changes its log before it is registered.
         """
         answer, told = fetch.answer, fetch.told
         if answer is None or told is None or answer.passed is None:
-            return fetch
+            return
         seen = self._answer(told, fetch.part["FetchOffset"])
         if not told["ErrorCode"] and (not isinstance(seen, SeenRecords) or seen.records):
             raise NotFollowed(
                 f"frame {answer.number} changes the log of broker {fetch.frame.source} before it is registered, which "
                 f"is not supported"
             )
-        return attrs.evolve(fetch, answer=attrs.evolve(answer, passed=None))
 
     def _continues(self, fetch: Exchange, following: Exchange | None) -> bool:
         """Return whether a follower handled a fetch response, judging by its next fetch request."""
@@ -538,8 +552,11 @@ class Events:
         return same and not asked and passed <= arrived < self._dies(follower, passed)
 
     def _fetch(
-        self, follower: int, fetch: Exchange, following: Exchange | None, continues: bool
+        self, follower: int, fetch: Exchange, following: Exchange | None, continues: bool, registered: bool
     ) -> Iterator[Observation[Partition]]:
+        """Yield the observations of a fetch. In the model, a broker that is not registered is down, so only the leader
+        takes part in its fetch.
+        """
         make, frame, answer, told, passed = self._make, fetch.frame, fetch.answer, fetch.told, fetch.frame.passed
         assert passed is not None
         seen = self._seen(fetch)
@@ -547,7 +564,7 @@ class Events:
             latest = min(self._dies(seen.leader, passed), self._read.end)
             yield make.fetch_unanswered(Window(passed, latest, (frame.number,)), seen)
             return
-        window = Window(passed, answer.arrived, (frame.number, answer.number))
+        window = self._window(passed, answer.arrived, frame, answer)
         error = told["ErrorCode"]
         if error and error != OFFSET_OUT_OF_RANGE:
             if error not in ERRORS:
@@ -556,8 +573,9 @@ class Events:
                 yield make.fetch_refused(window, seen, error)
             return
         answered = self._answer(told, fetch.part["FetchOffset"])
-        yield make.fetch_answered(window, seen, answered, arrives=answer.passed is not None)
-        if answer.passed is not None:
+        arrives = registered and answer.passed is not None
+        yield make.fetch_answered(window, seen, answered, arrives=arrives)
+        if arrives and answer.passed is not None:
             dies, after = self._dies(follower, answer.passed), None
             latest = dies
             if following is not None and following.frame.arrived < dies:
@@ -597,7 +615,7 @@ class Events:
                 if answer is None or told is None:
                     self.notes["OffsetForLeaderEpoch requests without an answer"] += 1
                     continue
-                window = Window(frame.passed, answer.arrived, (frame.number, answer.number))
+                window = self._window(frame.passed, answer.arrived, frame, answer)
                 if told["ErrorCode"]:
                     yield make.epoch_refused(window, leader, follower, told["ErrorCode"])
                     continue
@@ -635,7 +653,7 @@ class Events:
             latest = min(self._dies(leader, passed), read.end)
             yield make.produced(Window(passed, latest, (frame.number,)), leader, values, acks, None)
             return
-        window = Window(passed, answer.arrived, (frame.number, answer.number))
+        window = self._window(passed, answer.arrived, frame, answer)
         base, error = told.get("BaseOffset", UNDEFINED), told["ErrorCode"]
         if base >= 0 and error in AFTER_THE_APPEND:
             yield make.produced(window, leader, values, acks, base)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from leadline.brokers.conformance.check import Checked
@@ -31,7 +32,7 @@ def lines(report: ConformanceReport) -> Iterator[str]:
     """Yield the lines of the explanation."""
     read = report.read
     release = read.about.get("release")
-    kafka = f"Kafka {release}, " if release else ""
+    kafka = f"recorded from Kafka {release}, " if release else ""
     yield f"{report.path}: {kafka}partition {report.name}, replicas on brokers {', '.join(map(str, read.assignment))}"
     if read.assignment != tuple(range(len(read.assignment))):
         numbers = ", ".join(f"{number} is broker {node}" for number, node in enumerate(read.assignment))
@@ -75,7 +76,7 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
     else:
         at = f"observation {result.rejection.number} of {checked.observations}"
         if result.answer is Answer.REJECTED:
-            yield f"the recording does not conform to {name}: {at} is not possible"
+            yield f"the recording{_of_kafka(report)} does not conform to {name}: {at} is not possible"
         else:
             yield f"the recording is not decided for {name}: no explanation was found for {at}"
         if result.reason:
@@ -83,6 +84,12 @@ def explained(report: ConformanceReport, checked: Checked) -> Iterator[str]:
         yield from _rejected(report, checked, result.rejection)
     for note, times in checked.notes.items():
         yield f"  not followed: {note} ({times})"
+
+
+def _of_kafka(report: ConformanceReport) -> str:
+    """Return the recorded release, so that it is not mistaken for the release that the recording is checked against."""
+    release = report.read.about.get("release")
+    return f" of Kafka {release}" if release else ""
 
 
 def _rejected(report: ConformanceReport, checked: Checked, rejection: Rejection[Partition]) -> Iterator[str]:
@@ -97,6 +104,14 @@ def _rejected(report: ConformanceReport, checked: Checked, rejection: Rejection[
     yield ""
     yield "the frames around (number, arrival, what it is, from and to, when it passed the recorder):"
     yield from _frames_around(report, rejection.observation)
+    if any(frame.api == "AlterPartition" for frame in report.read.frames) and _calls_it_alter_isr(report):
+        yield "  (up to Kafka 3.1, AlterPartition requests are called AlterIsr)"
+
+
+def _calls_it_alter_isr(report: ConformanceReport) -> bool:
+    """Return whether the recorded brokers have the name that AlterPartition requests had before KIP-704 (3.2)."""
+    numbers = re.match(r"(\d+)\.(\d+)", str(report.read.about.get("release")))
+    return numbers is not None and tuple(map(int, numbers.groups())) < (3, 2)
 
 
 def what_went_wrong(report: ConformanceReport, checked: Checked, rejection: Rejection[Partition]) -> Iterator[str]:
@@ -111,10 +126,12 @@ def what_went_wrong(report: ConformanceReport, checked: Checked, rejection: Reje
     yield f"what the brokers did, {_when(rejection.observation)}:"
     yield f"  {rejection.observation.label}"
     yield ""
-    several = f" ({rejection.states} states of the model were possible; the reasons that differ)"
+    several = f" ({rejection.states} states of the model were possible; each different reason)"
     yield f"why brokers of {name} cannot have done this then{several if rejection.states > 1 else ''}:"
     for candidate in rejection.candidates:
-        yield f"  - {candidate.why}"
+        first, *others = candidate.why.split("; ")
+        yield f"  - {first}" + ";" * bool(others)
+        yield from (f"    {part}" + ";" * (number < len(others)) for number, part in enumerate(others, start=1))
     if checked is report.own and report.explained_by is not None:
         yield ""
         yield from _explanation(checked, report.explained_by)
@@ -130,9 +147,9 @@ def _explanation(checked: Checked, explained_by: tuple[tuple[str, str], ...]) ->
     for name in dict.fromkeys(name for name, _ in explained_by):
         rule, own = rule_of(name), checked.column.values[name]
         yield f"  {name}: {rule.question}"
-        yield f"    {checked.column.name} has {own}: {_sentence(rule, own)}"
+        yield f"    {checked.column.name} has '{own}': {_sentence(rule, own)}"
         for value in (value for of, value in explained_by if of == name):
-            yield f"    these brokers could have {value}: {_sentence(rule, value)} ({rule.value(value).source})"
+            yield f"    these brokers behaved as with '{value}': {_sentence(rule, value)} ({rule.value(value).source})"
 
 
 def _sentence(rule: Rule, name: str) -> str:

@@ -157,11 +157,18 @@ def _are(seen: Iterable[tuple[int | None, int | None]], records: tuple[Record, .
 
 @attrs.frozen
 class Window:
-    """The period in which an event happened, and the positions of the frames that show the event."""
+    """The period in which an event happened, and the frames that show the event.
+
+    Attributes:
+        earliest, latest: the beginning and the end of the period.
+        source: the numbers of the frames.
+        lost: a clause for each of these frames that never reached its receiver, or an empty string.
+    """
 
     earliest: float
     latest: float
     source: tuple[int, ...] = ()
+    lost: str = ""
 
 
 @attrs.frozen(eq=False)
@@ -186,7 +193,7 @@ class Observations:
         return Observation(
             earliest=window.earliest,
             latest=max(window.earliest, window.latest),
-            label=label,
+            label=label + window.lost,
             apply=apply,
             why=why,
             optional=optional,
@@ -204,7 +211,10 @@ class Observations:
 
         def why(state: Partition) -> str:
             told = message_in_words(state.replicas[seen.follower].in_flight)
-            return f"broker {seen.follower} has in flight {told}; {broker_in_words(state, seen.follower)}"
+            return (
+                f"instead of this request, broker {seen.follower} has in flight {told}; "
+                f"{broker_in_words(state, seen.follower)}"
+            )
 
         label = f"broker {seen.follower} sends broker {seen.leader} a fetch request {seen}"
         return self._made(window, label, apply, why)
@@ -594,11 +604,14 @@ class Observations:
             if epoch not in (UNKNOWN, replica.epoch):
                 return f"the proposal is of epoch {epoch}; {told}"
             if joining and replica.proposal is None and state.believes_to_lead(leader):
-                known = "; ".join(f"broker {leader} {_known_of(replica, broker)}" for broker in joining)
+                known = "; ".join(
+                    f"broker {leader} cannot propose broker {broker}: it {_known_of(replica, broker)}"
+                    for broker in joining
+                )
                 return f"{known}; {told}"
             return told
 
-        label = f"broker {leader} proposes ISR {drawn_isr(isr)}"
+        label = f"broker {leader} proposes ISR {drawn_isr(isr)} to the controller"
         return self._made(window, label, apply, why, "shrink_isr")
 
     def proposal_handled(
@@ -620,7 +633,7 @@ class Observations:
         def why(state: Partition) -> str:
             after = self.release.take("handle_alter_partition", state, leader)
             found = {
-                f"the controller {'refuses the request' if each.quorum == state.quorum else 'accepts it'}: "
+                f"the controller would {'refuse the request' if each.quorum == state.quorum else 'accept it'}, so that "
                 f"{quorum_in_words(each.quorum)}"
                 for each in after
             }
@@ -799,8 +812,8 @@ def _known_of(replica: Replica, broker: int) -> str:
     """Return in words what a leader knows of a follower that has not caught up."""
     offset = replica.remote_leos[broker]
     if offset < 0:
-        return f"has counted no fetch request of broker {broker}"
-    return f"has counted only a fetch of broker {broker} from offset {offset}"
+        return f"has learned no log end offset of broker {broker} from a fetch request"
+    return f"has learned only the log end offset {offset} of broker {broker} from its fetch requests"
 
 
 def _from_an_empty_epoch(state: Partition, message: FetchRequest, seen: SeenFetch) -> bool:

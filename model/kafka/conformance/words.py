@@ -65,6 +65,6 @@ def message_in_words(message: Message | None) -> str:
         case Diverging(epoch=epoch, end_offset=end):
             return f"the response that the logs diverge: epoch {epoch} ends at {end}"
         case EpochRequest(wanted=wanted):
-            return f"the question where epoch {wanted} ends"
+            return f"an OffsetForLeaderEpoch request, which asks where epoch {wanted} ends"
         case EpochResponse(epoch=epoch, end_offset=end):
             return f"the answer that epoch {epoch} ends at {'an unknown offset' if end is None else end}"
