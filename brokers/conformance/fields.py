@@ -9,6 +9,12 @@ from typing import Any
 
 from leadline.brokers.recording import RecordingError
 
+_FIELDS = (
+    *("number", "connection", "source", "target", "request", "api"),
+    *("version", "answers", "arrived", "passed", "body"),
+)
+"""The fields of a frame, besides its time."""
+
 _PROCESSES = ("controller", "zookeeper", "client", "unknown")
 _READ = {
     *("AlterPartition", "BrokerRegistration", "CreateTopics", "Fetch", "LeaderAndIsr", "OffsetForLeaderEpoch"),
@@ -27,16 +33,20 @@ _LISTS = {"Isr", "NewIsr", "Replicas"}
 
 
 def check_fields(path: Path, line: Mapping[str, Any]) -> None:
-    """Check the types of the fields that `leadline conform` reads. Fields that are missing are not noticed.
+    """Check that a frame has all its fields, and the types of the fields that `leadline conform` reads. Fields that are
+    missing in bodies are not noticed.
 
     Parameters:
         path: the path of the recording.
         line: an event of the recording.
 
     Raises:
-        RecordingError: if a field has another type than recording.md says.
+        RecordingError: if a field is missing, or has another type than recording.md says.
     """
     place = f"frame {line.get('number')}" if line["event"] == "frame" else f"the event {line['event']!r}"
+    for name in _FIELDS if line["event"] == "frame" else ():
+        if name not in line:
+            raise RecordingError(f"{path}: {place}: {name} is missing")
     for name, value, expected in _wrong(line):
         told = json.dumps(value)
         raise RecordingError(f"{path}: {place}: {name} is {told if len(told) < 40 else 'invalid'}; expected {expected}")

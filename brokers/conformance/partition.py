@@ -44,6 +44,8 @@ def expecting_the_format(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        if isinstance(error, KeyError) and isinstance(error.args[0], str):
+            raise NotFollowed(f"{path}: a line lacks the field {error}, see brokers/recording.md") from error
         raise NotFollowed(
             f"{path}: a line is not in the format of brokers/recording.md: {error_line(error)}"
         ) from error

@@ -62,6 +62,14 @@ REFUSED = {
         [line.replace('"Isr": [0, 1]', '"Isr": 0') for line in LINES],
         "Isr is 0; expected a list of broker ids",
     ),
+    "a frame without a version": (
+        with_line(FETCH, LINES[FETCH].replace('"version"', '"other"')),
+        f"frame {json.loads(LINES[FETCH])['number']}: version is missing",
+    ),
+    "a fetch without an offset": (
+        with_line(FETCH, LINES[FETCH].replace('"FetchOffset"', '"Other"')),
+        "a line lacks the field 'FetchOffset', see brokers/recording.md",
+    ),
     "a frame twice": (counted([*LINES[:-1], LINES[PRODUCE], LINES[-1]]), "is on two lines"),
 }
 
@@ -118,5 +126,5 @@ def test_a_proposal_of_a_broker_that_does_not_lead_is_explained(tmp_path: Path) 
     (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
-    assert "broker 0 proposes ISR 0 1" in run.out
+    assert "broker 0 proposes ISR 0 1 to the controller" in run.out
     assert "- broker 0 follows broker 1 in epoch 1" in run.out
