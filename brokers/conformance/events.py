@@ -522,6 +522,13 @@ class Events:
         """
         return not any(before.ended <= at < life.begun[0] for before, life in pairwise(self._lives[broker]))
 
+    def _is_dead(self, broker: int, at: float) -> bool:
+        """Return whether a broker was killed before a time, and started again after it. A frame that is passed to it
+        then is lost.
+        """
+        lives = pairwise(self._lives[broker])
+        return any(before.kill is not None and before.kill[1] <= at < life.begun[0] for before, life in lives)
+
     def _expect_no_news(self, fetch: Exchange) -> None:
         """Check the fetch of an unregistered broker.
 
@@ -546,6 +553,8 @@ class Events:
         if told is None or told["ErrorCode"] not in (0, OFFSET_OUT_OF_RANGE):
             return False
         arrived, passed = following.frame.arrived, answer.passed
+        if self._is_dead(follower, passed):
+            return False
         seen, after = self._seen(fetch), self._seen(following)
         asked = any(passed <= each.arrived < arrived for each in self._questions[fetch.frame.source])  # type: ignore[index]
         same = (after.leader, after.epoch) == (seen.leader, seen.epoch)
@@ -573,7 +582,7 @@ class Events:
                 yield make.fetch_refused(window, seen, error)
             return
         answered = self._answer(told, fetch.part["FetchOffset"])
-        arrives = registered and answer.passed is not None
+        arrives = registered and answer.passed is not None and not self._is_dead(follower, answer.passed)
         yield make.fetch_answered(window, seen, answered, arrives=arrives)
         if arrives and answer.passed is not None:
             dies, after = self._dies(follower, answer.passed), None
