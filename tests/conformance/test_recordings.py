@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import attrs
@@ -137,6 +138,20 @@ def test_a_broker_may_fetch_before_it_is_registered() -> None:
     told = {**(answered.told or {}), "Records": {"batches": [batch]}}
     with pytest.raises(NotFollowed, match="changes the log of broker 2 before it is registered"):
         Events(recording, column("4.1"))._expect_no_news(attrs.evolve(early[0], answer=answered.answer, told=told))
+
+
+def test_an_answer_that_is_passed_to_a_killed_broker_is_lost(tmp_path: Path) -> None:
+    """Broker 1 is killed, and starts again with a shorter log. Its next request does not show what it made of an answer
+    that was passed to it in between.
+    """
+    lines = [json.loads(line) for line in (RECORDINGS / "KAFKA-14617-3.4.1.jsonl").read_text().splitlines()]
+    killed = next(line["time"] for line in lines if line.get("event") == "killed")
+    (lost,) = [line for line in lines if line.get("number") == 298]
+    assert lost["passed"] is None
+    lost["passed"] = killed + 0.001
+    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    result = check(read_partition(read_recording(tmp_path / "run.jsonl"), "t", 0), column("3.4.1")).conformance
+    assert result.answer is Answer.CONFORMS
 
 
 # --- what cannot be followed ------------------------------------------------------------------------------------
