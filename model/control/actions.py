@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
 from leadline.checker.action import Action
 from leadline.model.control import metadata_log as log
 from leadline.model.control.alter_partition import handle_alter_partition, hear_answer
@@ -30,21 +28,23 @@ from leadline.model.control.failures import (
     readmit,
     register,
     restart,
+    shrink_isr,
 )
 from leadline.model.control.protocols import Protocol
 from leadline.model.control.reassignment import (
     add_replicas,
     cancel,
     complete,
+    override,
     reassign,
     remove_replicas,
     write_replicas,
 )
+from leadline.model.control.shutdown import ask_to_stop, begin_shutdown, handle_shutdown, stop
 from leadline.model.kafka import fetch, isr, truncation
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import nothing
 
-shrink_isr = attrs.evolve(isr.shrink_isr, effect="healing")
 handle_fetch, park_fetch = fetch.handle_fetch, fetch.park_fetch
 handle_epoch_request, handle_epoch_response = truncation.handle_epoch_request, truncation.handle_epoch_response
 hear_old_answer, learn_before_truncating = isr.hear_old_answer, fetch.learn_before_truncating
@@ -74,6 +74,9 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     start,
     adopt_epoch,
     resign,
+    ask_to_stop,
+    handle_shutdown,
+    stop,
     add_replicas,
     complete,
     remove_replicas,
@@ -82,6 +85,8 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     register,
     reassign,
     cancel,
+    override,
+    begin_shutdown,
     elect_preferred,
     deliver_unanswered,
     controller_session_expires,
@@ -107,6 +112,11 @@ ZOOKEEPER = frozenset(
         register,
         reassign,
         cancel,
+        override,
+        begin_shutdown,
+        ask_to_stop,
+        handle_shutdown,
+        stop,
         deliver_unanswered,
     }
 )
@@ -128,6 +138,7 @@ def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
         start: not protocol.elects_at_once_with_epoch,
         adopt_epoch: protocol.adopts,
         cancel: protocol.reassigns_by == "assignment",
+        override: protocol.reassigns_by == "assignment",
         log.apply_record: by_log,
         log.commit: by_log,
         log.admit: by_log,

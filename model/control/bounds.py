@@ -42,6 +42,10 @@ class Bounds:
     )
     reassignments: int = bound(0, "reassignments that an operator requests", at_least=0, at_most=9)
     cancellations: int = bound(0, "reassignments that an operator cancels (KIP-455)", at_least=0, at_most=9)
+    overrides: int = bound(
+        0, "reassignments that an operator replaces while they are in progress (KIP-455)", at_least=0, at_most=9
+    )
+    shutdowns: int = bound(0, "controlled shutdowns of brokers", at_least=0, at_most=9)
     replicas: int = bound(0, "brokers that have a replica at first; 0: all of them", at_least=0, at_most=9)
     target: str = bound("", "the replicas that an operator requests, such as 0-2; if empty, any")
     restarts: bool = bound(True, "whether brokers that have crashed start again")
@@ -101,6 +105,8 @@ class Spent:
     preferred_elections: int = 0
     reassignments: int = 0
     cancellations: int = 0
+    overrides: int = 0
+    shutdowns: int = 0
 
 
 def controllers(bounds: Bounds) -> range:
@@ -146,6 +152,28 @@ def if_reassigned(bounds: Bounds) -> range:
 def if_cancelled(bounds: Bounds) -> range:
     """Return the controllers that can cancel a reassignment. By default, there are none."""
     return range(bounds.controllers if bounds.reassignments and bounds.cancellations else 0)
+
+
+def if_overridden(bounds: Bounds) -> range:
+    """Return the controllers that can replace a reassignment in progress. By default, there are none."""
+    return range(bounds.controllers if bounds.reassignments and bounds.overrides else 0)
+
+
+def other_targets(bounds: Bounds) -> list[tuple[int, ...]]:
+    """Return the lists of replicas that can replace those of a reassignment in progress: all lists, whatever
+    `Bounds.target` is. By default, there are none.
+    """
+    return targets(attrs.evolve(bounds, target="")) if bounds.overrides else []
+
+
+def if_shut_down(bounds: Bounds) -> range:
+    """Return the controllers that can shut a broker down. By default, there are none."""
+    return range(bounds.controllers if bounds.shutdowns else 0)
+
+
+def brokers_that_may_shut_down(bounds: Bounds) -> range:
+    """Return the brokers that can be shut down. By default, there are none."""
+    return range(bounds.brokers if bounds.shutdowns else 0)
 
 
 def restarting(bounds: Bounds) -> range:

@@ -148,7 +148,8 @@ def act_on_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
     gone = [broker for broker in changed if not now[broker]]
     acting = drop_requests(state, controller, [*bounced, *gone])
     live = tuple(0 if broker in bounced else epoch for broker, epoch in enumerate(now))
-    found = [acting.with_controller(controller, attrs.evolve(own, known=live, read=None))]
+    staying = own.shutting_down - {*bounced, *gone}
+    found = [acting.with_controller(controller, attrs.evolve(own, known=live, read=None, shutting_down=staying))]
     if new:
         found = _started_up(found, controller, new)
     if bounced:
@@ -172,16 +173,20 @@ def _told(state: Cluster, controller: int, new: list[int]) -> Cluster:
 
 
 def _failed(states: list[Cluster], controller: int, gone: list[int]) -> list[Cluster]:
-    """Elect a leader if the leader has failed, and remove failed brokers from the ISR (onBrokerFailure)."""
-    found = list(_led_again(states, controller))
+    """Elect a leader if the leader has failed, and remove failed brokers from the ISR (onBrokerFailure).
+
+    A leader that is shutting down counts as failed here (`partitionsWithOfflineLeader`).
+    """
+    found = list(_led_again(states, controller, even_if_shutting_down=True))
     for broker in gone:
         found = [remove_from_isr(state, controller, broker) for state in found]
     return found
 
 
-def _led_again(states: Iterable[Cluster], controller: int) -> Iterator[Cluster]:
+def _led_again(states: Iterable[Cluster], controller: int, *, even_if_shutting_down: bool = False) -> Iterator[Cluster]:
     for state in states:
-        if is_lost(state, controller):
+        leads_no_more = even_if_shutting_down and state.quorum.leader in state.controllers[controller].shutting_down
+        if leads_no_more or is_lost(state, controller):
             yield from elect(state, controller)
         else:
             yield state

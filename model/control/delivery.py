@@ -66,8 +66,9 @@ def _obeyed(state: Cluster, broker: int, request: Request) -> Cluster:
     heard = state.with_heard(broker, known)
     replica = state.replicas[broker]
     if isinstance(request, StopReplica):
-        is_obeyed = state.protocol.obeys_stop(replica.epoch, request.epoch)
-        return heard.with_replica(broker, Replica()) if is_obeyed else heard
+        if not state.protocol.obeys_stop(replica.epoch, request.epoch):
+            return heard
+        return heard.with_replica(broker, Replica() if request.delete else attrs.evolve(replica, in_flight=None))
     if request.epoch <= replica.epoch or (request.replicas and broker not in request.replicas):
         return heard
     if request.leader == broker:

@@ -11,7 +11,7 @@ from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.model.control.explanation import events
 from leadline.model.control.metadata_log import METADATA
-from leadline.model.control.state import Cluster, Controller, Image, Sessions
+from leadline.model.control.state import Cluster, Controller, Image, Sessions, StopReplica
 from leadline.model.kafka import drawing as kafka
 from leadline.model.quorum import drawn_isr
 from leadline.model.rows import CONTROLLER, broker_row, controller_badges, controller_columns
@@ -109,6 +109,11 @@ def _believes(state: Cluster, own: Controller) -> list[str]:
     if state.protocol.keeps_log:
         return []
     texts = [_live(state, own.known)] if own.epoch else []
+    if own.asked:
+        waiting = ", ".join(f"{broker}#{epoch}" for broker, epoch in sorted(own.asked))
+        texts.append(f"ControlledShutdown requests: {waiting}")
+    if own.shutting_down:
+        texts.append(f"shutting down: {' '.join(map(str, sorted(own.shutting_down)))}")
     return texts if own.read is None else [*texts, f"has read {_live(state, own.read)}"]
 
 
@@ -127,7 +132,8 @@ def _next(state: Cluster, controller: int, broker: int) -> Iterator[Message]:
         if state.protocol.keeps_log:
             yield Message(METADATA_LOG, broker_row(broker), "record", str(request))
         else:
-            yield Message(controller_row(controller), broker_row(broker), "LeaderAndIsr", str(request))
+            name = "StopReplica" if isinstance(request, StopReplica) else "LeaderAndIsr"
+            yield Message(controller_row(controller), broker_row(broker), name, str(request))
 
 
 def arrivals(step: Step[Cluster]) -> Iterator[Message]:
@@ -159,6 +165,8 @@ def arrivals(step: Step[Cluster]) -> Iterator[Message]:
             yield Message(controller_row(number), _store(after), ", ".join(written))
         case "hear_of_isr", {"controller": number}:
             yield Message(ZOOKEEPER, controller_row(number), f"ISR {drawn_isr(after.quorum.isr)}")
+        case "ask_to_stop", {"broker": broker} if before.registry.controller is not None:
+            yield Message(broker_row(broker), controller_row(before.registry.controller), "ControlledShutdown")
         case "restart" | "register", {"broker": broker} if not after.protocol.keeps_log:
             yield Message(broker_row(broker), ZOOKEEPER, "registers")
     if step.action == "act_on_brokers" and after.quorum != before.quorum:

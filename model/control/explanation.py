@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
 from leadline.model.control.delivery import accepts
-from leadline.model.control.state import Cluster, Sessions
+from leadline.model.control.state import Cluster, Sessions, StopReplica
 
 
 def events(steps: Sequence[Step[Cluster]]) -> Iterator[Event]:
@@ -41,6 +41,10 @@ def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str
                 yield f"controller {number} resigns, and what it has not sent to {_named(lost)} yet is lost", ""
         case "deliver" | "deliver_unanswered", {"controller": number, "broker": broker}:
             yield from _handled(before, after, number, broker)
+        case "handle_shutdown", {"controller": number, "broker": broker}:
+            yield from _shut_down(before, after, number, broker)
+        case "override", {"controller": number, "target": target}:
+            yield f"controller {number} replaces the reassignment by one to brokers {', '.join(map(str, target))}", ""
         case "restart", {"broker": broker} if not _is_seen(before, broker):
             yield f"broker {broker} is back before any controller has seen that it was down", ""
 
@@ -88,6 +92,19 @@ def _answered(before: Cluster, after: Cluster, number: int, leader: int) -> Iter
         )
 
 
+def _shut_down(before: Cluster, after: Cluster, number: int, broker: int) -> Iterator[tuple[str, str]]:
+    if broker not in after.controllers[number].shutting_down:
+        yield f"controller {number} refuses broker {broker}'s request to shut down", "refused"
+    elif not after.heard[broker].may_stop:
+        yield (
+            f"controller {number} handles a request to shut down that broker {broker} sent before it restarted, and "
+            "elects it no more",
+            "stale request",
+        )
+    elif after.quorum.leader == broker:
+        yield f"no other broker can lead, so broker {broker} will stop as the leader", ""
+
+
 def _misses(before: Cluster) -> str:
     """Return a phrase about the brokers whose restart a new controller cannot detect, or an empty string."""
     known = [own.known for own in before.controllers if own.epoch]
@@ -133,7 +150,14 @@ def _outdated(read: Sessions, now: Sessions) -> str:
 
 def _handled(before: Cluster, after: Cluster, number: int, broker: int) -> Iterator[tuple[str, str]]:
     request, heard, replica = before.queue(number, broker)[0], before.heard[broker], before.replicas[broker]
-    if accepts(before, broker, request):
+    if isinstance(request, StopReplica) and accepts(before, broker, request):
+        if not before.protocol.obeys_stop(replica.epoch, request.epoch):
+            yield (
+                f"broker {broker} ignores the StopReplica request of leader epoch {request.epoch}: it is in epoch "
+                f"{replica.epoch} already",
+                "",
+            )
+    elif accepts(before, broker, request):
         if after.replicas[broker].leader == broker != replica.leader and replica.leader is None and request.epoch >= 0:
             if _has_lost_end(before, broker):
                 yield f"broker {broker} leads in epoch {request.epoch} again, with a log that has lost its end", ""

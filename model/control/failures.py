@@ -13,7 +13,8 @@ from leadline.model.control.metadata_log import METADATA, fenced, newest, starte
 from leadline.model.control.state import Cluster, Controller, Heard
 from leadline.model.control.writes import drop_requests
 from leadline.model.kafka import crash as kafka
-from leadline.model.kafka import fetch
+from leadline.model.kafka import fetch, isr
+from leadline.model.kafka.broker import ACTIVE
 from leadline.model.kafka.crash import followers_first
 from leadline.model.quorum import brokers
 
@@ -73,7 +74,7 @@ def _deposed(state: Cluster, controller: int) -> Cluster:
 def broker_dies(state: Cluster, broker: int) -> Iterator[Cluster]:
     """A broker crashes, and its session ends. Its log and its high watermark remain on disk."""
     for down in kafka.crash(state, broker):
-        yield _stopped(down, broker)  # type: ignore[arg-type]
+        yield stopped(down, broker)  # type: ignore[arg-type]
 
 
 @action(
@@ -85,12 +86,12 @@ def broker_dies(state: Cluster, broker: int) -> Iterator[Cluster]:
 def broker_loses_tail(state: Cluster, broker: int, offset: int) -> Iterator[Cluster]:
     """A broker crashes, and its session ends. It loses the end of its log, which was only in the page cache."""
     for down in kafka.crash_losing_tail(state, broker, offset):
-        yield _stopped(down, broker)  # type: ignore[arg-type]
+        yield stopped(down, broker)  # type: ignore[arg-type]
 
 
-def _stopped(state: Cluster, broker: int) -> Cluster:
+def stopped(state: Cluster, broker: int) -> Cluster:
     """Return the state after a broker has stopped: it has no session and no memory."""
-    gone = state.with_heard(broker, Heard())
+    gone = state.with_registration(broker, ACTIVE).with_heard(broker, Heard())
     if state.protocol.keeps_log:
         gone = gone.with_queue(METADATA, broker, ())
     else:
@@ -104,7 +105,7 @@ def _stopped(state: Cluster, broker: int) -> Cluster:
 def handle_fetch_response(state: Cluster, follower: int) -> Iterator[Cluster]:
     """A follower handles a response as in the `kafka` family. If it exits because of it, its session ends."""
     for after in fetch.handle_fetch_response(state, follower):
-        yield after if after.replicas[follower].up else _stopped(after, follower)  # type: ignore[arg-type, misc]
+        yield after if after.replicas[follower].up else stopped(after, follower)  # type: ignore[arg-type, misc]
 
 
 @action(
@@ -123,6 +124,23 @@ def readmit(state: Cluster, leader: int, follower: int) -> Iterator[Cluster]:
         for after in fetch.handled_again(state, leader, follower):
             if after.quorum != state.quorum or after.replicas[leader].proposal != state.replicas[leader].proposal:
                 yield after  # type: ignore[misc]
+
+
+@action(
+    "broker {leader} removes the lagging broker {member} from the ISR",
+    leader=brokers,
+    member=brokers,
+    effect="healing",
+)
+def shrink_isr(state: Cluster, leader: int, member: int) -> Iterator[Cluster]:
+    """A leader removes a follower from the ISR as in the `kafka` family.
+
+    From 2.4 to 2.8, it cannot remove any follower while its ISR contains a broker that is not a replica. Its check of
+    the ISR then fails, because `Partition.isFollowerOutOfSync` does not find this broker (KAFKA-9672).
+    """
+    replica = state.replicas[leader]
+    if state.protocol.shrinks_unassigned or replica.assigned is None or replica.isr <= replica.assigned:
+        yield from isr.shrink_isr(state, leader, member)  # type: ignore[misc]
 
 
 @action("the session of broker {broker} expires", broker=brokers, effect="perturbing")

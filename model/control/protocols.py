@@ -27,6 +27,8 @@ class Protocol(DataPlane):
         reassigns_by: where a reassignment in progress is stored: "admin" means in the node
             `/admin/reassign_partitions`, and "assignment" means with the replicas of the partition (KIP-455). Only the
             latter can be cancelled.
+        shrinks_unassigned: whether a leader can shrink the ISR while the ISR contains a broker that is not a replica
+            (KAFKA-9672).
         obeys_stop: returns whether a broker obeys a `StopReplica` request. The arguments are the leader epochs of the
             broker and of the request.
         removes_dead_at_start: whether a new controller removes failed brokers from the ISR.
@@ -43,6 +45,7 @@ class Protocol(DataPlane):
     names_generations: bool
     removes_dead_at_start: bool
     reassigns_by: str
+    shrinks_unassigned: bool
     keeps_log: bool
     refuses_newer_leaders: bool
     obeys_stop: Callable[[int, int], bool]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.control.bounds import if_cancelled, if_reassigned, targets
+from leadline.model.control.bounds import if_cancelled, if_overridden, if_reassigned, other_targets, targets
 from leadline.model.control.state import REMOVE, WRITE, Cluster
 from leadline.model.control.writes import may_write, remove_from_isr, send, stop_replicas, write
 from leadline.model.kafka.assignment import Assignment, reverted
@@ -24,7 +24,7 @@ def reassign(state: Cluster, target: tuple[int, ...]) -> Iterator[Cluster]:
     """An operator writes the request to ZooKeeper. Since 2.4, the controller writes it when an operator sends a request
     (KIP-455).
 
-    The model leaves out a second request while the first one is in progress.
+    A request that replaces one in progress is an action of its own; see `override`.
     """
     if state.may("reassignments") and not state.registry.target and target != state.assignment.replicas:
         registry = attrs.evolve(state.registry, target=target)
@@ -121,12 +121,50 @@ def cancel(state: Cluster, controller: int) -> Iterator[Cluster]:
     if not own.is_free or not assignment.adding or not state.may("cancellations") or not _may_assign(state, controller):
         return
     before = reverted(assignment)
-    cancelled = state.having("cancellations")
-    cancelled = _assigned(cancelled, controller, before, before.replicas)
-    cancelled = attrs.evolve(cancelled, registry=attrs.evolve(cancelled.registry, target=before.replicas))
-    for broker in sorted(assignment.adding):
-        cancelled = remove_from_isr(cancelled, controller, broker)
-    yield stop_replicas(cancelled, controller, sorted(assignment.adding))
+    yield _changed(state.having("cancellations"), controller, before, before.replicas)
+
+
+@action(
+    "controller {controller} replaces the reassignment by one to brokers {target}",
+    controller=if_overridden,
+    target=other_targets,
+    effect="perturbing",
+)
+def override(state: Cluster, controller: int, target: tuple[int, ...]) -> Iterator[Cluster]:
+    """A controller handles an operator's second request while a reassignment is in progress (KIP-455, steps U1 to U3).
+
+    The replicas that the first request would have added, and that the second one does not need, are stopped as after a
+    cancellation. Then the second reassignment begins (A1, A2), unless all its replicas are in the ISR already. Up to
+    2.3, the node `/admin/reassign_partitions` exists until the first reassignment has ended, and
+    `kafka-reassign-partitions` refuses a second one (`KafkaZkClient.createPartitionReassignment`).
+
+    See `KafkaController.updateCurrentReassignment` and `ReplicaAssignment.reassignTo`.
+    """
+    own, assignment = state.controllers[controller], state.assignment
+    if not own.is_free or not assignment.in_progress or not state.may("overrides"):
+        return
+    if target == state.registry.target or not _may_assign(state, controller):
+        return
+    origin = reverted(assignment).replicas
+    union = (*target, *(broker for broker in origin if broker not in target))
+    both = Assignment(union, adding=frozenset(union) - frozenset(origin), removing=frozenset(union) - frozenset(target))
+    changed = _changed(state.having("overrides"), controller, both, target)
+    if both.in_progress and not frozenset(target) <= changed.quorum.isr:
+        yield from _bumped(changed, controller, union)
+    else:
+        yield changed
+
+
+def _changed(state: Cluster, controller: int, assignment: Assignment, target: tuple[int, ...]) -> Cluster:
+    """Return the state after a controller has changed a reassignment in progress, and has removed the replicas that are
+    no longer needed from the ISR and stopped them.
+    """
+    unneeded = sorted(frozenset(state.assignment.replicas) - frozenset(assignment.replicas))
+    changed = _assigned(state, controller, assignment, assignment.replicas)
+    changed = attrs.evolve(changed, registry=attrs.evolve(changed.registry, target=target))
+    for broker in unneeded:
+        changed = remove_from_isr(changed, controller, broker)
+    return stop_replicas(changed, controller, unneeded)
 
 
 def _may_assign(state: Cluster, controller: int) -> bool:

@@ -67,6 +67,7 @@ _FIRST = {
     "broker_epoch": "none",
     "dead_at_start": "stay",
     "reassigning": "admin",
+    "shrinks_unassigned": "yes",
     "stop_replica": "any",
     "newer_leader": "not-controller",
 }
@@ -94,13 +95,21 @@ _CHANGED: Mapping[str, tuple[tuple[str, str], str, dict[str, str]]] = {
         "a new controller removes brokers that are down from the ISR",
         {"dead_at_start": "leave"},
     ),
-    "2.4": (("2.4.0", "2.5.1"), "reassignments can be cancelled (KIP-455)", {"reassigning": "assignment"}),
+    "2.4": (
+        ("2.4.0", "2.5.1"),
+        "reassignments can be cancelled (KIP-455)",
+        {"reassigning": "assignment", "shrinks_unassigned": "no"},
+    ),
     "2.6": (("2.6.0", "2.6.3"), "StopReplica requests contain a leader epoch (KIP-570)", {"stop_replica": "newer"}),
     "2.7": (("2.7.0", "2.7.1"), _ASKS, {}),
     "2.7.2": (("2.7.2", "2.7.2"), _ASKS, {}),
     "2.8": (("2.8.0", "2.8.0"), _ASKS, {}),
     "2.8.1": (("2.8.1", "2.8.2"), _ASKS, {}),
-    "3.0": (("3.0.0", "3.2.3"), _ASKS, {}),
+    "3.0": (
+        ("3.0.0", "3.2.3"),
+        "leaders can always shrink the ISR (KAFKA-9672)",
+        {"shrinks_unassigned": "yes"},
+    ),
     "3.3-zk": (("3.3.0", "3.4.0"), _ASKS, {}),
     "3.4.1-zk": (
         ("3.4.1", "3.5.0"),

@@ -146,6 +146,24 @@ RULES = (
         ),
     ),
     Rule(
+        "shrinks_unassigned",
+        "whether a leader can shrink the ISR while the ISR contains a broker that is not a replica",
+        (
+            Value(
+                "yes",
+                "yes",
+                "up to 2.3: Partition.getOutOfSyncReplicas; KAFKA-9672; 3.0.0: Partition.isFollowerOutOfSync",
+                {"shrinks_unassigned": True},
+            ),
+            Value(
+                "no",
+                "no: its check of the ISR fails because it does not know this broker",
+                "KAFKA-9672; 2.4.0 to 2.8.2: Partition.isFollowerOutOfSync, getReplicaOrException",
+                {"shrinks_unassigned": False},
+            ),
+        ),
+    ),
+    Rule(
         "stop_replica",
         "which StopReplica requests a broker obeys",
         (

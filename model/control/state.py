@@ -121,18 +121,21 @@ class LeaderAndIsr:
 
 @attrs.frozen(cache_hash=True)
 class StopReplica:
-    """A `StopReplica` request, which deletes the replica.
+    """A `StopReplica` request.
 
     Attributes:
         controller_epoch, epoch, generation: see `LeaderAndIsr`. Up to 2.5, brokers do not receive the leader epoch.
+        delete: whether the broker deletes the replica. If not, the replica only stops fetching.
     """
 
     controller_epoch: int
     epoch: int
     generation: int = 0
+    delete: bool = True
 
     def __str__(self) -> str:
-        return f"c{self.controller_epoch}: stop and delete, epoch {self.epoch}"
+        meant = f" for broker epoch {self.generation}" if self.generation else ""
+        return f"c{self.controller_epoch}: stop{' and delete' if self.delete else ''}, epoch {self.epoch}{meant}"
 
 
 Request = LeaderAndIsr | StopReplica
@@ -151,6 +154,9 @@ class Controller:
         read: the brokers that it has read from ZooKeeper but not yet acted on, or None.
         replicas: the replicas that it knows, in order.
         step: the next step to complete the reassignment: `REMOVE`, `WRITE`, or an empty string if there is none.
+        asked: the `ControlledShutdown` requests that it has received but not yet handled. Each consists of a broker and
+            the broker epoch with which the broker has sent the request.
+        shutting_down: the brokers whose controlled shutdown it has begun. Its successor does not know them.
     """
 
     active: bool = False
@@ -160,6 +166,8 @@ class Controller:
     read: Sessions | None = None
     replicas: tuple[int, ...] = ()
     step: str = ""
+    asked: frozenset[tuple[int, int]] = frozenset()
+    shutting_down: frozenset[int] = frozenset()
 
     @property
     def is_free(self) -> bool:
@@ -169,7 +177,11 @@ class Controller:
         return self.active and self.epoch > 0 and self.read is None and not self.step
 
     def considers_live(self, broker: int) -> bool:
-        """Return whether the controller considers a broker live."""
+        """Return whether the controller considers a broker live and not shutting down, so that it may elect it."""
+        return self.known[broker] > 0 and broker not in self.shutting_down
+
+    def reaches(self, broker: int) -> bool:
+        """Return whether the controller sends requests to a broker, which may be shutting down."""
         return self.known[broker] > 0
 
 
@@ -184,12 +196,14 @@ class Heard:
             (KRaft).
         asks: the epoch of the controller to which the broker sent its last `AlterPartition` request, or 0. The broker
             sends no later request to an older controller.
+        may_stop: whether a controller has handled the broker's `ControlledShutdown` request, so that the broker stops.
     """
 
     controller_epoch: int = 0
     generation: int = 0
     registering: bool = False
     asks: int = 0
+    may_stop: bool = False
 
 
 @attrs.frozen(cache_hash=True)
@@ -262,6 +276,11 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
         raise SpecError(
             f"control/{protocol.name} does not model reassignments, because a reassignment with KRaft is a single "
             f"record of the metadata log. Use kafka/{protocol.name} instead"
+        )
+    if protocol.keeps_log and bounds.shutdowns:
+        raise SpecError(
+            f"control/{protocol.name} does not model controlled shutdown, because it needs no failover with KRaft: the "
+            f"metadata log says which brokers are shutting down. Use kafka/{protocol.name} instead"
         )
     replicas = tuple(range(min(bounds.replicas or bounds.brokers, bounds.brokers)))
     every = frozenset(replicas)

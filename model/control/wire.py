@@ -56,6 +56,7 @@ _ALONE = OnTheWire(alone=True)
 _WITH_RECORDS = OnTheWire(unmade="the driver of controllers does not hold back replication, which records need")
 _ISR = OnTheWire(unmade="the driver of controllers does not hold back what leaders write to ZooKeeper")
 _REASSIGNS = OnTheWire(unmade="the driver does not change the replicas of a partition")
+_SHUTS_DOWN = OnTheWire(unmade="the driver of controllers kills brokers, and does not shut them down")
 _KRAFT = OnTheWire(unmade="the driver of controllers starts one KRaft controller, which has no successor")
 
 ON_THE_WIRE: dict[str, OnTheWire] = {
@@ -92,6 +93,11 @@ ON_THE_WIRE: dict[str, OnTheWire] = {
     "register": OnTheWire(does=(Deed.RESUME_SESSION,)),
     "reassign": _REASSIGNS,
     "cancel": _REASSIGNS,
+    "override": _REASSIGNS,
+    "begin_shutdown": _SHUTS_DOWN,
+    "ask_to_stop": _SHUTS_DOWN,
+    "handle_shutdown": _SHUTS_DOWN,
+    "stop": _SHUTS_DOWN,
     "deliver_unanswered": OnTheWire(unmade="the driver does not break the connections of controllers"),
     "controller_session_expires": OnTheWire(does=(Deed.DELETE_NODE,)),
     "controller_dies": OnTheWire(does=(Deed.KILL,)),

@@ -16,8 +16,7 @@ from leadline.model.quorum import Quorum
 
 
 def send(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
-    """Send the partition state that a controller knows to the given brokers, except those that it does not consider
-    live.
+    """Send the partition state that a controller knows to the given brokers, except those that it considers dead.
 
     If there is no leader, the model sends nothing, because brokers that receive such a request only note the epoch.
     """
@@ -27,7 +26,7 @@ def send(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
         return state
     replicas = own.replicas if state.bounds.moves else ()
     for broker in brokers:
-        if own.considers_live(broker):
+        if own.reaches(broker):
             generation = own.known[broker] if state.protocol.names_generations else 0
             request = LeaderAndIsr(own.epoch, partition.leader, partition.epoch, partition.isr, generation, replicas)
             state = state.with_queue(controller, broker, (*state.queue(controller, broker), request))
@@ -42,10 +41,10 @@ def drop_requests(state: Cluster, controller: int, brokers: Iterable[int]) -> Cl
 
 
 def is_lost(state: Cluster, controller: int) -> bool:
-    """Return whether the partition has no leader that the controller considers live."""
+    """Return whether the partition has no leader, or has one that the controller considers dead."""
     own = state.controllers[controller]
     leader = None if own.partition is None else own.partition.leader
-    return leader is None or not own.considers_live(leader)
+    return leader is None or not own.reaches(leader)
 
 
 def elect(state: Cluster, controller: int) -> Iterator[Cluster]:
@@ -86,15 +85,15 @@ def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
     return send(written, controller, [each for each in state.controllers[controller].replicas if each != broker])
 
 
-def stop_replicas(state: Cluster, controller: int, brokers: Iterable[int]) -> Cluster:
-    """Return the state after a controller has told the given brokers to delete their replicas. It sends no request to a
-    broker that it does not consider live.
+def stop_replicas(state: Cluster, controller: int, brokers: Iterable[int], *, delete: bool = True) -> Cluster:
+    """Return the state after a controller has told the given brokers to stop their replicas, and also to delete them
+    unless `delete` is false. It sends no request to a broker that it considers dead.
     """
     own = state.controllers[controller]
     for broker in brokers:
-        if own.considers_live(broker):
+        if own.reaches(broker):
             generation = own.known[broker] if state.protocol.names_generations else 0
-            request = StopReplica(own.epoch, state.quorum.epoch, generation)
+            request = StopReplica(own.epoch, state.quorum.epoch, generation, delete)
             state = state.with_queue(controller, broker, (*state.queue(controller, broker), request))
     return state
 

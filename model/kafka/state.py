@@ -181,7 +181,7 @@ class Partition(Leadership[Replica]):
         spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
         return attrs.evolve(self, spent=spent)
 
-    def with_registration(self, broker: int, status: str) -> Partition:
+    def with_registration(self, broker: int, status: str) -> Self:
         """Return the state with the registration of a broker set to the given status."""
         return self._registered(broker, attrs.evolve(self.registrations[broker], status=status))
 
@@ -191,7 +191,7 @@ class Partition(Leadership[Replica]):
         """
         return self._registered(broker, attrs.evolve(self.registrations[broker], moved=moved))
 
-    def _registered(self, broker: int, registration: Registration) -> Partition:
+    def _registered(self, broker: int, registration: Registration) -> Self:
         known = self.registrations
         return attrs.evolve(self, registrations=(*known[:broker], registration, *known[broker + 1 :]))
 

@@ -117,9 +117,102 @@ def test_an_election_in_two_writes_leaves_a_controller_that_brokers_refuse() -> 
 
 def test_kafka_13972_a_cancelled_reassignment_leaves_a_replica() -> None:
     bounds = {**MOVED, "cancellations": 1}
-    assert searched("control/2.4", bounds) == {}
-    assert searched("control/2.6", bounds) == {"agreed_at_rest": 14}
-    assert searched("control/2.6+stop_replica=not-older", bounds) == {}
+    assert searched("control/2.4", bounds, ["agreed_at_rest"]) == {}
+    assert searched("control/2.6", bounds, ["agreed_at_rest"]) == {"agreed_at_rest": 14}
+    assert searched("control/2.6+stop_replica=not-older", bounds, ["agreed_at_rest"]) == {}
+
+
+def test_kafka_9672_a_broker_that_is_not_a_replica_stays_in_the_isr() -> None:
+    bounds = {**MOVED, "cancellations": 1}
+    assert searched("control/2.4", bounds) == {"isr_within_replicas_at_rest": 15}
+    assert searched("control/2.4+shrinks_unassigned=yes", bounds) == {}
+    assert searched("control/3.9-zk", bounds) == {}
+
+
+def test_a_reassignment_is_replaced_while_it_is_in_progress() -> None:
+    """KAFKA-13972, KAFKA-9672 and KAFKA-14808 need no cancellation: a second request does the same."""
+    bounds = {**MOVED, "overrides": 1}
+    found = {"agreed_at_rest": 14, "isr_within_replicas_at_rest": 15}
+    assert searched("control/2.6", bounds) == found
+    assert searched("control/3.9-zk", bounds) == {}
+    added = {**bounds, "brokers": 2, "replicas": 1, "target": "1", "isr_shrinks": 1, "preferred_elections": 1}
+    assert searched("control/2.4", added, ["led_at_rest"]) == {"led_at_rest": 15}
+
+
+def test_a_second_request_moves_on_from_the_first() -> None:
+    spec = load_spec("control/3.9-zk").with_bounds({**MOVED, "overrides": 1})
+    begun = taken(spec, "reassign(target=(0, 2))", "add_replicas(controller=0)")[-1].after
+    assert str(begun.assignment) == "0 +2 -1"
+    steps = taken(
+        spec, "reassign(target=(0, 2))", "add_replicas(controller=0)", "override(controller=0, target=(2, 1))"
+    )
+    after = steps[-1].after
+    assert str(after.assignment) == "+2 1 -0"
+    assert after.registry.target == (2, 1)
+    assert after.quorum.epoch == begun.quorum.epoch + 1
+    dropped = taken(
+        spec, "reassign(target=(0, 2))", "add_replicas(controller=0)", "override(controller=0, target=(1,))"
+    )[-1].after
+    assert str(dropped.assignment) == "1 -0"
+    assert [str(each) for each in dropped.queue(0, 2)][-1].startswith("c1: stop and delete")
+    assert not any("override" in action.name for action in load_spec("control/2.3").actions)
+
+
+# --- controlled shutdown --------------------------------------------------------------------------------------------
+
+
+def test_a_controlled_shutdown_beside_a_failover_harms_nothing() -> None:
+    assert searched("control/2.4", {"records": 0, "crashes": 0, "shutdowns": 1}) == {}
+
+
+def test_kafka_7235_a_request_to_shut_down_outlives_its_broker() -> None:
+    bounds = {"records": 0, "failovers": 0, "shutdowns": 1}
+    assert searched("control/2.1+broker_change=epochs", bounds, ["agreed_at_rest"]) == {"agreed_at_rest": 13}
+    assert searched("control/2.2", bounds) == {}
+
+
+def test_a_controller_moves_the_leader_that_shuts_down_and_its_successor_does_not_know() -> None:
+    spec = load_spec("control/2.4").with_bounds({"records": 0, "shutdowns": 1})
+    moved = taken(spec, "begin_shutdown(broker=0)", "ask_to_stop(broker=0)", "handle_shutdown(controller=0, broker=0)")
+    state = moved[-1].after
+    assert (state.quorum.leader, state.quorum.epoch, state.quorum.isr) == (1, 1, frozenset({1}))
+    assert state.controllers[0].shutting_down == {0}
+    assert len(state.queue(0, 0)) == 1
+    follower = taken(
+        spec,
+        "begin_shutdown(broker=1)",
+        "ask_to_stop(broker=1)",
+        "handle_shutdown(controller=0, broker=1)",
+        "deliver(controller=0, broker=1)",
+    )
+    assert follower[-1].after.quorum.isr == {0}
+    assert str(follower[-1].before.queue(0, 1)[0]) == "c1: stop, epoch 0 for broker epoch 1"
+    (asked, number) = (moved[1].after, moved[1].after.registry.controller)
+    assert asked.controllers[number].asked == {(0, 1)}
+    replaced = taken(
+        spec,
+        "begin_shutdown(broker=0)",
+        "ask_to_stop(broker=0)",
+        "controller_dies(controller=0)",
+        "become_controller(controller=1)",
+        "ask_to_stop(broker=0)",
+        "handle_shutdown(controller=1, broker=0)",
+        "stop(broker=0)",
+    )[-1].after
+    assert not replaced.replicas[0].up
+    assert (replaced.quorum.leader, replaced.registry.registered) == (1, (False, True))
+
+
+def test_a_broker_that_shuts_down_is_not_the_preferred_leader() -> None:
+    spec = load_spec("control/2.4").with_bounds({"records": 0, "shutdowns": 1, "preferred_elections": 1})
+    state = taken(spec, "begin_shutdown(broker=0)", "ask_to_stop(broker=0)", "handle_shutdown(controller=0, broker=0)")
+    instances = {str(instance): instance for instance in spec.instances}
+    assert list(spec.take(instances["elect_preferred(controller=0)"], state[-1].after)) == []
+
+
+def test_kraft_has_no_controlled_shutdown_in_this_family() -> None:
+    with pytest.raises(SpecError, match=r"control/4\.1 does not model controlled shutdown"):
+        ENGINES["compiled"](CATALOG["control/4.1"].with_bounds({"shutdowns": 1}))
 
 
 LOST_BETWEEN_ROUNDS = (
@@ -141,9 +234,9 @@ LOST_BETWEEN_ROUNDS = (
 """The replicas that are no longer requested have not been removed yet: one of them is elected, without the record."""
 
 
-def lost_between_rounds() -> Spec[Any]:
+def lost_between_rounds(name: str = "control/2.3") -> Spec[Any]:
     bounds = {**MOVED, "records": 1, "failovers": 1, "crashes": 1}
-    return load_spec("control/2.6").with_bounds(bounds).with_properties(["committed_never_lost"])
+    return load_spec(name).with_bounds(bounds).with_properties(["committed_never_lost"])
 
 
 def test_a_record_is_lost_between_the_rounds_of_a_reassignment() -> None:
@@ -155,6 +248,16 @@ def test_a_record_is_lost_between_the_rounds_of_a_reassignment() -> None:
         assert [spec.complaint(lost, state) for state in states] == [None] * len(states)
         states = [after for state in states for after in spec.take(instances[step], state)]
     assert any(spec.complaint(lost, state) is not None for state in states)
+
+
+def test_from_2_4_to_2_8_the_leader_cannot_shrink_the_isr_between_the_rounds() -> None:
+    spec = lost_between_rounds("control/2.6")
+    instances = {str(instance): instance for instance in spec.instances}
+    states, shrinks = spec.initials(), LOST_BETWEEN_ROUNDS.index("shrink_isr(leader=0, member=2)")
+    for step in LOST_BETWEEN_ROUNDS[:shrinks]:
+        states = [after for state in states for after in spec.take(instances[step], state)]
+    assert states
+    assert not [after for state in states for after in spec.take(instances[LOST_BETWEEN_ROUNDS[shrinks]], state)]
 
 
 @pytest.mark.skipif(not EVERY, reason="EVERY=1 searches a million states for a shorter loss between the rounds")
@@ -330,6 +433,7 @@ def test_a_release_has_a_column(name: str, same: str) -> None:
         ({"reassignments": 1, "target": "0-2"}, "broker 2 does not exist, because brokers are numbered from 0 to 1"),
         ({"reassignments": 1, "target": "0,1"}, "expected different brokers separated by hyphens, such as 0-2"),
         ({"reassignments": 1, "target": "1-1"}, "expected different brokers separated by hyphens"),
+        ({"reassignments": 1, "target": "0--1"}, "expected different brokers separated by hyphens"),
         ({"controllers": 3}, "controllers=3 must not be greater than brokers=2"),
     ],
 )
@@ -364,6 +468,11 @@ SHOWING: tuple[tuple[str, Mapping[str, Any]], ...] = (
     (
         "control/2.4",
         {"replicas": 1, "target": "1", "reassignments": 1, "cancellations": 1, "records": 0, "crashes": 0},
+    ),
+    ("control/2.4", {"records": 0, "crashes": 0, "shutdowns": 1}),
+    (
+        "control/2.4",
+        {"replicas": 1, "target": "1", "reassignments": 1, "overrides": 2, "records": 0, "crashes": 0},
     ),
     ("control/2.7", {"records": 0, "isr_shrinks": 1}),
     ("control/2.8", {"crashes": 2, "failovers": 0, "isr_shrinks": 1}),
