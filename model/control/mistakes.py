@@ -21,6 +21,17 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int | str]] = {
         "failovers": 0,
         "crashes": 0,
     },
+    ("shrinks_unassigned", "no"): {
+        "brokers": 3,
+        "replicas": 2,
+        "reassignments": 1,
+        "cancellations": 1,
+        "target": "0-2",
+        "records": 0,
+        "failovers": 0,
+        "crashes": 0,
+    },
+    ("shrinks_unassigned", "yes"): {"records": 0},
     ("stop_replica", "any"): {"records": 0},
     ("stop_replica", "not-older"): {"records": 0},
     ("reassigning", "admin"): {"records": 0},
@@ -32,6 +43,7 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("reassigning", "admin"): "it only prevents that a reassignment is cancelled",
     ("stop_replica", "any"): "the requests of a controller to a broker stay in order in the model (KAFKA-9539)",
     ("stop_replica", "not-older"): "it is the rule of later releases",
+    ("shrinks_unassigned", "yes"): "it is the rule of later releases",
     ("broker_change", "epochs"): "it is the rule of later releases",
 }
 """The reasons why a value of a rule does no harm to a release with a different value."""
