@@ -134,7 +134,7 @@ class Observer:
         for segment in sorted(folder.glob("*.log")):
             try:
                 found += read_batches(segment.read_bytes())
-            except Malformed:  # zeros of a file that is being extended
+            except (Malformed, FileNotFoundError):  # zeros of a file that is being extended; a replica being deleted
                 continue
         return found
 

@@ -10,6 +10,7 @@ remaining cures that are candidates belong to this trace.
 from __future__ import annotations
 
 import functools
+import os
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -99,8 +100,10 @@ class _SpecSearch:
     _cures: tuple[Cure, ...] = ()
     _world: tuple[Cure, ...] = ()
     _label: str = ""
+    _spent: float = 0.0
 
     def run(self) -> None:
+        self._spent = _cpu_seconds()
         spec = base_spec(self.own.reference)
         self._cures = cures_of(self.own.reference) or own_cures(spec, self.hunt.plan.cures)
         mended = {name for cause in self.own.causes for name in cause.name.split(" and ")}
@@ -143,7 +146,14 @@ class _SpecSearch:
                 not_searched=blocked,
             )
         )
+        self._count_time()
         self.hunt.save()
+
+    def _count_time(self) -> float:
+        """Add the processor time since the last call to that of the spec, and return the sum."""
+        before, self._spent = self._spent, _cpu_seconds()
+        self.own.cpu_seconds = round(self.own.cpu_seconds + self._spent - before, 1)
+        return self.own.cpu_seconds
 
     def _is_hidden(self, world: World, name: str) -> bool:
         """Return whether a search for violations of a property would only find a known cause that nothing mends."""
@@ -154,6 +164,7 @@ class _SpecSearch:
 
     def _mend(self, planned: Planned, world: World, item: Property, trace: Trace[Any]) -> None:
         """Find the cause of a violation, add it to the report, and apply its cure."""
+        found_after = self._count_time()
         lowered = world.within(lowered_bounds(world, item, trace, planned.kept))
         shorter = self._explored(lowered.spec([item.name]), self.hunt.plan.deciding_seconds)
         found = _violation(shorter)
@@ -184,6 +195,8 @@ class _SpecSearch:
             is_shortest=found is not None,
             steps=[instance.sentence for instance in trace.instances],
             instances=[repr(instance) for instance in trace.instances],
+            search=planned.name,
+            cpu_seconds=found_after,
         )
         self.own.causes.append(cause)
         self._world = (*world.cures, *applied)
@@ -246,6 +259,12 @@ class _SpecSearch:
         if left <= 0:
             raise OutOfTime
         return min(seconds, left)
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time of this process and of its processes that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def lowered_bounds(world: World, item: Property, trace: Trace[Any], kept: frozenset[str]) -> Values:

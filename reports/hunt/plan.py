@@ -57,6 +57,7 @@ class Failure:
         bounds: the numbers that the failure adds to the bounds of a search.
         most: the maximum number of times that it can happen in one search.
         not_with: the rule values, keyed by rule, with which the failure cannot happen.
+        instead_of: the names of failures that are not combined with it.
         effort: the effort of the failure. Searches with a lower total effort are made first.
         properties: the properties that are still promised if the failure happens. If empty, all are promised.
     """
@@ -66,6 +67,7 @@ class Failure:
     most: int = 1
     effort: float = 1.0
     not_with: dict[str, str] = attrs.field(factory=dict)
+    instead_of: list[str] = attrs.field(factory=list)
     properties: list[str] = attrs.field(factory=list)
 
 
@@ -223,7 +225,8 @@ def _any_is(values: Mapping[str, str], rules: Mapping[str, str]) -> bool:
 
 def _combinations(failures: Sequence[Failure], number: int) -> Iterator[tuple[Failure, ...]]:
     for chosen in itertools.combinations_with_replacement(failures, number):
-        if all(chosen.count(each) <= each.most for each in chosen):
+        names = {each.name for each in chosen}
+        if all(chosen.count(each) <= each.most and names.isdisjoint(each.instead_of) for each in chosen):
             yield chosen
 
 

@@ -47,6 +47,8 @@ class Cause:
         is_shortest: whether there is no shorter trace within `bounds`.
         steps: the steps of the trace, in words.
         instances: the steps, as the names of action instances.
+        search: the name of the search of the plan that found it.
+        cpu_seconds: the processor time that the hunt had spent on the spec when it found the violation.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Cause:
     is_shortest: bool
     steps: list[str]
     instances: list[str]
+    search: str = ""
+    cpu_seconds: float = 0.0
 
     @property
     def is_known(self) -> bool:
@@ -122,12 +126,14 @@ class SpecHunt:
         planned: the names of the searches in the plan.
         searches: the searches that were made.
         causes: the causes that were found.
+        cpu_seconds: the processor time that was spent.
     """
 
     reference: str
     planned: list[str]
     searches: list[SearchDone] = attrs.field(factory=list)
     causes: list[Cause] = attrs.field(factory=list)
+    cpu_seconds: float = 0.0
 
     @property
     def left(self) -> list[str]:
