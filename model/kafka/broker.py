@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import attrs
 
 from leadline.model.kafka.messages import Diverging, EpochRequest, EpochResponse, Message, Proposal
@@ -81,6 +83,12 @@ class Replica:
     old_min_isr: bool = False
     caught_up: frozenset[int] = frozenset()
 
+    def renewed(self, **fields: Any) -> Self:
+        """Return the replica with the given fields, and all other fields of `Replica` at their defaults, as when its
+        broker starts again. Fields that a subclass adds keep their values.
+        """
+        return attrs.evolve(self, **{**_DEFAULTS, **fields})
+
     @property
     def starts_own_epoch_at(self) -> int:
         """The start offset of the leader's epoch: the offset of the first record in this epoch, or else the log end
@@ -106,6 +114,8 @@ class Replica:
         """Whether a follower has asked where to truncate but has not truncated yet."""
         return isinstance(self.in_flight, EpochRequest | EpochResponse)
 
+
+_DEFAULTS: dict[str, Any] = {field.name: field.default for field in attrs.fields(Replica)}
 
 ACTIVE = "active"
 FENCED = "fenced"

@@ -65,7 +65,8 @@ def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
     if not state.protocol.keeps_newer_checkpoints:
         newest = min(newest, end)
     for on_disk in state.protocol.checkpoints(newest):
-        down = Replica(log, min(on_disk, end), up=False, newest_checkpoint=on_disk if on_disk > end else 0)
+        newer = on_disk if on_disk > end else 0
+        down = replica.renewed(log=log, high_watermark=min(on_disk, end), up=False, newest_checkpoint=newer)
         yield _down(state, broker, down)
 
 
@@ -91,7 +92,7 @@ def directory_fails(state: Partition, broker: int) -> Iterator[Partition]:
     """
     replica = state.replicas[broker]
     if state.may("lost_directories") and replica.up and replica.leader is not None and not replica.offline:
-        failed = Replica(offline=True, old_min_isr=replica.old_min_isr)
+        failed = replica.renewed(offline=True, old_min_isr=replica.old_min_isr)
         yield _moved(state.having("lost_directories").with_replica(broker, failed), broker)
 
 
@@ -137,7 +138,7 @@ def _without_directory(state: Partition, broker: int, *, clean: bool) -> Iterato
     replica = state.replicas[broker]
     if state.may("lost_directories") and not replica.up and replica.log.end_offset:
         without = state.having("lost_directories")
-        yield _moved(without.with_replica(broker, Replica(up=False, stopped_cleanly=clean)), broker)
+        yield _moved(without.with_replica(broker, replica.renewed(up=False, stopped_cleanly=clean)), broker)
 
 
 def _moved(state: Partition, broker: int) -> Partition:
@@ -181,7 +182,7 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
     replica = state.replicas[broker]
     if state.registrations[broker].status == SHUTTING_DOWN:
         clean = state.protocol.has_elr and (not replica.offline or state.protocol.loses_directory_cleanly)
-        down = Replica(replica.log, replica.high_watermark, up=False, stopped_cleanly=clean)
+        down = replica.renewed(log=replica.log, high_watermark=replica.high_watermark, up=False, stopped_cleanly=clean)
         yield from leaving(_down(state, broker, down), broker)
 
 

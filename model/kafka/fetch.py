@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.broker import CURRENT, FENCED, FORGOTTEN, KNOWN, UNTIL_EMPTY, Replica
+from leadline.model.kafka.broker import CURRENT, FENCED, FORGOTTEN, KNOWN, UNTIL_EMPTY
 from leadline.model.kafka.follower import next_request, truncated, truncated_by_answer
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
@@ -122,7 +122,9 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
                 empty_epoch=NO_EPOCH if records else replica.empty_epoch,
             )
         case OffsetOutOfRange() if protocol.exits_out_of_range and not state.bounds.unclean_leader_election:
-            yield state.with_replica(follower, Replica(replica.log, replica.high_watermark, up=False))
+            yield state.with_replica(
+                follower, replica.renewed(log=replica.log, high_watermark=replica.high_watermark, up=False)
+            )
             return
         case OffsetOutOfRange(end_offset=end_offset):
             fetched = attrs.evolve(truncated(replica, end_offset), last_epoch=KNOWN)

@@ -176,9 +176,9 @@ def follower_of(state: Partition, broker: int, epoch: int, leader: int, elected:
     replica, protocol = state.replicas[broker], state.protocol
     if replica.leader == leader and protocol.follows_on(replica.epoch, epoch, elected):
         return _in_epoch(replica, epoch)
-    following = Replica(
-        replica.log,
-        replica.high_watermark,
+    following = replica.renewed(
+        log=replica.log,
+        high_watermark=replica.high_watermark,
         epoch=epoch,
         leader=leader,
         late_response=replica.late_response,
@@ -262,6 +262,6 @@ def delete_replica(state: Partition, broker: int, epoch: int) -> Iterator[Partit
     if replica.leader is None:
         is_stray = epoch == state.quorum.epoch and broker not in state.assignment.replicas
         if is_stray and replica.log.end_offset > 0:
-            yield state.with_replica(broker, Replica())
+            yield state.with_replica(broker, replica.renewed())
     elif epoch > replica.epoch and broker not in (request.replicas or ()):
-        yield state.with_replica(broker, Replica())
+        yield state.with_replica(broker, replica.renewed())
