@@ -233,6 +233,8 @@ def _show_cause(out: Console, cause: Cause) -> None:
         out.print(Text(f"  {cause.violates} {decided} {' or '.join(cause.mending)}"))
     length = f"a shortest trace of {cause.length} states" if cause.is_shortest else f"a trace of {cause.length} states"
     out.print(Text(f"  {length}{f': {visible(cause.complaint)}' if cause.complaint else ''}"))
+    if cause.search:
+        out.print(Text(visible(f"  found after {cause.cpu_seconds:.0f} s of processor time: {cause.search}")))
     for number, step in enumerate(cause.steps, start=2):
         out.print(Text(f"  {number:>3}  {visible(step)}"))
     if cause.command:

@@ -247,6 +247,9 @@ def read_plan(path: Path) -> Plan:
         plan = converter.structure(content, Plan)
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{path} is not the plan of a hunt: {cattrs.transform_error(error)[0]}") from error
+    names = [failure.name for failure in plan.failures]
+    for other in (name for failure in plan.failures for name in failure.instead_of if name not in names):
+        raise LeadlineError(f"{path}: instead_of names an unknown failure {other!r}{nearest(other, names)}")
     if not plan.settings or not plan.sizes:
         raise LeadlineError(f"{path} is not the plan of a hunt: settings and sizes need at least one entry")
     if not (plan.seconds > 0 and plan.deciding_seconds > 0 and plan.random_seconds >= 0):

@@ -119,6 +119,8 @@ def test_one_cause_does_not_hide_the_next(tmp_path: Path) -> None:
     assert [cause["decided"] for cause in own["causes"]] == [True, True]
     assert own["causes"][0]["bounds"] == {"heats": 2, "leaks": 0, "thermostat": False}
     assert own["causes"][0]["steps"] == ["it is heated", "it is heated"]
+    assert [cause["search"] in own["planned"] for cause in own["causes"]] == [True, True]
+    assert 0 <= own["causes"][0]["cpu_seconds"] <= own["causes"][1]["cpu_seconds"] <= own["cpu_seconds"]
     assert [search["verdict"] for search in own["searches"]] == ["holds"] * len(own["planned"])
     assert own["searches"][-1]["cures"] == ["thermostat", "seal"]
     assert code == 1, "a cause has no name"
@@ -207,6 +209,10 @@ def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
             '[[cures]]\nname = "x"\nwithout = ["heat"]',
             "cure 'x' leaves out 'heat', which is not an action of boiler.py:spec",
         ),
+        (
+            '[[failures]]\nname = "x"\nbounds = { heats = 1 }\ninstead_of = ["y"]',
+            "plan.toml: instead_of names an unknown failure 'y': did you mean 'x'?",
+        ),
         ('[[cures]]\nname = "x"', "cure 'x' changes nothing: give it bounds, or actions in `without`"),
     ],
 )
@@ -264,6 +270,8 @@ def test_searches_are_from_small_to_large() -> None:
         "brokers=2, late record + reassignment",
     ]
     assert sorted(in_order, key=first.index) == in_order
+    assert "brokers=3, crash + first partition with 2 replicas" in first
+    assert not [name for name in first if "with 1 replica + first partition with 2 replicas" in name]
 
 
 def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
