@@ -6,6 +6,7 @@ States of the `kafka` family record these promises, although no broker stores th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from leadline.checker.properties import invariant, step_invariant
@@ -15,6 +16,7 @@ from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.invariants.known import ALL_RELEASES, RPC
 from leadline.invariants.view import Complaint
+from leadline.model.control.state import Cluster
 from leadline.model.kafka.bounds import OLD_MIN_ISR, Bounds
 from leadline.model.kafka.consume import readable
 from leadline.model.kafka.controller import controller_elects_uncleanly, operator_elects_uncleanly
@@ -241,8 +243,8 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
         trace: the counterexample.
 
     Returns:
-        The reason, or an empty string if the configuration promises the property in this behaviour or if the spec does
-        not belong to the `kafka` family.
+        The reason, or an empty string if the configuration promises the property in this behaviour or if the spec
+        belongs to neither the `kafka` nor the `control` family.
     """
     end = trace.states[-1]
     if not isinstance(end, Partition) or name not in _LOSSES:
@@ -250,7 +252,7 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     bounds, lost = end.bounds, _lost_logs(end)
     names = {step.action.name for step in trace.instances}
     if bounds.min_insync_replicas < bounds.brokers or lost:
-        if controller_elects_uncleanly.name in names:
+        if controller_elects_uncleanly.name in names or _leader_was_elected_uncleanly(trace):
             return UNCLEAN_NOT_PROMISED
         if operator_elects_uncleanly.name in names:
             return REQUESTED_NOT_PROMISED
@@ -262,6 +264,17 @@ def why_not_promised(name: str, trace: Trace[object]) -> str:
     if name == acked_never_lost.name and bounds.acks != "all" and not was_readable:
         return _acks_not_promised(bounds)
     return ""
+
+
+def _leader_was_elected_uncleanly(trace: Trace[object]) -> bool:
+    """Return whether a step of the `control` family, where any controller may elect, elects a broker that is in neither
+    the ISR nor the ELR.
+    """
+    quorums = [state.quorum for state in trace.states if isinstance(state, Cluster)]
+    return any(
+        after.leader is not None and after.epoch > before.epoch and after.leader not in {*before.isr, *before.elr}
+        for before, after in pairwise(quorums)
+    )
 
 
 def not_promised(bounds: Bounds) -> list[str]:

@@ -504,11 +504,20 @@ def test_every_action_instance_is_taken_within_small_bounds() -> None:
     assert {instance for instance, count in taken_steps.items() if not count} == with_itself
 
 
-def test_a_loss_by_design_is_called_so(tmp_path: Path) -> None:
-    bounds = "crashes=1,lossy_crashes=1,failovers=0"
-    run = call("explore", "control/2.4", "-b", bounds, "-i", "committed_never_lost", "--diagnose", "0", folder=tmp_path)
+@pytest.mark.parametrize(
+    ("name", "bounds", "reason"),
+    [
+        ("control/2.4", "crashes=1,lossy_crashes=1,failovers=0", "min.insync.replicas=1 does not promise"),
+        *(
+            (name, "crashes=2,failovers=0,unclean_leader_election=true", "unclean.leader.election.enable=true does not")
+            for name in ("control/2.4", "control/4.1")
+        ),
+    ],
+)
+def test_a_loss_by_design_is_called_so(name: str, bounds: str, reason: str, tmp_path: Path) -> None:
+    run = call("explore", name, "-b", bounds, "-i", "committed_never_lost", "--diagnose", "0", folder=tmp_path)
     assert run.code == 1
-    assert "committed_never_lost is violated by design: min.insync.replicas=1 does not promise" in run.out
+    assert f"committed_never_lost is violated by design: {reason}" in run.out
 
 
 @pytest.mark.parametrize(
