@@ -97,7 +97,7 @@ def _written_to_log(state: Cluster, controller: int, leader: int, proposal: Prop
     else:
         seen = as_the_controller_sees(state, image)
         for after in build(seen, proposal.isr, bumps=state.protocol.epoch_for_shrink):
-            yield _answered(written(state, after, asked_by=leader), leader)  # type: ignore[arg-type]
+            yield _answered(written(state, after, asked_by=leader), leader)
 
 
 def _all_may_join(state: Cluster, proposal: Proposal, live: tuple[bool, ...]) -> bool:

@@ -228,7 +228,7 @@ def elect_preferred(state: Cluster, controller: int) -> Iterator[Cluster]:
             return
         if preferred in quorum.isr and seen.may_elect(preferred):
             for after in new_epoch(seen, preferred, quorum.isr):
-                yield written(elected, after)  # type: ignore[arg-type]
+                yield written(elected, after)
         return
     preferred, quorum = own.replicas[0], state.quorum
     if quorum.leader in (None, preferred) or preferred not in quorum.isr:

@@ -74,6 +74,6 @@ def _obeyed(state: Cluster, broker: int, request: Request) -> Cluster:
     if request.leader == broker:
         assigned = frozenset(request.replicas) if request.replicas else None
         leading = leader_of(heard, broker, request.epoch, request.isr, assigned)
-        return with_leader(heard, broker, leading)  # type: ignore[return-value]
+        return with_leader(heard, broker, leading)
     following = follower_of(heard, broker, request.epoch, request.leader, elected=False)
     return heard.with_replica(broker, following)

@@ -84,7 +84,7 @@ def fenced(state: Cluster, broker: int) -> Iterator[Cluster]:
     seen = as_the_controller_sees(state, image)
     seen = attrs.evolve(seen, registry=seen.registry.gone(broker))
     for after in leaving(seen, broker):
-        for led in _led_uncleanly(after):  # type: ignore[arg-type]
+        for led in _led_uncleanly(after):
             yield written(state, led)
 
 
@@ -109,14 +109,14 @@ def admit(state: Cluster, broker: int) -> Iterator[Cluster]:
     found = [seen]
     if starts and image.registered[broker] and state.protocol.compares_epochs:
         gone = attrs.evolve(seen, registry=seen.registry.gone(broker))
-        found = list(leaving(gone, broker))  # type: ignore[arg-type]
+        found = list(leaving(gone, broker))
     waiting = state.with_heard(broker, attrs.evolve(heard, registering=starts))
     for each in found:
         if starts and state.protocol.has_elr:
-            each = without_eligibility(each, broker)  # type: ignore[assignment]
+            each = without_eligibility(each, broker)
         registry = each.registry.born(broker) if starts else each.registry.back(broker)
         for led in led_again(attrs.evolve(each, registry=registry)):
-            for after in _led_uncleanly(led):  # type: ignore[arg-type]
+            for after in _led_uncleanly(led):
                 yield written(waiting, after)
 
 
@@ -135,7 +135,7 @@ def _led_uncleanly(state: Cluster) -> Iterator[Cluster]:
         for broker in state.assignment.replicas:
             elected = list(elected_uncleanly(state, broker))
             if elected:
-                yield from elected  # type: ignore[misc]
+                yield from elected
                 return
     yield state
 
@@ -210,12 +210,12 @@ def apply_record(state: Cluster, broker: int) -> Iterator[Cluster]:
     taken = state.with_queue(METADATA, broker, queue[1:])
     taken = taken.with_heard(broker, attrs.evolve(state.heard[broker], controller_epoch=record.controller_epoch))
     if record.epoch > replica.epoch and record.leader == broker:
-        yield with_leader(taken, broker, leader_of(taken, broker, record.epoch, record.isr))  # type: ignore[misc]
+        yield with_leader(taken, broker, leader_of(taken, broker, record.epoch, record.isr))
     elif record.epoch > replica.epoch:
         following = follower_of(taken, broker, record.epoch, record.leader, elected=False)
         yield taken.with_replica(broker, following)
     elif record.epoch == replica.epoch and replica.leader == broker:
-        yield with_leader(taken, broker, _knowing(replica, record.isr))  # type: ignore[misc]
+        yield with_leader(taken, broker, _knowing(replica, record.isr))
     else:
         yield taken
 
@@ -257,4 +257,4 @@ def started(state: Cluster, broker: int) -> Cluster:
     """Return the state after a broker has started. The broker applies no records before it is registered."""
     replica = state.replicas[broker]
     up = state.with_replica(broker, attrs.evolve(replica, up=True))
-    return with_another_incarnation(up, broker) if state.protocol.names_incarnations else up  # type: ignore[return-value]
+    return with_another_incarnation(up, broker) if state.protocol.names_incarnations else up

@@ -17,7 +17,7 @@ from leadline.checker.action import action
 from leadline.model.kafka.assignment import Assignment, completed
 from leadline.model.kafka.bounds import OLD_MIN_ISR, Bounds
 from leadline.model.kafka.broker import ACTIVE, BEHIND, FENCED
-from leadline.model.kafka.state import Partition
+from leadline.model.kafka.state import P, Partition
 from leadline.model.quorum import Quorum, Request, brokers
 
 
@@ -53,7 +53,7 @@ def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
         yield from led_again(state.with_registration(broker, ACTIVE))
 
 
-def leaving(state: Partition, broker: int) -> Iterator[Partition]:
+def leaving(state: P, broker: int) -> Iterator[P]:
     """Yield the states after the controller has removed a failed or stopping broker from leadership and from the ISR.
 
     In the model, a leader epoch begins with the election that follows the failure of a leader, but not with the failure
@@ -72,13 +72,13 @@ def leaving(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def build(
-    state: Partition,
+    state: P,
     isr: frozenset[int],
     *,
     assignment: Assignment | None = None,
     deposed: bool = False,
     bumps: bool = False,
-) -> Iterator[Partition]:
+) -> Iterator[P]:
     """Yield the states after the controller has changed the ISR or the replicas (PartitionChangeBuilder.build).
 
     First, any reassignment in progress is completed if possible. Then the ELR is computed. If the leader cannot
@@ -120,7 +120,7 @@ def build(
         yield after
 
 
-def _elected_among(state: Partition, before: Assignment) -> Iterator[Partition]:
+def _elected_among(state: P, before: Assignment) -> Iterator[P]:
     """Yield the states after the replicas have changed while there is no leader. The controller elects a broker if it
     can.
 
@@ -132,7 +132,7 @@ def _elected_among(state: Partition, before: Assignment) -> Iterator[Partition]:
             yield after
 
 
-def _without_telling(state: Partition, leader: int) -> Partition:
+def _without_telling(state: P, leader: int) -> P:
     """Return the state after the replicas have changed in the same leader epoch. The leader does not know of the change
     yet.
 
@@ -167,7 +167,7 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
         yield from new_epoch(state, broker, state.quorum.isr)
 
 
-def _elected(state: Partition, broker: int) -> Iterator[Partition]:
+def _elected(state: P, broker: int) -> Iterator[P]:
     isr, clean = _first_isr(state, broker)
     if isr:
         yield from new_epoch(state, broker, isr, clean=clean)
@@ -204,7 +204,7 @@ def _may_lead_again(state: Partition, broker: int) -> bool:
     return state.protocol.elects_last_known == "fenced" or state.may_elect(broker)
 
 
-def led_again(state: Partition) -> Iterator[Partition]:
+def led_again(state: P) -> Iterator[P]:
     """Elect a leader in the same step if the release does this, and yield the next states. If no broker is elected,
     yield the given state.
     """
@@ -231,7 +231,7 @@ def operator_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partiti
         yield from elected_uncleanly(state.having("unclean_elections"), broker)
 
 
-def elected_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
+def elected_uncleanly(state: P, broker: int) -> Iterator[P]:
     """Yield the state after a live broker outside the ISR has been elected, if no ISR or ELR member is alive."""
     if _may_elect_uncleanly(state, broker):
         yield from new_epoch(state, broker, frozenset({broker}), clean=False)
@@ -255,7 +255,7 @@ def update_min_insync_replicas(state: Partition) -> Iterator[Partition]:
         yield _with_elr_cleared(state.having("min_isr_updates"))
 
 
-def _with_elr_cleared(state: Partition) -> Partition:
+def _with_elr_cleared(state: P) -> P:
     cleared = attrs.evolve(state.quorum, elr=frozenset(), last_known_leader=None)
     return attrs.evolve(state, quorum=cleared)
 
@@ -304,7 +304,7 @@ def apply_setting(state: Partition, broker: int) -> Iterator[Partition]:
         yield state.with_replica(broker, attrs.evolve(replica, old_min_isr=False))
 
 
-def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
+def with_quorum_isr(state: P, isr: frozenset[int]) -> P:
     """Set the ISR of the quorum, recompute its ELR, and return the new state.
 
     If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
@@ -336,9 +336,7 @@ def _min_isr(state: Partition) -> int:
     return min(configured, len(state.assignment.replicas) if bounds.moves else bounds.brokers)
 
 
-def new_epoch(
-    state: Partition, leader: int, isr: frozenset[int], *, elected: bool = True, clean: bool = True
-) -> Iterator[Partition]:
+def new_epoch(state: P, leader: int, isr: frozenset[int], *, elected: bool = True, clean: bool = True) -> Iterator[P]:
     """Begin the next leader epoch and announce it to the brokers.
 
     Parameters:

@@ -11,7 +11,7 @@ from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN, Replica
 from leadline.model.kafka.controller import leaving, led_again
 from leadline.model.kafka.messages import FetchResponse
-from leadline.model.kafka.state import Partition
+from leadline.model.kafka.state import P, Partition
 from leadline.model.log import Log
 from leadline.model.quorum import brokers
 
@@ -59,7 +59,7 @@ def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Pa
         yield from _crashed(state.having("lossy_crashes"), broker, state.replicas[broker].log.truncate_to(offset))
 
 
-def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
+def _crashed(state: P, broker: int, log: Log) -> Iterator[P]:
     replica, end = state.replicas[broker], log.end_offset
     newest = max(replica.high_watermark, replica.newest_checkpoint)
     if not state.protocol.keeps_newer_checkpoints:
@@ -70,7 +70,7 @@ def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
         yield _down(state, broker, down)
 
 
-def _down(state: Partition, broker: int, replica: Replica) -> Partition:
+def _down(state: P, broker: int, replica: Replica) -> P:
     """Return the state after a broker has stopped.
 
     The registration status of a stopped broker has no meaning, so it is set to `ACTIVE`.
@@ -127,7 +127,7 @@ def directory_replaced(state: Partition, broker: int) -> Iterator[Partition]:
     yield from _without_directory(state, broker, clean=False)
 
 
-def _without_directory(state: Partition, broker: int, *, clean: bool) -> Iterator[Partition]:
+def _without_directory(state: P, broker: int, *, clean: bool) -> Iterator[P]:
     """Yield the state after a stopped broker has lost its log.
 
     Parameters:
@@ -141,7 +141,7 @@ def _without_directory(state: Partition, broker: int, *, clean: bool) -> Iterato
         yield _moved(without.with_replica(broker, replica.renewed(up=False, stopped_cleanly=clean)), broker)
 
 
-def _moved(state: Partition, broker: int) -> Partition:
+def _moved(state: P, broker: int) -> P:
     """Return the state after a broker has lost its log directory and uses another one that the controller does not know
     yet.
     """
@@ -228,7 +228,7 @@ def was_noticed(state: Partition, broker: int) -> bool:
     return quorum.leader is None and len(quorum.isr) == 1 and not state.protocol.has_elr
 
 
-def without_eligibility(state: Partition, broker: int) -> Partition:
+def without_eligibility(state: P, broker: int) -> P:
     """Remove a broker from the ELR because its shutdown was unclean (KIP-966). Return the new state."""
     quorum = state.quorum
     if broker not in quorum.elr:
@@ -236,7 +236,7 @@ def without_eligibility(state: Partition, broker: int) -> Partition:
     return attrs.evolve(state, quorum=attrs.evolve(quorum, elr=quorum.elr - {broker}))
 
 
-def with_another_incarnation(state: Partition, broker: int) -> Partition:
+def with_another_incarnation(state: P, broker: int) -> P:
     """Mark the in-flight requests that contain a restarted broker's old broker epoch, and return the new state."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]

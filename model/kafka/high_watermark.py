@@ -6,11 +6,11 @@ import attrs
 
 from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.consume import exposed_by
-from leadline.model.kafka.state import Partition, Promise
+from leadline.model.kafka.state import P, Partition, Promise
 from leadline.model.quorum import NO_EPOCH
 
 
-def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
+def with_leader(state: P, leader: int, replica: Replica) -> P:
     """Replace a leader's replica, advance its high watermark if possible, and return the new state.
 
     A leader tries to advance its high watermark when it becomes the leader, when it handles produce and fetch requests,

@@ -20,7 +20,7 @@ from leadline.model.kafka.broker import ANSWERED, BEHIND, CURRENT, Replica
 from leadline.model.kafka.controller import build, with_quorum_isr
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.messages import Proposal
-from leadline.model.kafka.state import Partition
+from leadline.model.kafka.state import P, Partition
 from leadline.model.quorum import brokers
 
 
@@ -80,7 +80,7 @@ def falls_behind(state: Partition, leader: int, follower: int) -> Iterator[Parti
         yield with_leader(state, leader, attrs.evolve(replica, caught_up=replica.caught_up - {follower}))
 
 
-def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, outdated: bool) -> Partition:
+def expanded(state: P, leader: int, replica: Replica, follower: int, *, outdated: bool) -> P:
     """Return the state after a leader has added a follower to the ISR, or has asked the controller to add it.
 
     The leader also tries to advance its high watermark.
@@ -103,7 +103,7 @@ def _proposed(replica: Replica, isr: frozenset[int], *, outdated: bool = False) 
     return Proposal(isr, replica.isr, outdated=outdated, stale=replica.metadata == BEHIND)
 
 
-def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[Partition, Replica]:
+def with_isr(state: P, replica: Replica, isr: frozenset[int]) -> tuple[P, Replica]:
     """Change the ISR in the same epoch, and return the new state and the true leader's new replica.
 
     No request is sent to the brokers.

@@ -13,7 +13,7 @@ from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import waiting, with_leader
 from leadline.model.kafka.messages import Diverging, EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
 from leadline.model.kafka.protocols import Protocol
-from leadline.model.kafka.state import Partition
+from leadline.model.kafka.state import P, Partition
 from leadline.model.quorum import NO_EPOCH, brokers, epochs
 
 
@@ -229,7 +229,7 @@ def _in_epoch(follower: Replica, epoch: int) -> Replica:
     return attrs.evolve(follower, epoch=epoch, in_flight=request)
 
 
-def _heard(state: Partition, broker: int, epoch: int) -> Partition:
+def _heard(state: P, broker: int, epoch: int) -> P:
     """Return the state after a broker has received a request. If the request was sent before the broker restarted, it
     is counted as a perturbation.
     """

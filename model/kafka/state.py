@@ -8,7 +8,7 @@ watermark, a follower has no ISR and no remote log end offsets, and the ELR is e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self
+from typing import Self, TypeVar
 
 import attrs
 
@@ -185,7 +185,7 @@ class Partition(Leadership[Replica]):
         """Return the state with the registration of a broker set to the given status."""
         return self._registered(broker, attrs.evolve(self.registrations[broker], status=status))
 
-    def with_moved(self, broker: int, moved: bool) -> Partition:
+    def with_moved(self, broker: int, moved: bool) -> Self:
         """Return the state after a broker's replica has moved to another log directory, or after the controller has
         learned of the new directory.
         """
@@ -195,11 +195,14 @@ class Partition(Leadership[Replica]):
         known = self.registrations
         return attrs.evolve(self, registrations=(*known[:broker], registration, *known[broker + 1 :]))
 
-    def with_late(self, broker: int, late: LateFetch | None) -> Partition:
+    def with_late(self, broker: int, late: LateFetch | None) -> Self:
         """Return the state with the late fetch request of a broker set to `late`. None means that there is no late
         request.
         """
         return attrs.evolve(self, late=(*self.late[:broker], late, *self.late[broker + 1 :]))
+
+
+P = TypeVar("P", bound=Partition)
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
