@@ -72,7 +72,7 @@ from leadline.checker.stateful import state_machine
 from tests.specs.machines import below_ceiling, counters
 
 TestGood = state_machine(counters(below_ceiling, ceiling=4)).TestCase
-TestGood.settings = settings(max_examples=5, stateful_step_count=5)
+TestGood.settings = settings(max_examples=5, stateful_step_count=5, deadline=None)
 TestBad = state_machine(counters(below_ceiling, ceiling=2)).TestCase
 """
 

@@ -99,6 +99,7 @@ def test_what_was_kept_before_neither_changes_a_value_nor_its_order(values: list
 
 
 def test_a_recurring_collection_is_one_object() -> None:
+    canonical_module._kept.drop()
     first, second = canonical(frozenset([(1, "a"), (2, "b")])), canonical(frozenset([(2, "b"), (1, "a")]))
     assert first is second
     assert canonical(frozenset([(True, "a"), (2, "b")])) is not first
