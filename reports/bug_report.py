@@ -11,6 +11,7 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.support.messages import counted
 from leadline.reports.bugs import Bug, BugResult, UnmodelledBug
 from leadline.reports.diagnosis import Diagnosis
+from leadline.reports.runs.phrases import states_text
 
 PARTS = {
     "affected": "",
@@ -63,7 +64,7 @@ def size_text(outcome: BugResult) -> str:
     """Return the length of the trace that a search found, or the number of distinct states if it found none."""
     if outcome.trace_length:
         return f"trace of {outcome.trace_length}"
-    return counted(outcome.result.statistics.distinct, "state")
+    return states_text(outcome.result.statistics)
 
 
 def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
@@ -75,6 +76,9 @@ def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
         return None
     states = sorted(outcome.result.statistics.distinct for outcome in later)
     sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
+    lives = [outcome.result.statistics.liveness for outcome in later]
+    if most := max((live.open for live in lives if live is not None), default=0):
+        sizes += f", up to {most:,} of them open"
     first, last = later[0].run.spec.name, later[-1].run.spec.name
     return first if len(later) == 1 else f"{first} to {last}, {len(later)} releases", sizes
 

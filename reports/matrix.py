@@ -211,8 +211,9 @@ class MatrixCell:
 
     Attributes:
         verdict: the verdict.
-        text: the verdict in words, with a number: the count of distinct states if the property holds, the length of a
-            shortest trace if it is violated, and the depth reached if the search is incomplete.
+        text: the verdict in words, with a number: the count of distinct states if the property holds (and of those
+            that are open, for a liveness property), the length of a shortest trace if it is violated, and the depth
+            reached if the search is incomplete.
         by_design: true if the property is violated but the configuration does not promise it.
         trace: the trace that the search found for the property, or None if it found none.
         bugs: the known bugs that violate the property. Each is a (ticket, trace) pair.
@@ -238,8 +239,10 @@ class MatrixCell:
         length = len(trace) if trace is not None else 0
         if item.property.kind.is_witness and verdict is not Verdict.INCOMPLETE:
             return cls(verdict, f"shown ({length})" if length else "never shown", trace=trace)
+        live = statistics.liveness if item.property.kind.is_liveness else None
+        unspoken = f", {live.open:,} open" if live is not None and live.open else ""
         number = {
-            Verdict.HOLDS: f"{statistics.distinct:,}",
+            Verdict.HOLDS: f"{statistics.distinct:,}{unspoken}",
             Verdict.VIOLATED: f"{length}",
             Verdict.INCOMPLETE: f"depth {statistics.depth}",
         }[verdict]

@@ -87,7 +87,8 @@ def obligation(graph: StateGraph[S], item: Property) -> Obligation:
 def never_true(item: Property, premise: Property, bounds: str) -> str:
     """Return the error message for a leads-to property whose left side is never true."""
     return (
-        f"leads to {item.name} says nothing: its left side, {premise.name}, is true in no reachable state with {bounds}"
+        f"the leads-to property {item.name} says nothing: its left side, {premise.name}, is true in no reachable state "
+        f"({bounds})"
     )
 
 

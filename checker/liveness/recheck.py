@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TypeVar
 
 import attrs
@@ -28,17 +28,18 @@ class Neglected:
         always: whether it is enabled in every state of the loop.
         is_still: whether the loop consists of a single state.
         unfair: whether its fairness condition is violated because it is never taken.
+        sentence: the sentence of its steps. Empty if they have different sentences, or none.
     """
 
     name: str
     always: bool
     is_still: bool
     unfair: bool
+    sentence: str = ""
 
     def __str__(self) -> str:
-        if self.is_still:
-            return f"{self.name} is enabled, but never taken"
-        return f"{self.name} is enabled {'in every state' if self.always else 'again and again'}, but never taken"
+        often = "" if self.is_still else " in every state" if self.always else " again and again"
+        return f"{self.name} is enabled{often}, but never taken{f' ({self.sentence})' if self.sentence else ''}"
 
 
 def neglected(trace: Trace[S]) -> list[Neglected]:
@@ -54,6 +55,7 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
     enabled: Counter[str] = Counter()
     taken: set[str] = set()
     shown: dict[str, tuple[bool, Condition | None]] = {}
+    sentences: dict[str, set[str]] = defaultdict(set)
     for before, after in pairs:
         here = set()
         for instance, successor in spec.successors(before, drawn=True):
@@ -67,6 +69,8 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
                 shown[condition.name] = disturbing, condition
                 names.add(condition.name)
             here |= names
+            for name in names:
+                sentences[name].add(instance.sentence)
             if successor == after and not (quiet and disturbing):
                 taken |= names
         enabled.update(here)
@@ -76,7 +80,8 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
         unfair = condition is not None and (condition.strong or always)
         is_part = name.endswith(")") and name.partition("(")[0] not in taken and not unfair
         if name not in taken and not is_part:
-            found.append((not unfair, disturbing, Neglected(name, always, len(states) == 1, unfair)))
+            (sentence,) = sentences[name] if len(sentences[name]) == 1 else ("",)
+            found.append((not unfair, disturbing, Neglected(name, always, len(states) == 1, unfair, sentence)))
     return [item for _, _, item in sorted(found, key=lambda each: each[:2])]
 
 

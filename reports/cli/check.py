@@ -14,13 +14,12 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
-from leadline.checker.support.messages import counted
 from leadline.reports.cli.options import coverage_option, diagnose_option, verify_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats.suites import SUITE_FORMATS
-from leadline.reports.runs.phrases import bugs_outside, gaps, vacuous
+from leadline.reports.runs.phrases import bugs_outside, gaps, states_text, vacuous
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite
 from leadline.reports.terminal.console import STYLES, console
@@ -142,7 +141,7 @@ def _line(outcome: Outcome, width: int) -> Text:
     line.append(f"{outcome.prepared.title:<{width}}  ", style="default not bold")
     line.append(result.verdict.value, style=STYLES[result.verdict])
     lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
-    size = f"trace of {min(lengths)}" if lengths else counted(result.statistics.distinct, "state")
+    size = f"trace of {min(lengths)}" if lengths else states_text(result.statistics)
     line.append(f", {size}", style="default not bold")
     line.append(f"  {result.statistics.seconds:.1f} s", style="dim not bold")
     if not good:

@@ -134,8 +134,10 @@ def hunt(
         plan, name = (Plan(), "default bounds") if path is None else (read_plan(path), "the shipped plan")
     files = Files(HUNT_FORMATS, wanted)
     report = _report(plan, name, references, saved)
-    for item in dict.fromkeys(item for each in references for item in base_spec(each).liveness):
-        say(f"leadline: a hunt leaves out {visible(item.name)}, which is a liveness property", err=True)
+    left = list(dict.fromkeys(visible(item.name) for each in references for item in base_spec(each).liveness))
+    if left:
+        kind = "which is a liveness property" if len(left) == 1 else "which are liveness properties"
+        say(f"leadline: a hunt leaves out {', '.join(left)}, {kind}", err=True)
     started, before = time.monotonic(), report.seconds
 
     def save() -> None:

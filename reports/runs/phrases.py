@@ -276,6 +276,14 @@ def statistics_lines(statistics: Statistics) -> list[str]:
     ]
 
 
+def states_text(statistics: Statistics) -> str:
+    """Return the number of distinct states, and how many of them are open: a liveness property that holds says nothing
+    about behaviours that stay there.
+    """
+    states, live = counted(statistics.distinct, "state"), statistics.liveness
+    return f"{states}, {live.open:,} of them open" if live is not None and live.open else states
+
+
 def liveness_lines(statistics: Statistics) -> list[str]:
     """Return lines that say how liveness properties were checked, or no lines if there were no liveness properties."""
     live = statistics.liveness

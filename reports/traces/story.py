@@ -22,6 +22,12 @@ from leadline.reports.traces.spacetime import SpaceTime, losses, space_time
 MOST_CAUSES = 20
 """The maximum number of steps that a story lists as causes of the violation, if the spec does not explain it."""
 
+MOST_SAID = 3
+"""The maximum number of sentences of `future` in an event. The ending of a story has all of them."""
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+"""Small numbers in words."""
+
 
 @attrs.frozen
 class Frame:
@@ -134,14 +140,21 @@ def future(trace: Trace[Any]) -> list[str]:
     """
     about = trace.about
     if about is not None and about.kind is Kind.RECOVERABLE:
-        return [f"no {'step of a healing action' if about.by_healing else 'step'} leads there from the last state"]
+        steps = "steps of healing actions alone lead" if about.by_healing else "steps lead"
+        return [f"after step {len(trace)}, no {steps} to a state that satisfies {about.name}"]
     if trace.loop is None:
         return []
+    left = [str(each) for each in neglected(trace)]
     if not trace.loop_steps:
-        said = f"after step {trace.loop + 1}, nothing happens any more, and fairness does not require that it does"
-    else:
-        said = f"steps {trace.loop + 2} to {len(trace)} repeat for ever"
-    return [said, *(str(each) for each in neglected(trace))]
+        why = "fairness does not require that it does" if left else "no action is enabled that changes the state"
+        return [f"after step {trace.loop + 1}, nothing happens any more: {why}", *left]
+    return [f"from step {trace.loop + 2} on, {_these(len(trace.loop_steps))} for ever", *left]
+
+
+def _these(steps: int) -> str:
+    if steps == 1:
+        return "this step repeats"
+    return f"these {NUMBERS[steps] if steps < len(NUMBERS) else format(steps, ',')} steps repeat"
 
 
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
@@ -155,7 +168,7 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
         return ()
     end = Event(
         len(trace) - 1,
-        trace.complaint or next(iter(future(trace)), about.sentence),
+        trace.complaint or "; ".join(future(trace)[:MOST_SAID]) or about.sentence,
         *(("shown", True) if about.kind.is_witness else ("violated",)),
     )
     if about.kind.is_witness:

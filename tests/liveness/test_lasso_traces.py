@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import SpecError, Stop, StopKind, Trace, TraceError, Verdict, explore, invariant
+from leadline.checker import SpecError, Stop, StopKind, Trace, TraceError, Verdict, explore, invariant, recoverable
 from leadline.checker.engines import ENGINES, oracle
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled.liveness import LivenessCheck
@@ -98,12 +98,41 @@ def test_trace_checks_its_loop(lasso: Trace[Any]) -> None:
 
 def test_terminal_tells_what_repeats_and_what_is_neglected(lasso: Trace[Any], still: Trace[Any]) -> None:
     text = plain_text(lasso)
-    assert "steps 4 to 5 repeat for ever" in text
+    assert "from step 4 on, these two steps repeat for ever" in text
     assert "rescue is enabled in every state, but never taken" in text
     assert "goal is enabled again and again, but never taken" in text
     assert "3/5  go(instance=0)  [loop]" in text
-    assert "after step 2, nothing happens any more, and fairness does not require that it does" in plain_text(still)
+    assert "goal is enabled again and again, but never taken" in story_of(lasso).happened[-1].text
+    assert "after step 2, nothing happens any more: fairness does not require that it does" in plain_text(still)
     assert "goal is enabled, but never taken" in plain_text(still)
+    dead = searched([moves("go", {0: (1,)}, fair="weak")], at(4)).properties[0].traces[0]
+    assert "after step 2, nothing happens any more: no action is enabled that changes the state" in plain_text(dead)
+
+
+def test_report_has_the_sentence_of_a_neglected_action(lasso: Trace[Any]) -> None:
+    """A whole action has one if all its steps in the loop have the same."""
+    go, goal, rescue = lasso.spec.actions
+    goal, rescue = attrs.evolve(goal, sentence="it gets there"), attrs.evolve(rescue, sentence="{instance} helps")
+    spec = attrs.evolve(lasso.spec, actions=[go, goal, rescue])
+    text = plain_text(oracle.explore(spec, Limits()).properties[0].traces[0])
+    assert "goal is enabled again and again, but never taken (it gets there)" in text
+    assert "rescue is enabled in every state, but never taken (0 helps)" in text
+    two = moves("rescue", {2: (4,), 3: (4,)}, {2: (4,), 3: (4,)})
+    spec = attrs.evolve(spec, actions=[go, goal, attrs.evolve(two, sentence="{instance} helps")])
+    assert "rescue is enabled in every state, but never taken\n" in plain_text(
+        oracle.explore(spec, Limits()).properties[0].traces[0]
+    )
+
+
+def test_report_says_that_a_state_cannot_be_repaired(lasso: Trace[Any]) -> None:
+    for by_healing, said in ((False, "no steps lead"), (True, "no steps of healing actions alone lead")):
+
+        @recoverable("the start can be reached", by_healing=by_healing)
+        def start(state: Node) -> bool:
+            return state.at == 0
+
+        trace = searched([moves("go", {0: (1,)}, effect="perturbing")], start).properties[0].traces[0]
+        assert f"after step 2, {said} to a state that satisfies start" in plain_text(trace)
 
 
 def test_mermaid_has_a_loop_box(lasso: Trace[Any]) -> None:
@@ -124,7 +153,7 @@ def test_page_says_beside_the_last_state_which_actions_are_neglected(lasso: Trac
     drawn = page("lasso", [chapter(1, story_of(lasso))])
     (box,) = (line for line in drawn.splitlines() if line.startswith('<p class="broken">'))
     reasons = box.removesuffix("</p>").partition(": ")[2].split("<br>")
-    assert reasons[0] == "steps 4 to 5 repeat for ever"
+    assert reasons[0] == "from step 4 on, these two steps repeat for ever"
     assert sorted(reasons[1:]) == [
         "goal is enabled again and again, but never taken",
         "rescue is enabled in every state, but never taken",

@@ -243,7 +243,7 @@ def test_left_side_that_is_never_true_is_an_error() -> None:
     def nothing(state: Node) -> bool:
         return False
 
-    with pytest.raises(SpecError, match=r"leads to nothing says nothing: its left side, <lambda>, is true in no reach"):
+    with pytest.raises(SpecError, match=r"nothing says nothing: its left side, <lambda>, is true in no reach"):
         searched([moves("go", {0: (1,)})], nothing)
 
 
