@@ -18,6 +18,9 @@ S = TypeVar("S")
 MOST_SEARCHED = 1_000
 """The maximum number of states to search for one that satisfies a recoverable property."""
 
+WEAK = "it is only weakly fair"
+PART = "its action is fair, but not for each instance"
+
 
 @attrs.frozen
 class Neglected:
@@ -29,6 +32,7 @@ class Neglected:
         is_still: whether the loop consists of a single state.
         unfair: whether its fairness condition is violated because it is never taken.
         sentence: the sentence of its steps. Empty if they have different sentences, or none.
+        why: a phrase that says why its fairness does not require it. Empty if it is not fair, or if `unfair` is true.
     """
 
     name: str
@@ -36,10 +40,12 @@ class Neglected:
     is_still: bool
     unfair: bool
     sentence: str = ""
+    why: str = ""
 
     def __str__(self) -> str:
         often = "" if self.is_still else " in every state" if self.always else " again and again"
-        return f"{self.name} is enabled{often}, but never taken{f' ({self.sentence})' if self.sentence else ''}"
+        sentence = f" ({self.sentence})" if self.sentence else ""
+        return f"{self.name} is enabled{often}, but never taken{sentence}{f': {self.why}' if self.why else ''}"
 
 
 def neglected(trace: Trace[S]) -> list[Neglected]:
@@ -56,6 +62,7 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
     taken: set[str] = set()
     shown: dict[str, tuple[bool, Condition | None]] = {}
     sentences: dict[str, set[str]] = defaultdict(set)
+    parts: set[str] = set()  # the instances of fair actions that have no fairness condition of their own
     for before, after in pairs:
         here = set()
         for instance, successor in spec.successors(before, drawn=True):
@@ -68,6 +75,7 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
             if condition is not None:
                 shown[condition.name] = disturbing, condition
                 names.add(condition.name)
+                parts |= {repr(instance)} - {condition.name}
             here |= names
             for name in names:
                 sentences[name].add(instance.sentence)
@@ -81,7 +89,8 @@ def neglected(trace: Trace[S]) -> list[Neglected]:
         is_part = name.endswith(")") and name.partition("(")[0] not in taken and not unfair
         if name not in taken and not is_part:
             (sentence,) = sentences[name] if len(sentences[name]) == 1 else ("",)
-            found.append((not unfair, disturbing, Neglected(name, always, len(states) == 1, unfair, sentence)))
+            why = "" if unfair else WEAK if condition is not None else PART if name in parts else ""
+            found.append((not unfair, disturbing, Neglected(name, always, len(states) == 1, unfair, sentence, why)))
     return [item for _, _, item in sorted(found, key=lambda each: each[:2])]
 
 

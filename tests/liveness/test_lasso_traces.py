@@ -16,6 +16,7 @@ from leadline.checker.engines.compiled.liveness import LivenessCheck
 from leadline.checker.liveness import decide
 from leadline.checker.liveness.recheck import fault
 from leadline.checker.result import Limits
+from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.stateful import state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace, read_trace, write_trace
 from leadline.checker.traces.replay import replay
@@ -122,6 +123,31 @@ def test_report_has_the_sentence_of_a_neglected_action(lasso: Trace[Any]) -> Non
     assert "rescue is enabled in every state, but never taken\n" in plain_text(
         oracle.explore(spec, Limits()).properties[0].traces[0]
     )
+
+
+def test_report_says_why_fairness_does_not_require_an_action() -> None:
+    turn = ({0: (1,), 1: (0,)}, {0: (2,), 1: (2,)})
+    for actions, said in (
+        (
+            [moves("go", *turn, fair="strong")],
+            "go(instance=1) is enabled in every state, but never taken: its action is",
+        ),
+        ([moves("go", turn[0], fair="weak"), moves("out", {1: (2,)}, fair="weak")], "out is enabled again and again, "),
+    ):
+        text = plain_text(searched(actions, at(2)).properties[0].traces[0])
+        assert said in text
+        assert ("taken: it is only weakly fair" in text) == (len(actions) == 2)
+        assert ("fair, but not for each instance" in text) == (len(actions) == 1)
+
+
+def test_compiled_engine_says_that_it_checks_liveness(lasso: Trace[Any]) -> None:
+    told: list[str] = []
+    tuning = Tuning(progress_seconds=0.0)
+    settings = CompiledSettings(workers=1, tuning=tuning)
+    result = learning.explore(lasso.spec, Limits(), lambda each: told.append(each.activity), settings)
+    assert told[0] == ""
+    assert "checking liveness" in told
+    assert result.statistics.activity == ""
 
 
 def test_report_says_that_a_state_cannot_be_repaired(lasso: Trace[Any]) -> None:
@@ -266,6 +292,38 @@ spec = Spec(name="numbers", initial_states=lambda _: [0], actions=[grow], proper
 """
 
 
+OPEN = """
+from attrs import frozen
+
+from leadline.checker import Spec, action, eventually
+
+
+@frozen
+class Number:
+    value: int = 0
+
+
+@action("the number grows", fair="weak")
+def grow(number):
+    if number.value < 3:
+        yield Number(number.value + 1)
+
+
+@eventually("the number is four")
+def four(number):
+    return number.value == 4
+
+
+spec = Spec(
+    name="numbers",
+    initial_states=lambda _: [Number()],
+    actions=[grow],
+    properties=[four],
+    cut=lambda number: number.value == 3,
+)
+"""
+
+
 def test_suite_and_hunt_do_not_leave_liveness_out_silently(tmp_path: Path) -> None:
     (tmp_path / "numbers.py").write_text(NUMBERS)
     (tmp_path / "leadline.toml").write_text('[[check]]\nspec = "numbers.py"\nengine = "fuzz"\nexpect = "incomplete"\n')
@@ -277,3 +335,13 @@ def test_suite_and_hunt_do_not_leave_liveness_out_silently(tmp_path: Path) -> No
     assert planned.code == 2
     assert "the plan names four, but a hunt does not check liveness properties" in planned.err
     assert "a hunt leaves out four, which is a liveness property" in call("hunt", "numbers.py", folder=tmp_path).err
+
+
+def test_summaries_say_how_many_states_are_open(tmp_path: Path) -> None:
+    (tmp_path / "numbers.py").write_text(OPEN)
+    (tmp_path / "leadline.toml").write_text('[[check]]\nspec = "numbers.py"\nexpect = "holds"\n')
+    (tmp_path / "matrix.toml").write_text(
+        'specs = ["numbers.py"]\nproperties = ["four"]\n[[configurations]]\nname = "all"\n'
+    )
+    assert "holds, 4 states, 1 of them open" in call("check", folder=tmp_path).out
+    assert "holds (4, 1 open)" in call("matrix", "matrix.toml", folder=tmp_path).out

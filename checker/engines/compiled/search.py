@@ -97,6 +97,7 @@ class CompiledSearch(Generic[S]):
         self._exhausted = False
         self._liveness: dict[Property, Trace[S] | None] = {}
         self._liveness_counts: LivenessCounts | None = None
+        self._activity = ""
         self._is_cut_short = False  # if true, no checkpoint can be saved
         tables = self._new_tables(saved, numbers)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
@@ -204,11 +205,14 @@ class CompiledSearch(Generic[S]):
         """Check the liveness properties after all states have been found."""
         from leadline.checker.engines.compiled.liveness import LivenessCheck
 
-        began = time.monotonic()
-        check = LivenessCheck(self.expander, self.at.levels, int(self.at.counts[:, 0].sum()))
-        for item in self.spec.liveness:
-            self._liveness[item] = check.counterexample(item)
-            self._liveness_counts = check.counts(time.monotonic() - began)
+        began, self._activity = time.monotonic(), "checking liveness"
+        try:
+            check = LivenessCheck(self.expander, self.at.levels, int(self.at.counts[:, 0].sum()))
+            for item in self.spec.liveness:
+                self._liveness[item] = check.counterexample(item)
+                self._liveness_counts = check.counts(time.monotonic() - began)
+        finally:
+            self._activity = ""
 
     def _out_of_memory(self) -> Stop:
         """Free memory after a failed allocation, disable checkpoints, and return the reason to stop the search."""
@@ -415,6 +419,7 @@ class CompiledSearch(Generic[S]):
             verified=Verified(*expander.learner.verification.counts.tolist()),
             levels=tuple(size for size in levels if size > 0),
             liveness=self._liveness_counts,
+            activity=self._activity,
         )
 
     def _level_of(self, index: int) -> int:
