@@ -28,7 +28,7 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
     rows = story.diagram.lanes
     head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
     steps = ["\n".join(_step(story, number, frame)) for number, frame in enumerate(story.frames)]
-    tail = [f"    Note over {_over(rows, rows)}: {_wrapped(' '.join(story.ending[:2]))}"] if story.ending else []
+    tail = [f"    Note over {_over(rows, rows)}: {_wrapped('; '.join(story.ending[:2]))}"] if story.ending else []
     kept, room = 0, most - sum(len(line) + 1 for line in head + tail) - 100
     for step in reversed(steps):
         room -= len(step) + 1

@@ -25,6 +25,9 @@ MOST_CAUSES = 20
 MOST_SAID = 3
 """The maximum number of sentences of `future` in an event. The ending of a story has all of them."""
 
+MOST_DESCRIBED = 4
+"""The maximum number of steps of a loop that are described in one sentence."""
+
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 """Small numbers in words."""
 
@@ -148,13 +151,17 @@ def future(trace: Trace[Any]) -> list[str]:
     if not trace.loop_steps:
         why = "fairness does not require that it does" if left else "no action is enabled that changes the state"
         return [f"after step {trace.loop + 1}, nothing happens any more: {why}", *left]
-    return [f"from step {trace.loop + 2} on, {_these(len(trace.loop_steps))} for ever", *left]
+    return [_repeated(trace), *(left or ["no other step is enabled in the loop"])]
 
 
-def _these(steps: int) -> str:
-    if steps == 1:
-        return "this step repeats"
-    return f"these {NUMBERS[steps] if steps < len(NUMBERS) else format(steps, ',')} steps repeat"
+def _repeated(trace: Trace[Any]) -> str:
+    """Return a sentence that says which steps a lasso repeats. It describes each step if there are only a few."""
+    assert trace.loop is not None
+    steps = trace.loop_steps
+    number = NUMBERS[len(steps)] if len(steps) < len(NUMBERS) else f"{len(steps):,}"
+    these = f"these {number} steps repeat" if len(steps) > 1 else "this step repeats"
+    described = "; ".join(step.instance.sentence or str(step.instance) for step in steps)
+    return f"from step {trace.loop + 2} on, {these} for ever{f': {described}' if len(steps) <= MOST_DESCRIBED else ''}"
 
 
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
@@ -168,7 +175,7 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
         return ()
     end = Event(
         len(trace) - 1,
-        trace.complaint or "; ".join(future(trace)[:MOST_SAID]) or about.sentence,
+        trace.complaint or ". ".join(future(trace)[:MOST_SAID]) or about.sentence,
         *(("shown", True) if about.kind.is_witness else ("violated",)),
     )
     if about.kind.is_witness:
