@@ -137,6 +137,13 @@ def _acting(before: Cluster, after: Cluster, number: int, read_in: int | None) -
     newest = before.registry.controller_epoch
     accepted = f", and ZooKeeper accepts it, although there is a controller of epoch {newest}" if epoch < newest else ""
     yield f"the controller of epoch {epoch} writes {leads} in leader epoch {quorum.epoch}{accepted}", ""
+    leader = quorum.leader
+    if accepted and leader is not None and before.believes_to_lead(leader) and not before.protocol.in_flight:
+        yield (
+            f"broker {leader} still leads in epoch {before.replicas[leader].epoch}: ZooKeeper refuses every ISR from a "
+            f"leader that has not heard of epoch {quorum.epoch}",
+            "outdated",
+        )
 
 
 def _outdated(read: Sessions, now: Sessions) -> str:

@@ -369,6 +369,28 @@ def test_the_ticket_s_own_behaviour_is_one_of_the_model_and_is_explained() -> No
     assert not CATALOG["control/2.0.1"].properties[0](at_rest)
 
 
+OUTDATED = (
+    "controller_session_expires(controller=0)",
+    "become_controller(controller=1)",
+    "start(controller=1)",
+    "deliver(controller=1, broker=0)",
+    "broker_session_expires(broker=1)",
+    "read_brokers(controller=0)",
+    "act_on_brokers(controller=0)",
+)
+"""KAFKA-2729: the leader's version of the partition state is behind ZooKeeper's."""
+
+
+def test_leader_with_an_outdated_version_is_explained() -> None:
+    spec = load_spec("control/2.0.1").with_bounds({"records": 0, "crashes": 0, "session_expiries": 1})
+    steps = taken(spec, *OUTDATED)
+    assert [(event.state, event.text) for event in events(steps)][-1] == (
+        7,
+        "broker 0 still leads in epoch 0: ZooKeeper refuses every ISR from a leader that has not heard of epoch 1",
+    )
+    assert not steps[-1].after.is_true_leader(0)
+
+
 def test_zookeeper_refuses_the_former_controller_since_2_1() -> None:
     spec = load_spec("control/2.1").with_bounds({"records": 0})
     steps = taken(spec, *(name for name in ZOMBIE[:7] if not name.startswith("start(")))
