@@ -59,8 +59,8 @@ def check(
     with expecting_the_format(read.path):
         events = Events(read, column, without)
     conformance, count = _follow(events, limits, cut_logs=not keeps_logs)
-    if conformance.answer is Answer.UNDECIDED and not keeps_logs:
-        conformance, count = _follow(events, limits, cut_logs=False)  # what was cut may decide
+    if conformance.answer is Answer.UNDECIDED and conformance.cut_matters and not keeps_logs:
+        conformance, count = _follow(events, limits, cut_logs=False)
     return Checked(column, conformance, count, dict(events.notes))
 
 

@@ -52,6 +52,7 @@ from leadline.model.kafka.state import Partition
 UNDEFINED = -1
 UNCLEAN = 1
 ACKS = {-1: "all", 0: "0", 1: "1"}
+INVALID_REQUIRED_ACKS = 21
 FENCED, UNFENCED = 1, -1
 AFTER_THE_APPEND = (0, 3, 6, 7, 20, 56)
 """The error codes of records that have been appended, and have an offset: NONE and, while the records wait for the ISR,
@@ -159,8 +160,9 @@ class Events:
             configuration["unclean_leader_election"] = unclean == "true"
         if any(f.api == "ElectLeaders" and f.request and f.body.get("ElectionType") == UNCLEAN for f in read.frames):
             configuration["unclean_elections"] = -1
-        if len(read.acks) == 1:
-            configuration["acks"] = ACKS[next(iter(read.acks))]
+        acks = read.acks & ACKS.keys()
+        if len(acks) == 1:
+            configuration["acks"] = ACKS[next(iter(acks))]
         return followed_release(column, len(read.assignment), **configuration)
 
     def observations(self) -> Iterator[Observation[Partition]]:
@@ -656,6 +658,11 @@ class Events:
         read, make, frame, answer, told = self._read, self._make, request.frame, request.answer, request.told
         leader = read.replica(frame.target)
         assert leader is not None
+        if frame.body["Acks"] not in ACKS:
+            if told is not None and told["ErrorCode"] == INVALID_REQUIRED_ACKS:
+                self.notes["produce requests with invalid acks, which are refused"] += 1
+                return
+            raise NotFollowed(f"{read.path}: frame {frame.number}: Acks is {frame.body['Acks']}; expected -1, 0 or 1")
         values = tuple(value for value, _ in read.records(request.part["Records"]) if value is not None)
         acks = ACKS[frame.body["Acks"]]
         if answer is None or told is None:
@@ -704,6 +711,11 @@ class Events:
                 continue
             life = lives[broker][-1]
             if _ended(event, event["node"]):
+                if life.kill is not None:
+                    raise NotFollowed(
+                        f"broker {event['node']} is {what} at {at}, but nothing says that it was started after it was "
+                        f"killed at {life.kill[1]}"
+                    )
                 life.ended = at
             if what == "killed":
                 life.kill = read.last_sent[place], at

@@ -93,7 +93,7 @@ class Limits:
     """
 
     hidden_steps: int = 12
-    states: int = 100_000
+    states: int = 10_000
 
 
 def no_hidden_steps(state: object) -> tuple[()]:
@@ -220,7 +220,7 @@ class _Search(Generic[S]):
         self._open: dict[int, Observation[S]] = {}
         self._applied: dict[int, dict[S, list[S]]] = {}
         self._hidden_of: dict[S, list[HiddenStep[S]]] = {}
-        self._limit_reached = ""
+        self._limit_reached, self._cut_matters = "", False
         self._explored = self._largest = self._hidden_steps = 0
         self._actions: Counter[str] = Counter()
         self._steps: deque[Taken[S]] = deque(maxlen=kept_steps)
@@ -360,7 +360,7 @@ class _Search(Generic[S]):
             for result in compute():
                 found[result] = None
         except Undecided as reason:
-            self._limit_reached = str(reason)
+            self._limit_reached, self._cut_matters = str(reason), True
         return list(found)
 
     # --- pruning --------------------------------------------------------------------------------------------------
@@ -467,4 +467,5 @@ class _Search(Generic[S]):
             explored=self._explored,
             rejection=rejection,
             reason=reason,
+            cut_matters=self._cut_matters,
         )

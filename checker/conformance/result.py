@@ -90,6 +90,8 @@ class Conformance(Generic[S]):
         explored: the number of states that the search visited.
         rejection: the observation that was not possible, or None if there is none.
         reason: why the answer is undecided, or an empty string.
+        cut_matters: whether an observation or a hidden step depended on a part of a state that was removed. If the
+            answer is undecided, a search that removes nothing may then find another answer.
     """
 
     answer: Answer
@@ -101,3 +103,4 @@ class Conformance(Generic[S]):
     explored: int
     rejection: Rejection[S] | None = None
     reason: str = ""
+    cut_matters: bool = False

@@ -26,9 +26,9 @@ from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 
 EXIT_CODES = {Answer.CONFORMS: AS_EXPECTED, Answer.REJECTED: VIOLATED, Answer.UNDECIDED: INCOMPLETE}
 
-MOST_TRIED = 500
-"""If a recording is rejected after more observations, other values of rules are tried only on request: each try follows
-the recording again.
+MOST_TRIED, MOST_EXPLORED = 500, 5_000
+"""If a recording is rejected after more observations, or if more states were visited before, other values of rules are
+tried only on request: each try follows the recording again.
 """
 
 
@@ -65,7 +65,7 @@ class ConformanceReport:
             model does not have the release.
         rules: for each rule, whether the recording confirms its value. Empty unless this was requested.
         explained_by: if `own` does not conform, the rules with a different value with which the recording conforms: the
-            name of the rule and of this value, for each. None if this was not tried.
+            name of the rule and of this value, for each. None if this was not tried, or not decided.
         seconds: the duration in seconds.
     """
 
@@ -147,12 +147,17 @@ def conformance_report(
     if rules and own is not None and own.conformance.answer is Answer.CONFORMS:
         shown = tuple(_rules(read, own.column, limits, progress))
     explaining = None
-    rejection = None if own is None else own.conformance.rejection
-    if own is not None and rejection is not None and (rules or rejection.number <= MOST_TRIED):
-        tried = _rules(read, own.column, limits, progress)
-        explaining = tuple(
-            (each.rule, value) for each in tried for value, answer in each.answers.items() if answer is Answer.CONFORMS
-        )
+    if own is not None and own.conformance.answer is Answer.REJECTED and (rules or _is_small(own)):
+        limits = limits or Limits()
+        less = limits if rules else attrs.evolve(limits, states=min(limits.states, MOST_EXPLORED))
+        tried = [
+            (each.rule, value, answer)
+            for each in _rules(read, own.column, less, progress)
+            for value, answer in each.answers.items()
+        ]
+        explaining = tuple((rule, value) for rule, value, answer in tried if answer is Answer.CONFORMS)
+        if not explaining and any(answer is Answer.UNDECIDED for _, _, answer in tried):
+            explaining = None
     return ConformanceReport(
         path=path,
         read=read,
@@ -162,6 +167,14 @@ def conformance_report(
         explained_by=explaining,
         seconds=time.monotonic() - begun,
     )
+
+
+def _is_small(own: Checked) -> bool:
+    """Return whether a recording was rejected so early that it can be checked against every other value of every rule
+    in seconds.
+    """
+    result = own.conformance
+    return result.rejection is not None and result.rejection.number <= MOST_TRIED and result.explored <= MOST_EXPLORED
 
 
 def _rules(

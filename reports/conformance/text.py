@@ -126,8 +126,11 @@ def what_went_wrong(report: ConformanceReport, checked: Checked, rejection: Reje
     yield f"what the brokers did, {_when(rejection.observation)}:"
     yield f"  {rejection.observation.label}"
     yield ""
-    several = f" ({rejection.states} states of the model were possible; each different reason)"
-    yield f"why brokers of {name} cannot have done this then{several if rejection.states > 1 else ''}:"
+    several = f" ({rejection.states:,} states of the model were possible; here are different reasons)"
+    why = f"why brokers of {name} cannot have done this then"
+    if checked.conformance.answer is Answer.UNDECIDED:
+        why = "why none of the states found allows it"
+    yield f"{why}{several if rejection.states > 1 else ''}:"
     for candidate in rejection.candidates:
         first, *others = candidate.why.split("; ")
         yield f"  - {first}" + ";" * bool(others)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.suite.command import call
 
 LINES = (RECORDINGS / "KAFKA-13141-2.8.0.jsonl").read_text(encoding="utf-8").splitlines()
 FETCH = next(n for n, line in enumerate(LINES) if '"api": "Fetch"' in line and '"CurrentLeaderEpoch": 0' in line)
+KILLED = next(n for n, line in enumerate(LINES) if '"event": "killed"' in line)
 PRODUCE, PRODUCED = [n for n, line in enumerate(LINES) if '"api": "Produce"' in line][:2]
 
 
@@ -70,6 +72,14 @@ REFUSED = {
         with_line(FETCH, LINES[FETCH].replace('"FetchOffset"', '"Other"')),
         "a line lacks the field 'FetchOffset', see brokers/recording.md",
     ),
+    "acks that no client may ask for": (
+        with_line(PRODUCE, re.sub('"Acks": -?1', '"Acks": 2', LINES[PRODUCE])),
+        f"frame {json.loads(LINES[PRODUCE])['number']}: Acks is 2; expected -1, 0 or 1",
+    ),
+    "a broker that is killed twice": (
+        counted([*LINES[: KILLED + 1], LINES[KILLED], *LINES[KILLED + 1 :]]),
+        "but nothing says that it was started after it was killed at",
+    ),
     "a frame twice": (counted([*LINES[:-1], LINES[PRODUCE], LINES[-1]]), "is on two lines"),
 }
 
@@ -109,6 +119,33 @@ def test_what_is_missing_or_changed_is_explained(lines: list[str], observation: 
     run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     assert observation in run.out.split("why brokers")[0]
+
+
+def test_invalid_acks_that_a_broker_refused_are_left_out(tmp_path: Path) -> None:
+    """Brokers answer INVALID_REQUIRED_ACKS, and append nothing (`ReplicaManager.appendRecords`)."""
+    answered = next(n for n, line in enumerate(LINES) if '"api": "Produce"' in line and '"request": false' in line)
+    answer = json.loads(LINES[answered])
+    frame = next(each for each in map(json.loads, LINES) if each.get("number") == answer["answers"])
+    number = max(json.loads(line).get("number", 0) for line in LINES)
+    asked = {**frame, "number": number + 1, "body": {**frame["body"], "Acks": 2}}
+    told = json.loads(re.sub('"ErrorCode": 0', '"ErrorCode": 21', json.dumps(answer)))
+    told |= {"number": number + 2, "answers": number + 1}
+    lines = [*LINES[: answered + 1], json.dumps(asked), json.dumps(told), *LINES[answered + 1 :]]
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in counted(lines)), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", folder=tmp_path)
+    assert (run.code, run.err) == (0, "")
+    assert "not followed: produce requests with invalid acks, which are refused (1)" in run.out
+
+
+def test_a_recording_without_answers_is_undecided_soon(tmp_path: Path) -> None:
+    """Without answers, nearly everything is possible. Other values of rules are not tried."""
+    text = (RECORDINGS / "walks" / "walk-2.8.0-1.jsonl").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if '"request": false' not in line]
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in counted(lines)), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/2.8", "--max-states", "2000", folder=tmp_path)
+    assert (run.code, run.err) == (3, "")
+    assert "more than 2,000 states are possible at one observation" in run.out
+    assert "which rule would explain it" not in run.out
 
 
 def test_unknown_events_and_requests_are_left_out(tmp_path: Path) -> None:

@@ -637,9 +637,9 @@ class Observations:
                 f"{quorum_in_words(each.quorum)}"
                 for each in after
             }
-            statuses = ", ".join(f"broker {b} {r.status}" for b, r in enumerate(state.registrations))
+            statuses = ", ".join(f"broker {b} is {r.status}" for b, r in enumerate(state.registrations))
             allowed = "; or ".join(sorted(found)) or "there is no request to answer"
-            return f"{allowed}; {broker_in_words(state, leader)}; the controller takes brokers for: {statuses}"
+            return f"{allowed}; {broker_in_words(state, leader)}; to the controller, {statuses}"
 
         told = "refused" if result is None else f"ISR {drawn_isr(result[2])}"
         label = f"the controller answers broker {leader}'s AlterPartition request: {told}"
