@@ -84,7 +84,9 @@ def _story(checked: Checked) -> Story | None:
     instances = tuple(_instance(step) for step in steps)
     states = (steps[0].before, *(step.after for step in steps))
     trace: Trace[Any] = Trace(load_spec(checked.column.name), states, instances)
-    return attrs.evolve(story_of(trace), title=visible(checked.column.name), trace=None)
+    story = story_of(trace)
+    first = attrs.evolve(story.frames[0], sentence="the state before these steps")  # earlier steps are left out
+    return attrs.evolve(story, title=visible(checked.column.name), frames=(first, *story.frames[1:]), trace=None)
 
 
 def _instance(step: Taken[Partition]) -> ActionInstance[Partition]:
