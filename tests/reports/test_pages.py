@@ -12,7 +12,8 @@ import pytest
 
 from leadline.checker import Spec, Verdict
 from leadline.checker.errors import LeadlineError
-from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, KAFKA_PROPERTIES
+from leadline.invariants.catalog import CATALOG, KAFKA_LIVENESS, KAFKA_PROPERTIES, KRAFT_PROPERTIES
+from leadline.invariants.promises import durable_after_few_unclean_stops
 from leadline.model.control.releases import RELEASES as CONTROL_RELEASES
 from leadline.model.kafka.releases import DESIGNS, RELEASES
 from leadline.model.txn.releases import RELEASES as TXN_RELEASES
@@ -242,7 +243,7 @@ the design, and `tests/model/test_kafka_real_brokers.py` searches 4.1 and 4.3.""
 def violated_on_the_pages() -> dict[str, set[str]]:
     """The specs in which the pages and the archive of bugs have each property violated."""
     failing: dict[str, set[str]] = {item.name: set() for item in (*KAFKA_PROPERTIES, *KAFKA_LIVENESS)}
-    failing |= {name: set() for name in ("durable_after_few_unclean_stops", "reassignment_as_asked", "added_or_removed")}
+    failing |= {item.name: set() for item in (durable_after_few_unclean_stops, *KRAFT_PROPERTIES)}
     specs = read_matrix(DESIGNS_MATRIX).specs
     for name, *cells in table_rows("designs.md"):
         if name in failing:
