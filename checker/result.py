@@ -392,6 +392,11 @@ class Statistics:
     activity: str = ""
 
     @property
+    def open(self) -> int:
+        """The number of open states; see `LivenessCounts`. 0 if no liveness properties were checked."""
+        return self.liveness.open if self.liveness is not None else 0
+
+    @property
     def out_degree_mean(self) -> float:
         """The mean number of steps from an expanded state, or 0 if no state was expanded."""
         return self.successors / self.expanded if self.expanded else 0.0

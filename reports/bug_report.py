@@ -76,8 +76,7 @@ def later_text(outcomes: Sequence[BugResult]) -> tuple[str, str] | None:
         return None
     states = sorted(outcome.result.statistics.distinct for outcome in later)
     sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
-    lives = [outcome.result.statistics.liveness for outcome in later]
-    if most := max((live.open for live in lives if live is not None), default=0):
+    if most := max(outcome.result.statistics.open for outcome in later):
         sizes += f", up to {most:,} of them open"
     first, last = later[0].run.spec.name, later[-1].run.spec.name
     return first if len(later) == 1 else f"{first} to {last}, {len(later)} releases", sizes

@@ -239,8 +239,7 @@ class MatrixCell:
         length = len(trace) if trace is not None else 0
         if item.property.kind.is_witness and verdict is not Verdict.INCOMPLETE:
             return cls(verdict, f"shown ({length})" if length else "never shown", trace=trace)
-        live = statistics.liveness if item.property.kind.is_liveness else None
-        unspoken = f", {live.open:,} open" if live is not None and live.open else ""
+        unspoken = f", {statistics.open:,} open" if item.property.kind.is_liveness and statistics.open else ""
         number = {
             Verdict.HOLDS: f"{statistics.distinct:,}{unspoken}",
             Verdict.VIOLATED: f"{length}",

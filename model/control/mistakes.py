@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_CANCELLED: Mapping[str, int | str] = {
+    "brokers": 3,
+    "replicas": 2,
+    "reassignments": 1,
+    "cancellations": 1,
+    "target": "0-2",
+    "records": 0,
+    "failovers": 0,
+    "crashes": 0,
+}
+"""The bounds within which a reassignment is cancelled and nothing fails."""
+
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int | str]] = {
     ("controller_election", "later"): {"records": 0, "crashes": 0, "failovers": 2},
     ("controller_writes", "unless-written-since"): {"records": 0},
@@ -11,26 +23,8 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int | str]] = {
     ("controller_requests", "obeyed"): {"records": 0},
     ("broker_change", "ids"): {"records": 2, "failovers": 0, "crashes": 0, "lossy_crashes": 1},
     ("broker_epoch", "none"): {"records": 2, "failovers": 0, "lossy_crashes": 1, "lost_answers": 1},
-    ("stop_replica", "newer"): {
-        "brokers": 3,
-        "replicas": 2,
-        "reassignments": 1,
-        "cancellations": 1,
-        "target": "0-2",
-        "records": 0,
-        "failovers": 0,
-        "crashes": 0,
-    },
-    ("shrinks_unassigned", "no"): {
-        "brokers": 3,
-        "replicas": 2,
-        "reassignments": 1,
-        "cancellations": 1,
-        "target": "0-2",
-        "records": 0,
-        "failovers": 0,
-        "crashes": 0,
-    },
+    ("stop_replica", "newer"): _CANCELLED,
+    ("shrinks_unassigned", "no"): _CANCELLED,
     ("shrinks_unassigned", "yes"): {"records": 0},
     ("stop_replica", "any"): {"records": 0},
     ("stop_replica", "not-older"): {"records": 0},

@@ -15,7 +15,7 @@ from leadline.model.control.bounds import brokers_that_may_shut_down, if_shut_do
 from leadline.model.control.failures import stopped
 from leadline.model.control.state import Cluster
 from leadline.model.control.writes import may_write, remove_from_isr, send, stop_replicas, write
-from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN, Replica
+from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN
 from leadline.model.quorum import Quorum
 
 
@@ -102,4 +102,5 @@ def stop(state: Cluster, broker: int) -> Iterator[Cluster]:
     """A controlled shutdown ends: the log and the high watermark are on disk, and the session is closed."""
     replica = state.replicas[broker]
     if state.heard[broker].may_stop:
-        yield stopped(state.with_replica(broker, Replica(replica.log, replica.high_watermark, up=False)), broker)
+        down = replica.renewed(log=replica.log, high_watermark=replica.high_watermark, up=False)
+        yield stopped(state.with_replica(broker, down), broker)

@@ -83,14 +83,14 @@ def _drawn(outcomes: Sequence[Outcome]) -> list[Finding]:
 
 
 def _row(outcome: Outcome) -> str:
-    check, result, live = outcome.prepared.check, outcome.result, outcome.result.statistics.liveness
+    check, result, unspoken = outcome.prepared.check, outcome.result, outcome.result.statistics.open
     lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
     cells = [
         ":x:" if outcome.failure else ":white_check_mark:",
         cell(outcome.prepared.title),
         f"{check.expect}{f' {cell(check.violates)}' if check.violates else ''}",
         f"{result.verdict.value}{f'; {cell(outcome.failure)}' if outcome.failure else ''}{_says_nothing(outcome)}",
-        f"{result.statistics.distinct:,}{f' ({live.open:,} open)' if live is not None and live.open else ''}",
+        f"{result.statistics.distinct:,}{f' ({unspoken:,} open)' if unspoken else ''}",
         str(min(lengths)) if lengths else "",
         f"{result.statistics.seconds:.1f} s",
     ]

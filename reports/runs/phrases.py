@@ -280,8 +280,8 @@ def states_text(statistics: Statistics) -> str:
     """Return the number of distinct states, and how many of them are open: a liveness property that holds says nothing
     about behaviours that stay there.
     """
-    states, live = counted(statistics.distinct, "state"), statistics.liveness
-    return f"{states}, {live.open:,} of them open" if live is not None and live.open else states
+    states = counted(statistics.distinct, "state")
+    return f"{states}, {statistics.open:,} of them open" if statistics.open else states
 
 
 def liveness_lines(statistics: Statistics) -> list[str]:
