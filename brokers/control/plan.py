@@ -19,7 +19,7 @@ from leadline.checker.traces.divergence import follow
 from leadline.model.control.state import Cluster
 from leadline.model.control.wire import OnTheWire, on_the_wire
 
-_MOST_STATES = 20_000
+MOST_STATES = 20_000
 
 
 @attrs.frozen
@@ -159,9 +159,11 @@ def _healed(trace: Trace[Cluster]) -> tuple[Trace[Cluster], frozenset[Cluster]]:
             rests.append(state)
         for instance in spec.healing:
             for after in spec.take(instance, state):
-                if after not in came and len(came) < _MOST_STATES:
+                if after not in came:
                     came[after] = state, instance
                     waiting.append(after)
+        if len(came) > MOST_STATES:
+            raise Unmakeable(len(trace), f"healing actions lead to more than {MOST_STATES:,} states")
     if not rests:
         raise Unmakeable(len(trace), "the model does not come to rest")
     states, taken = path_to(rests[0], came)

@@ -45,7 +45,7 @@ def schedule_of(spec: Spec[Cluster]) -> Trace[Cluster]:
             if complaint_at_end(spec, about, [state, after]) is not None:
                 return Trace(spec, *path_to(after, came), about)
         if len(came) > MOST_STATES:
-            break
+            raise Unmakeable(1, f"no violation of {about.name} within {MOST_STATES:,} states")
     raise Unmakeable(
         1, "; ".join([f"no steps that the driver can execute violate {about.name}", *sorted(_unmade(spec))])
     )

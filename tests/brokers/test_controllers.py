@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from leadline.brokers.control import plan, schedule
 from leadline.brokers.control.plan import ControlPlan, plan_of
 from leadline.brokers.control.schedule import schedule_of
 from leadline.brokers.control.sight import SeenRequest, differences, sight_of
@@ -86,6 +88,14 @@ def test_a_bug_that_needs_records_is_not_made() -> None:
     spec: Any = load_spec("control/2.6").with_bounds({"lossy_crashes": 1, "crashes": 0, "records": 1, "failovers": 0})
     with pytest.raises(Unmakeable, match="does not hold back replication"):
         schedule_of(spec.with_properties(["log_matching"]))
+
+
+def test_a_search_for_a_plan_ends_at_its_limit() -> None:
+    spec: Any = load_spec("control/2.1").with_bounds({"records": 0}).with_properties(["agreed_at_rest"])
+    with mock.patch.object(schedule, "MOST_STATES", 2), pytest.raises(Unmakeable, match="within 2 states"):
+        schedule_of(spec)
+    with mock.patch.object(plan, "MOST_STATES", 2), pytest.raises(Unmakeable, match="to more than 2 states"):
+        plan_of(schedules("KIP-380").plan.trace)
 
 
 def test_the_differences_between_brokers_and_the_model() -> None:
