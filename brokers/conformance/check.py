@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from leadline.brokers.conformance.events import Events
+from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.partition import PartitionRecording, expecting_the_format
-from leadline.checker.conformance import Answer, Conformance, Limits, Observation, follow, uncut
-from leadline.model.kafka.conformance.following import forget
+from leadline.checker.conformance import UNCOUNTED, Answer, Conformance, Limits, Observation, follow, uncut
+from leadline.model.kafka.conformance.following import FollowedRelease, forget
 from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
@@ -56,15 +56,61 @@ def check(
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
-    with expecting_the_format(read.path):
-        events = Events(read, column, without)
-    conformance, count = _follow(events, limits, cut_logs=not keeps_logs)
-    if conformance.answer is Answer.UNDECIDED and conformance.cut_matters and not keeps_logs:
-        conformance, count = _follow(events, limits, cut_logs=False)
-    return Checked(column, conformance, count, dict(events.notes))
+    return Checks(read, limits, keeps_logs=keeps_logs).check(column, without)
 
 
-def _follow(events: Events, limits: Limits | None, *, cut_logs: bool) -> tuple[Conformance[Partition], int]:
+class Checks:
+    """Checks the recording of a partition against the specs of several releases.
+
+    Releases are often the same in everything that a recording exercises. Then the result for one of them is the result
+    for the others too, see `FollowedRelease.does_the_same`. The states in a result name their release, so results with
+    whole logs, whose states are drawn, are not shared.
+
+    Parameters:
+        read: the recording of the partition.
+        limits: the limits of each search. All searches share `Limits.total`.
+        keeps_logs: whether the states in the results contain whole logs, as in `check`.
+    """
+
+    def __init__(self, read: PartitionRecording, limits: Limits | None = None, *, keeps_logs: bool = True) -> None:
+        self._read, self._limits, self._keeps_logs = read, limits or Limits(), keeps_logs
+        self._known: list[tuple[FollowedRelease, Checked]] = []
+
+    def check(self, column: Column, without: str = "") -> Checked:
+        """Return the result for a release.
+
+        Parameters:
+            column: the release.
+            without: the name of an action to omit from the spec, or an empty string.
+
+        Raises:
+            NotFollowed: if the recording cannot be converted to observations.
+        """
+        with expecting_the_format(self._read.path):
+            release = release_of(self._read, column, without)
+        for other, checked in self._known:
+            if not self._keeps_logs and other.does_the_same(release):
+                return attrs.evolve(checked, column=column)
+        checked = self._checked(release)
+        self._known.append((release, checked))
+        return checked
+
+    def _checked(self, release: FollowedRelease) -> Checked:
+        with expecting_the_format(self._read.path):
+            events = Events(self._read, release)
+        conformance, count = self._follow(events, cut_logs=not self._keeps_logs)
+        if conformance.answer is Answer.UNDECIDED and conformance.cut_matters and not self._keeps_logs:
+            conformance, count = self._follow(events, cut_logs=False)
+        return Checked(release.column, conformance, count, dict(events.notes))
+
+    def _follow(self, events: Events, *, cut_logs: bool) -> tuple[Conformance[Partition], int]:
+        conformance, count = _follow(events, self._limits, cut_logs=cut_logs)
+        counted = max(conformance.explored - UNCOUNTED * conformance.observations, 0)
+        self._limits = attrs.evolve(self._limits, total=max(self._limits.total - counted, 0))
+        return conformance, count
+
+
+def _follow(events: Events, limits: Limits, *, cut_logs: bool) -> tuple[Conformance[Partition], int]:
     """Return the result, and the number of observations in the recording."""
     count = 0
     events.notes.clear()

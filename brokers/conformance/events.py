@@ -114,20 +114,42 @@ def _ended(event: Any, node: object) -> bool:
     return event["node"] == node and event["event"] in ("killed", "terminated")
 
 
+def release_of(read: PartitionRecording, column: Column, without: str = "") -> FollowedRelease:
+    """Return a release with the configuration of a recorded partition.
+
+    Parameters:
+        read: the part of the recording that is about the partition.
+        column: the release.
+        without: the name of an action to omit from the spec, or an empty string.
+    """
+    configuration: dict[str, Any] = {
+        "min_insync_replicas": int(read.configs.get("min.insync.replicas", 1)),
+        "acks": "1",
+    }
+    unclean = read.configs.get("unclean.leader.election.enable")
+    if unclean is not None:
+        configuration["unclean_leader_election"] = unclean == "true"
+    if any(f.api == "ElectLeaders" and f.request and f.body.get("ElectionType") == UNCLEAN for f in read.frames):
+        configuration["unclean_elections"] = -1
+    acks = read.acks & ACKS.keys()
+    if len(acks) == 1:
+        configuration["acks"] = ACKS[next(iter(acks))]
+    return followed_release(column, len(read.assignment), without, **configuration)
+
+
 class Events:
     """Converts the recording of a partition to observations.
 
     Parameters:
         read: the part of the recording that is about the partition.
-        column: the release against whose spec the observations will be checked.
-        without: the name of an action to omit from the spec, or an empty string.
+        release: the release against whose spec the observations will be checked.
 
     Raises:
         NotFollowed: if the recording cannot be converted to observations.
     """
 
-    def __init__(self, read: PartitionRecording, column: Column, without: str = "") -> None:
-        self._read = read
+    def __init__(self, read: PartitionRecording, release: FollowedRelease) -> None:
+        self._read, self.release = read, release
         self.notes: Counter[str] = Counter()
         self._fences: list[tuple[float, float, int, bool, int]] = []
         self._decisions, self._told = self._kraft() if read.kraft else self._zookeeper()
@@ -135,7 +157,6 @@ class Events:
             raise NotFollowed(f"the recording does not show that a broker learns of {read.topic}-{read.partition}")
         first = min(self._told, key=lambda told: told.epoch)
         read.number_epochs([e for e, leader in self._leaders() if leader >= 0])
-        self.release = attrs.evolve(self._release(column), without=without)
         leader = read.replica(first.leader)
         if leader is None:
             raise NotFollowed("the partition has no leader when the recording begins")
@@ -148,22 +169,6 @@ class Events:
     def _leaders(self) -> Iterator[tuple[int, int]]:
         yield from ((each.epoch, each.leader) for each in self._told)
         yield from ((each.epoch, each.leader) for each in self._decisions)
-
-    def _release(self, column: Column) -> FollowedRelease:
-        read = self._read
-        configuration: dict[str, Any] = {
-            "min_insync_replicas": int(read.configs.get("min.insync.replicas", 1)),
-            "acks": "1",
-        }
-        unclean = read.configs.get("unclean.leader.election.enable")
-        if unclean is not None:
-            configuration["unclean_leader_election"] = unclean == "true"
-        if any(f.api == "ElectLeaders" and f.request and f.body.get("ElectionType") == UNCLEAN for f in read.frames):
-            configuration["unclean_elections"] = -1
-        acks = read.acks & ACKS.keys()
-        if len(acks) == 1:
-            configuration["acks"] = ACKS[next(iter(acks))]
-        return followed_release(column, len(read.assignment), **configuration)
 
     def observations(self) -> Iterator[Observation[Partition]]:
         """Yield the observations, sorted by the start of their time windows. The file is read while iterating.

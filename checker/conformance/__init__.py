@@ -8,7 +8,7 @@ The modules are best read in this order:
 - `why` explains why an action is not enabled in a state.
 """
 
-from leadline.checker.conformance.follow import Limits, RecordingError, Undecided, follow, uncut
+from leadline.checker.conformance.follow import UNCOUNTED, Limits, RecordingError, Undecided, follow, uncut
 from leadline.checker.conformance.following import HIDDEN, Following, Visible
 from leadline.checker.conformance.observation import HiddenStep, Observation
 from leadline.checker.conformance.result import Answer, Candidate, Conformance, Rejection, Taken
@@ -17,6 +17,7 @@ from leadline.checker.state import history
 
 __all__ = [
     "HIDDEN",
+    "UNCOUNTED",
     "Answer",
     "Candidate",
     "Conformance",

@@ -33,8 +33,9 @@ with all connected steps. They can be moved behind the observation, because thei
 search takes only connected observations. This is exact only if `touches` is complete, which the tests of a mapping
 check.
 
-The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline. If no node
-remains, but a limit was reached at this or an earlier deadline, the answer is undecided instead of rejected.
+The number of hidden steps between two deadlines is limited, and so is the number of nodes at one deadline and at all
+deadlines together. If no node remains, but a limit was reached at this or an earlier deadline, the answer is undecided
+instead of rejected.
 
 **Parts of states can be cut**, so that states do not grow. Regularly, `cut` replaces all possible states by smaller
 ones. This is exact if an observation or hidden step has the same result in a smaller state as in the original one,
@@ -68,6 +69,10 @@ SETTLE_EVERY = 64
 the nodes, and cached results are dropped.
 """
 MOST_CACHED = 20_000
+UNCOUNTED = 100
+"""The number of states for each observation that do not count towards `Limits.total`, so that a long recording is not
+undecided only because it is long.
+"""
 MOST_REASONS = 4
 
 
@@ -90,10 +95,12 @@ class Limits:
     Attributes:
         hidden_steps: the maximum number of hidden steps between two deadlines.
         states: the maximum number of states to visit for one observation.
+        total: the maximum number of states to visit for all observations together, beyond `UNCOUNTED` for each.
     """
 
     hidden_steps: int = 12
     states: int = 10_000
+    total: int = 200_000
 
 
 def no_hidden_steps(state: object) -> tuple[()]:
@@ -232,7 +239,7 @@ class _Search(Generic[S]):
         self._cut_states()
         number = 0
         for number, due in enumerate(self._by_deadline(observations), 1):
-            after, reached = self._advance(due)
+            after, reached = self._advance(due, self._limits.total + UNCOUNTED * number)
             if not after:
                 rejection = self._rejection(self._open[due], number, reached)
                 answer = Answer.UNDECIDED if self._limit_reached else Answer.REJECTED
@@ -271,8 +278,10 @@ class _Search(Generic[S]):
 
     # --- one deadline ---------------------------------------------------------------------------------------------
 
-    def _advance(self, due: int) -> tuple[list[_Node[S]], list[_Node[S]]]:
-        """Take the observation that is due. Return the nodes after it, and all nodes that were visited."""
+    def _advance(self, due: int, most: int) -> tuple[list[_Node[S]], list[_Node[S]]]:
+        """Take the observation that is due. Return the nodes after it, and all nodes that were visited. No more nodes
+        are visited when the search has visited `most`.
+        """
         observation = self._open[due]
         connected = self._connected(due)
         after: dict[tuple[frozenset[int], S], _Node[S]] = {}
@@ -284,8 +293,8 @@ class _Search(Generic[S]):
             while level:
                 node = level.pop()
                 reached.append(node)
-                if len(reached) > self._limits.states:
-                    self._limit_reached = f"more than {self._limits.states:,} states are possible at one observation"
+                if len(reached) > self._limits.states or self._explored + len(reached) > most:
+                    self._limit_reached = self._too_many(len(reached))
                     self._explored += len(reached)
                     return list(after.values()), reached
                 if due in node.early:
@@ -310,6 +319,11 @@ class _Search(Generic[S]):
             level, hidden_steps = deeper, hidden_steps + 1
         self._explored += len(reached)
         return list(after.values()), reached
+
+    def _too_many(self, visited: int) -> str:
+        if visited > self._limits.states:
+            return f"more than {self._limits.states:,} states are possible at one observation"
+        return "too many states are possible at all observations together"
 
     def _connected(self, due: int) -> list[int]:
         """Return the other open observations that are connected to the one that is due."""

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import attrs
 
-from leadline.brokers.conformance.check import check
-from leadline.brokers.conformance.partition import PartitionRecording
+from leadline.brokers.conformance.check import Checks
 from leadline.brokers.releases import broker_release
 from leadline.checker.conformance import Answer
 from leadline.checker.errors import LeadlineError
@@ -139,24 +138,26 @@ def confirmed_by(path: Path) -> Confirmed:
         raise LeadlineError(f"{path} does not conform to the model of its release")
     read, column = report.read, report.own.column
     rules = [rule.rule for rule in report.rules if rule.confirmed]
-    pairs = {pair for pair in itertools.combinations(rules, 2) if _rejects_changes(read, column, *pair)}
+    checks = Checks(read, keeps_logs=False)
+    checks.check(column)
+    pairs = {pair for pair in itertools.combinations(rules, 2) if _rejects_changes(checks, column, *pair)}
     return Confirmed(
         column,
         (path.stem,),
         frozenset(rules),
         frozenset(pairs),
-        frozenset(name for name in _actions(column) if _needs(read, column, name)),
+        frozenset(name for name in _actions(column) if _needs(checks, column, name)),
     )
 
 
-def _rejects_changes(read: PartitionRecording, column: Column, one: str, other: str) -> bool:
+def _rejects_changes(checks: Checks, column: Column, one: str, other: str) -> bool:
     changes = itertools.product(other_values(column, one), other_values(column, other))
     what_ifs = (column.with_rules({one: first, other: second}) for first, second in changes)
-    return all(check(read, each, keeps_logs=False).conformance.answer is Answer.REJECTED for each in what_ifs)
+    return all(checks.check(each).conformance.answer is Answer.REJECTED for each in what_ifs)
 
 
-def _needs(read: PartitionRecording, column: Column, action: str) -> bool:
-    return check(read, column, keeps_logs=False, without=action).conformance.answer is Answer.REJECTED
+def _needs(checks: Checks, column: Column, action: str) -> bool:
+    return checks.check(column, without=action).conformance.answer is Answer.REJECTED
 
 
 def _actions(column: Column) -> list[str]:

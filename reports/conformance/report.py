@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from leadline.brokers.conformance.check import Checked, check
+from leadline.brokers.conformance.check import Checked, Checks
 from leadline.brokers.conformance.partition import (
     NotFollowed,
     PartitionRecording,
@@ -135,12 +135,13 @@ def conformance_report(
         )
     wanted = asked or _release_of(read)
     columns = [asked] if asked else [column for column in RELEASES if column.controller == kind]
-    checked, own = [], None
-    for column in columns:
+    names = () if wanted is None else (wanted.name, wanted.same_as)
+    checks = Checks(read, limits, keeps_logs=keeps_logs)
+    results: dict[str, Checked] = {}
+    for column in sorted(columns, key=lambda each: each.name not in names):  # all share a limit: own release first
         progress(column.name)
-        checked.append(check(read, column, limits, keeps_logs=keeps_logs))
-        if wanted is not None and column.name in (wanted.name, wanted.same_as):
-            own = checked[-1]
+        results[column.name] = checks.check(column)
+    own = next((results[name] for name in names if name in results), None)
     shown: tuple[RuleShown, ...] = ()
     if rules and own is None:
         raise LeadlineError("--rules requires a release, but the recording does not name a known release: pass --spec")
@@ -161,7 +162,7 @@ def conformance_report(
     return ConformanceReport(
         path=path,
         read=read,
-        checked=tuple(checked),
+        checked=tuple(results[column.name] for column in columns),
         own=own,
         rules=shown,
         explained_by=explaining,
@@ -180,12 +181,14 @@ def _is_small(own: Checked) -> bool:
 def _rules(
     read: PartitionRecording, column: Column, limits: Limits | None, progress: Callable[[str], None]
 ) -> Iterator[RuleShown]:
+    checks = Checks(read, limits, keeps_logs=False)
+    checks.check(column)
     for rule in RULES:
         answers = {}
         for value in other_values(column, rule.name):
             what_if = column.with_rules({rule.name: value})
             progress(what_if.name)
-            answers[value] = check(read, what_if, limits, keeps_logs=False).conformance.answer
+            answers[value] = checks.check(what_if).conformance.answer
         yield RuleShown(rule.name, column.values[rule.name], answers)
 
 

@@ -47,6 +47,8 @@ def lines(report: ConformanceReport) -> Iterator[str]:
         width = max(len(each.column.name) for each in report.checked)
         for each in report.checked:
             yield f"  {each.column.name:{width}}  {summary(each)}"
+        if any(each.conformance.answer is Answer.UNDECIDED for each in others):
+            yield "  the releases share a limit of states: with --spec, a single release gets all of it"
     if report.rules:
         yield ""
         yield from rule_lines(report.rules)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leadline.brokers.conformance.check import check
-from leadline.brokers.conformance.events import Events
+from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.exchanges import fetches
 from leadline.brokers.conformance.partition import NotFollowed, PartitionRecording, frames_around, read_partition
 from leadline.brokers.recording import read_recording
@@ -93,7 +93,7 @@ def test_frames_that_were_held_are_in_order_of_arrival(tmp_path: Path) -> None:
     assert recording.delay > 8
     assert [each.frame.number for each in fetches(recording)] == before
     assert all(each.answer is not None for each in fetches(recording))
-    begins = [each.earliest for each in Events(recording, column("kafka/3.9")).observations()]
+    begins = [each.earliest for each in Events(recording, release_of(recording, column("kafka/3.9"))).observations()]
     assert begins == sorted(begins)
 
 
@@ -113,7 +113,7 @@ def test_memory_does_not_grow_with_the_number_of_frames(tmp_path: Path) -> None:
         tracemalloc.start()
         try:
             recording = read(tmp_path / "long.jsonl")
-            count = sum(1 for _ in Events(recording, column("kafka/3.9")).observations())
+            count = sum(1 for _ in Events(recording, release_of(recording, column("kafka/3.9"))).observations())
             assert count > 4 * rounds
             return tracemalloc.get_traced_memory()[1]
         finally:

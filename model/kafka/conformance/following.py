@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -49,26 +49,67 @@ _NO_LIMITS = {
 }
 
 
+class _ReadRules:
+    """The rules of a release. An attribute is copied from the `Protocol` when it is read for the first time, so the
+    copies show which rules were read.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.__dict__["_protocol"] = protocol
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = self.__dict__[name] = getattr(self.__dict__["_protocol"], name)
+        return value
+
+
 @attrs.frozen(eq=False)
 class FollowedRelease:
     """The actions of a release, without bounds.
 
     Attributes:
         column: the release.
-        protocol: its rules.
         bounds: the configuration, without limits.
         without: the name of an action to leave out, or an empty string.
+        protocol: the rules of the release. They note which of them are read.
     """
 
     column: Column
-    protocol: Protocol
     bounds: Bounds
     without: str = ""
+    protocol: Protocol = attrs.field(init=False)
+    _rules: Protocol = attrs.field(init=False)
+    _names: set[str] = attrs.field(init=False, factory=set)
+
+    @_rules.default
+    def _rules_of_column(self) -> Protocol:
+        return self.column.protocol()
+
+    @protocol.default
+    def _read_rules(self) -> Protocol:
+        return cast(Protocol, _ReadRules(self.column.protocol()))
 
     @functools.cached_property
     def actions(self) -> dict[str, Action[Partition, ...]]:
         """The actions of the release, keyed by name."""
-        return {action.name: action for action in actions_of(self.protocol) if action.name != self.without}
+        return {action.name: action for action in actions_of(self._rules) if action.name != self.without}
+
+    def _action(self, name: str) -> Action[Partition, ...] | None:
+        self._names.add(name)
+        return self.actions.get(name)
+
+    def does_the_same(self, other: FollowedRelease) -> bool:
+        """Return whether everything that was read of this release is the same in another one: its configuration, some
+        of its rules, and which actions it has. Then, whatever was done with this release has the same result with the
+        other one.
+        """
+        read = vars(self.protocol).keys() - {"_protocol"}
+        return (
+            self.bounds == other.bounds
+            and all(getattr(self._rules, name) == getattr(other._rules, name) for name in read)
+            and all((name in self.actions) == (name in other.actions) for name in self._names)
+        )
 
     def take(self, name: str, state: Partition, *values: object, most: int | None = None) -> list[Partition]:
         """Take an action, and return the possible next states. Return an empty list if the release does not have the
@@ -80,7 +121,7 @@ class FollowedRelease:
             values: the values of the action's parameters.
             most: the maximum number of states to return, or None to return all.
         """
-        action = self.actions.get(name)
+        action = self._action(name)
         return [] if action is None else list(itertools.islice(action.function(state, *values), most))
 
     def beginning(self, leader: int, isr: frozenset[int]) -> Partition:
@@ -123,7 +164,7 @@ class FollowedRelease:
                 yield from self._step(state, "park_fetch", leader, broker)
 
     def _step(self, state: Partition, name: str, *values: int) -> Iterator[HiddenStep[Partition]]:
-        action = self.actions.get(name)
+        action = self._action(name)
         if action is None:
             return
         instance = ActionInstance(action, values)
@@ -131,18 +172,19 @@ class FollowedRelease:
             yield HiddenStep(instance.sentence, name, after)
 
 
-def followed_release(column: Column, brokers: int, **configuration: Any) -> FollowedRelease:
+def followed_release(column: Column, brokers: int, without: str = "", **configuration: Any) -> FollowedRelease:
     """Return a release without bounds, against which recordings can be checked.
 
     Parameters:
         column: the release.
         brokers: the number of replicas of the partition.
+        without: the name of an action to leave out, or an empty string.
         configuration: the configuration of the topic, given as the bounds ``acks``, ``min_insync_replicas`` and
             ``unclean_leader_election``. It can also contain limits for perturbations, such as ``unclean_elections``.
     """
     with attrs.validators.disabled():  # bounds are limited for searches only
         bounds = attrs.evolve(column.bounds, brokers=brokers, **{**_NO_LIMITS, **configuration})
-    return FollowedRelease(column, column.protocol(), bounds)
+    return FollowedRelease(column, bounds, without)
 
 
 def forget(state: Partition) -> Partition:
