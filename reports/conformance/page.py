@@ -9,7 +9,8 @@ import attrs
 
 from leadline.brokers.conformance.check import MOST_STEPS, Checked
 from leadline.checker.action import Action, ActionInstance
-from leadline.checker.conformance import Taken
+from leadline.checker.conformance import Answer, Rejection, Taken
+from leadline.checker.drawing import Event
 from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.model.kafka.state import Partition
@@ -42,7 +43,7 @@ def conformance_page(report: ConformanceReport) -> str:
 
 def _heading(report: ConformanceReport, checked: Checked) -> str:
     if _is_rejected_alone(report):
-        return "the steps before, with the states of the model, and last the step that is not possible"
+        return "the steps before, with the states of the model, and last the step in question"
     return " ".join(next(explained(report, checked)).split())
 
 
@@ -79,14 +80,28 @@ def _story(checked: Checked) -> Story | None:
     if not steps:
         return None
     if result.rejection is not None:
-        label, last = result.rejection.observation.label, steps[-1].after
-        steps = [*steps, Taken(f"NOT POSSIBLE: {label}", result.rejection.observation, "", last, last)]
+        observation, last = result.rejection.observation, steps[-1].after
+        steps = [*steps, Taken(observation.label, observation, "", last, last)]
     instances = tuple(_instance(step) for step in steps)
     states = (steps[0].before, *(step.after for step in steps))
     trace: Trace[Any] = Trace(load_spec(checked.column.name), states, instances)
     story = story_of(trace)
     first = attrs.evolve(story.frames[0], sentence="the state before these steps")  # earlier steps are left out
-    return attrs.evolve(story, title=visible(checked.column.name), frames=(first, *story.frames[1:]), trace=None)
+    story = attrs.evolve(story, title=visible(checked.column.name), frames=(first, *story.frames[1:]), trace=None)
+    return story if result.rejection is None else _ending(story, checked, result.rejection)
+
+
+def _ending(story: Story, checked: Checked, rejection: Rejection[Partition]) -> Story:
+    """Return a story that ends with the reasons why its last step is not possible, or was not explained."""
+    label, ending = "not possible", f"the last step is not possible in {checked.column.name}"
+    if checked.conformance.answer is Answer.UNDECIDED:
+        label, ending = "not explained", f"no state of {checked.column.name} that was found explains the last step"
+    return attrs.evolve(
+        story,
+        happened=(Event(len(story.frames) - 1, rejection.observation.label, label),),
+        ending=(visible(ending),),
+        reasons=tuple(visible(candidate.why) for candidate in rejection.candidates),
+    )
 
 
 def _instance(step: Taken[Partition]) -> ActionInstance[Partition]:

@@ -50,7 +50,13 @@ def test_a_rejection_is_explained(tmp_path: Path) -> None:
     (case,) = ElementTree.parse(tmp_path / "report.xml").iter("testcase")
     (failure,) = case.iter("failure")
     assert "broker 1 proposes ISR 0 1" in failure.attrib["message"]
-    assert "the logs diverge: epoch 0 ends at 0" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "the logs diverge: epoch 0 ends at 0" in page
+    steps = page.count("<section ")
+    assert f'data-start="t1-s{steps}"' in page  # it opens at the step that is not possible
+    last = page[page.index(f'<section id="t1-s{steps}"') :]
+    assert "broker 1 proposes ISR 0 1 to the controller" in last.split("</h2>")[0]
+    assert "the last step is not possible in kafka/2.8.1</strong>: broker 1 cannot propose broker 0" in last
 
 
 def test_a_rejection_that_no_rule_explains_says_so(tmp_path: Path) -> None:
