@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 from uuid import UUID
 
 import attrs
@@ -230,10 +230,13 @@ class Recording:
     Attributes:
         path: the path of the file.
         about: the content of the first line.
+        names_lines: whether reading a field that a line, or a part of it, lacks raises an error that names the line,
+            instead of KeyError. This takes time.
     """
 
     path: Path
     about: Mapping[str, Any]
+    names_lines: bool = False
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield the events in order, as dicts. The file is read while iterating.
@@ -246,7 +249,7 @@ class Recording:
             if lines:
                 self._check(last, lines + 1)
             if lines and last["event"] != "end":
-                yield last
+                yield _Named.of(last, f"{self.path}: {name_of_line(last)}") if self.names_lines else last
         if last is None or last.get("event") != "end":
             raise RecordingError(f"{self.path} is not a complete recording: its last line is missing")
         if last.get("lines") != lines + 1:
@@ -267,6 +270,30 @@ class Recording:
             raise RecordingError(f"{self.path} is not a recording: its first line does not contain {FORMAT!r}")
         if self.about.get("version") != VERSION:
             raise RecordingError(f"{self.path} has version {self.about.get('version')}; expected {VERSION}")
+
+
+def name_of_line(line: Mapping[str, Any]) -> str:
+    """Return the name of an event in error messages."""
+    if line["event"] == "frame":
+        return f"frame {line.get('number')}"
+    return f"the event {line['event']!r} at {line['time']}"
+
+
+class _Named(dict[str, Any]):
+    """A part of a line. Reading a field that it lacks raises an error that names the line."""
+
+    def __init__(self, fields: Mapping[str, Any], line: str) -> None:
+        super().__init__({name: _Named.of(value, line) for name, value in fields.items()})
+        self._line = line
+
+    @staticmethod
+    def of(value: Any, line: str) -> Any:
+        if isinstance(value, list):
+            return [_Named.of(each, line) for each in value]
+        return _Named(value, line) if isinstance(value, dict) else value
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise RecordingError(f"{self._line}: {name} is missing; see brokers/recording.md")
 
 
 def read_recording(path: Path) -> Recording:

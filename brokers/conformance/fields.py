@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from leadline.brokers.recording import RecordingError
+from leadline.brokers.recording import RecordingError, name_of_line
 
 _FIELDS = (
     *("number", "connection", "source", "target", "request", "api"),
@@ -31,6 +31,14 @@ _NUMBERS = {
 _LISTS = {"Isr", "NewIsr", "Replicas"}
 """Lists of broker ids. In a PartitionChangeRecord, null says that nothing changes."""
 
+_PARTS = {
+    *("ForgottenTopicsData", "NewIsrWithEpochs", "PartitionData", "PartitionResponses", "PartitionStates"),
+    *("Responses", "TopicData", "TopicStates", "Topics", "batches", "operations", "records"),
+}
+"""Lists of parts. Some can be null."""
+_PART = {"DivergingEpoch", "Records", "ReplicaState"}
+"""Single parts. Some can be null."""
+
 
 def check_fields(path: Path, line: Mapping[str, Any]) -> None:
     """Check that a frame has all its fields, and the types of the fields that `leadline conform` reads. Fields that are
@@ -43,7 +51,7 @@ def check_fields(path: Path, line: Mapping[str, Any]) -> None:
     Raises:
         RecordingError: if a field is missing, or has another type than recording.md says.
     """
-    place = f"frame {line.get('number')}" if line["event"] == "frame" else f"the event {line['event']!r}"
+    place = name_of_line(line)
     for name in _FIELDS if line["event"] == "frame" else ():
         if name not in line:
             raise RecordingError(f"{path}: {place}: {name} is missing")
@@ -91,8 +99,16 @@ def _wrong_numbers(value: Any) -> Iterator[tuple[str, Any, str]]:
             elif name in _LISTS:
                 if each is not None and not (isinstance(each, list) and all(map(_is_number, each))):
                     yield name, each, "a list of broker ids"
+            elif name in _PARTS and each is not None and not _are_parts(each):
+                yield name, each, "a list of objects"
+            elif name in _PART and each is not None and not isinstance(each, Mapping):
+                yield name, each, "an object"
             elif isinstance(each, list | Mapping):
                 yield from _wrong_numbers(each)
+
+
+def _are_parts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, Mapping) for each in value)
 
 
 def _is_number(value: object) -> bool:

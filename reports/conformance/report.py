@@ -10,13 +10,14 @@ import attrs
 
 from leadline.brokers.conformance.check import Checked, Checks
 from leadline.brokers.conformance.partition import (
+    LacksField,
     NotFollowed,
     PartitionRecording,
     expecting_the_format,
     partitions_of,
     read_partition,
 )
-from leadline.brokers.recording import read_recording
+from leadline.brokers.recording import Recording, read_recording
 from leadline.checker.conformance import Answer, Limits
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.messages import nearest
@@ -121,9 +122,24 @@ def conformance_report(
         LeadlineError: if the file is not a recording, if the partition or the spec does not exist, or if the recording
             contains an unsupported event.
     """
-    begun = time.monotonic()
-    asked = None if spec is None else _column(spec)
     recording = read_recording(path)
+    try:
+        return _report(recording, spec, partition, rules, limits, keeps_logs, progress)
+    except LacksField:
+        return _report(attrs.evolve(recording, names_lines=True), spec, partition, rules, limits, keeps_logs, progress)
+
+
+def _report(
+    recording: Recording,
+    spec: str | None,
+    partition: str | None,
+    rules: bool,
+    limits: Limits | None,
+    keeps_logs: bool,
+    progress: Callable[[str], None],
+) -> ConformanceReport:
+    begun, path = time.monotonic(), recording.path
+    asked = None if spec is None else _column(spec)
     with expecting_the_format(path):
         read = read_partition(recording, *_partition(path, partitions_of(recording), partition))
     kind = KRAFT if read.kraft else ZOOKEEPER

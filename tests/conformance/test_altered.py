@@ -70,7 +70,7 @@ REFUSED = {
     ),
     "a fetch without an offset": (
         with_line(FETCH, LINES[FETCH].replace('"FetchOffset"', '"Other"')),
-        "a line lacks the field 'FetchOffset', see brokers/recording.md",
+        f"frame {json.loads(LINES[FETCH])['number']}: FetchOffset is missing; see brokers/recording.md",
     ),
     "acks that no client may ask for": (
         with_line(PRODUCE, re.sub('"Acks": -?1', '"Acks": 2', LINES[PRODUCE])),
