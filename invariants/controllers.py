@@ -70,13 +70,17 @@ def znode_epoch_is_newest(state: Cluster) -> Iterator[str]:
 
 
 def controller_has_acted(state: Cluster) -> bool:
-    """Return whether the controller knows the live brokers and has acted on them. With KRaft, this is always true,
-    because one record contains both a registration and its consequences.
+    """Return whether the controller knows the live brokers and has acted on them, and no broker has started or failed
+    since it read them. With KRaft, this is always true, because one record contains both a registration and its
+    consequences.
     """
     if state.protocol.keeps_log:
         return True
-    own = _controller(state)
-    return own is not None and state.controllers[own].known == state.registry.sessions
+    number = _controller(state)
+    if number is None:
+        return False
+    own = state.controllers[number]
+    return own.known == state.registry.sessions and not own.notified
 
 
 def _controller(state: Cluster) -> int | None:
@@ -97,6 +101,12 @@ def dead_not_in_isr(state: Cluster) -> Iterator[str]:
 
     If there is a leader, the violation does not last, because the leader removes the broker. Otherwise, the partition
     waits for the wrong broker.
+
+    A broker that starts and fails again before the controller reads the live brokers is not a violation. If a former
+    controller tells it who leads, it can be in the ISR, and the controller does not know that it was live.
+
+    With two crashes, 2.7 to 3.2 also violate this property: a leader proposes a follower for the ISR, the follower and
+    the controller fail, and the next controller does not check that the follower is live (KIP-841, since 3.3).
     """
     if not controller_has_acted(state) or len(state.quorum.isr) == 1:
         return

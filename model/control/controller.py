@@ -15,7 +15,7 @@ import attrs
 from leadline.checker.action import action
 from leadline.model.control.bounds import controllers, if_preferred
 from leadline.model.control.metadata_log import as_the_controller_sees, newest, written
-from leadline.model.control.state import Cluster, Controller, Sessions
+from leadline.model.control.state import RESIGN, Cluster, Controller, Sessions
 from leadline.model.control.writes import drop_requests, elect, is_lost, may_write, remove_from_isr, send, write
 from leadline.model.kafka.controller import new_epoch
 from leadline.model.quorum import brokers
@@ -92,7 +92,12 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
 def resign(state: Cluster, controller: int) -> Iterator[Cluster]:
     """A former controller finishes the event that it is handling, resigns, and closes its connections to brokers."""
     own = state.controllers[controller]
-    if not own.active or own.read is not None or own.step or state.registry.controller == controller:
+    if (
+        not own.active
+        or own.read is not None
+        or own.step not in ("", RESIGN)
+        or state.registry.controller == controller
+    ):
         return
     if state.protocol.keeps_log:
         yield state.with_controller(controller, Controller())
@@ -118,10 +123,14 @@ def read_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
     The controller handles several changes before this step as one. Up to 2.1, it compares only the ids of brokers, so
     it does not notice a broker that has restarted in between (KAFKA-1120). A controller whose session has expired
     reads nothing until it has another one.
+
+    A controller that has lost `/controller` handles an event only if its watch fired before that. The watch fires again
+    only after the next read, and ZooKeeper notifies a client of changes in their order (`ControllerChangeHandler`,
+    `BrokerChangeHandler`, and the listeners of `ZkClient` in 0.10.2).
     """
     own, sessions = state.controllers[controller], state.registry.sessions
-    if own.is_free and _runs(state, controller) and list(_changes(state, own.known, sessions)):
-        yield state.with_controller(controller, attrs.evolve(own, read=sessions))
+    if own.notified and own.is_free and _runs(state, controller) and list(_changes(state, own.known, sessions)):
+        yield state.with_controller(controller, attrs.evolve(own, read=sessions, notified=False))
 
 
 def _changes(state: Cluster, known: Sessions, now: Sessions) -> Iterator[int]:
@@ -154,13 +163,17 @@ def act_on_brokers(state: Cluster, controller: int) -> Iterator[Cluster]:
         found = _started_up(found, controller, new)
     if bounced:
         found = _failed(found, controller, bounced)
-        found = [
-            each.with_controller(controller, attrs.evolve(each.controllers[controller], known=now)) for each in found
-        ]
+        found = [_knowing(each, controller, now) for each in found]
         found = _started_up(found, controller, bounced)
     if gone:
         found = _failed(found, controller, gone)
     yield from found
+
+
+def _knowing(state: Cluster, controller: int, live: Sessions) -> Cluster:
+    """Return the state in which a controller considers the given brokers live, unless it can only resign."""
+    own = state.controllers[controller]
+    return state if own.step == RESIGN else state.with_controller(controller, attrs.evolve(own, known=live))
 
 
 def _started_up(states: list[Cluster], controller: int, new: list[int]) -> list[Cluster]:

@@ -38,7 +38,7 @@ def controller_session_expires(state: Cluster, controller: int) -> Iterator[Clus
             expired = expired.with_controller(controller, knowing)
         expired = _deposed(expired, controller)
         if state.bounds.colocated and not state.protocol.keeps_log:
-            expired = attrs.evolve(expired, registry=expired.registry.gone(controller))
+            expired = expired.with_sessions(expired.registry.gone(controller))
         yield expired
 
 
@@ -95,7 +95,7 @@ def stopped(state: Cluster, broker: int) -> Cluster:
     if state.protocol.keeps_log:
         gone = gone.with_queue(METADATA, broker, ())
     else:
-        gone = attrs.evolve(gone, registry=state.registry.gone(broker))
+        gone = gone.with_sessions(state.registry.gone(broker))
     if state.bounds.colocated and broker < state.bounds.controllers:
         gone = _dead(gone, broker)
     return gone
@@ -151,8 +151,8 @@ def broker_session_expires(state: Cluster, broker: int) -> Iterator[Cluster]:
         if state.protocol.keeps_log:
             yield from fenced(expired, broker)
             return
-        expired = attrs.evolve(expired, registry=expired.registry.gone(broker))
-        yield _deposed(expired, broker) if state.bounds.colocated else expired
+        expired = _deposed(expired, broker) if state.bounds.colocated else expired
+        yield expired.with_sessions(expired.registry.gone(broker))
 
 
 @action("broker {broker} starts again", broker=restarting, effect="healing")
@@ -189,4 +189,4 @@ def register(state: Cluster, broker: int) -> Iterator[Cluster]:
 def _registered(state: Cluster, broker: int) -> Cluster:
     registry = state.registry.born(broker)
     heard = attrs.evolve(state.heard[broker], generation=registry.births[broker])
-    return attrs.evolve(state, registry=registry).with_heard(broker, heard)
+    return state.with_sessions(registry).with_heard(broker, heard)

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 REMOVE = "remove"
 WRITE = "write"
+RESIGN = "resign"
 
 Sessions = tuple[int, ...]
 """The broker epoch of each broker. It is 0 if the broker has no session."""
@@ -152,8 +153,11 @@ class Controller:
         partition: the leader, leader epoch and ISR that it knows. With KRaft, this is None until the controller is
             replaced, because the metadata log contains the same data.
         read: the brokers that it has read from ZooKeeper but not yet acted on, or None.
+        notified: whether its watch on `/brokers/ids` has fired since it last read the brokers. A controller that has
+            lost `/controller` is not notified any more: it hears of that before it hears of later changes.
         replicas: the replicas that it knows, in order.
-        step: the next step to complete the reassignment: `REMOVE`, `WRITE`, or an empty string if there is none.
+        step: the next step to complete the reassignment (`REMOVE` or `WRITE`), `RESIGN` if the controller can only
+            resign, or an empty string if it is handling no event.
         asked: the `ControlledShutdown` requests that it has received but not yet handled. Each consists of a broker and
             the broker epoch with which the broker has sent the request.
         shutting_down: the brokers whose controlled shutdown it has begun. Its successor does not know them.
@@ -164,6 +168,7 @@ class Controller:
     known: Sessions = ()
     partition: Quorum | None = None
     read: Sessions | None = None
+    notified: bool = False
     replicas: tuple[int, ...] = ()
     step: str = ""
     asked: frozenset[tuple[int, int]] = frozenset()
@@ -255,6 +260,15 @@ class Cluster(Partition):
     def with_heard(self, broker: int, heard: Heard) -> Self:
         """Return a copy of the state in which a broker has learned the given information from controllers."""
         return attrs.evolve(self, heard=_replaced(self.heard, broker, heard))
+
+    def with_sessions(self, registry: Registry) -> Self:
+        """Return a copy of the state with the given registry, in which the session of a broker has begun or ended. The
+        watch of the broker whose id is in `/controller` fires (ZooKeeper only).
+        """
+        changed, number = attrs.evolve(self, registry=registry), registry.controller
+        if number is None or not self.controllers[number].active:
+            return changed
+        return changed.with_controller(number, attrs.evolve(self.controllers[number], notified=True))
 
     def is_controller(self, number: int) -> bool:
         """Return whether a process acts as the controller and has not been replaced."""

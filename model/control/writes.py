@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from leadline.model.control.state import Cluster, LeaderAndIsr, StopReplica
+from leadline.model.control.state import RESIGN, Cluster, LeaderAndIsr, StopReplica
 from leadline.model.quorum import Quorum
 
 
@@ -61,8 +61,11 @@ def elect(state: Cluster, controller: int) -> Iterator[Cluster]:
     clean = bool(candidates)
     if not clean and state.bounds.unclean_leader_election and state.protocol.elects_uncleanly:
         candidates = live
-    if not candidates or not may_write(state, controller):
+    if not candidates or is_overwritten(state, controller):
         yield state
+        return
+    if not may_write(state, controller):
+        yield refused(state, controller)
         return
     for leader in candidates[:1] if state.protocol.elects_in_order else candidates:
         written = Quorum(leader, state.quorum.epoch + 1, isr if clean else frozenset({leader}))
@@ -75,11 +78,13 @@ def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
     The controller does not remove the last member. If the broker leads, the partition then has no leader
     (`removeReplicaFromIsr`, `doRemoveReplicasFromIsr`).
     """
-    if not may_write(state, controller):
+    if is_overwritten(state, controller):
         return state
     quorum = state.quorum
     if broker not in quorum.isr:
         return state.with_controller(controller, attrs.evolve(state.controllers[controller], partition=quorum))
+    if not may_write(state, controller):
+        return refused(state, controller)
     leader = None if broker == quorum.leader else quorum.leader
     written = write(state, controller, Quorum(leader, quorum.epoch + 1, quorum.isr - {broker} or quorum.isr))
     return send(written, controller, [each for each in state.controllers[controller].replicas if each != broker])
@@ -100,10 +105,25 @@ def stop_replicas(state: Cluster, controller: int, brokers: Iterable[int], *, de
 
 def may_write(state: Cluster, controller: int) -> bool:
     """Return whether ZooKeeper accepts a partition state from a controller."""
-    epoch = state.controllers[controller].epoch
     if state.protocol.fences_writes:
-        return epoch == state.registry.controller_epoch
-    return epoch >= state.registry.written_by
+        return state.controllers[controller].epoch == state.registry.controller_epoch
+    return not is_overwritten(state, controller)
+
+
+def is_overwritten(state: Cluster, controller: int) -> bool:
+    """Return whether a newer controller has written the partition state. A controller that reads such a state writes
+    nothing, logs an error, and goes on (`StateChangeFailedException`).
+    """
+    return state.controllers[controller].epoch < state.registry.written_by
+
+
+def refused(state: Cluster, controller: int) -> Cluster:
+    """Return the state after ZooKeeper has refused a write because there is a newer controller. The former controller
+    ends the event that it is handling, and resigns before the next one (`ControllerMovedException`).
+    """
+    own = state.controllers[controller]
+    nobody = (0,) * state.bounds.brokers
+    return state.with_controller(controller, attrs.evolve(own, known=nobody, read=None, step=RESIGN))
 
 
 def write(state: Cluster, controller: int, partition: Quorum) -> Cluster:
