@@ -13,6 +13,7 @@ from leadline.model.control.controller import (
     become_controller,
     elect_preferred,
     hear_of_isr,
+    lose_election,
     read_brokers,
     resign,
     start,
@@ -89,6 +90,7 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     begin_shutdown,
     elect_preferred,
     deliver_unanswered,
+    lose_election,
     controller_session_expires,
     controller_dies,
     broker_session_expires,
@@ -118,6 +120,7 @@ ZOOKEEPER = frozenset(
         handle_shutdown,
         stop,
         deliver_unanswered,
+        lose_election,
     }
 )
 """The actions that are possible with ZooKeeper only."""

@@ -34,6 +34,9 @@ class Bounds:
     lost_answers: int = bound(
         0, "requests that a broker handles but whose answer the controller does not get", at_least=0, at_most=9
     )
+    lost_elections: int = bound(
+        0, "elections that a broker wins in ZooKeeper and takes for failed", at_least=0, at_most=9
+    )
     isr_shrinks: int = bound(
         0, "removals of running followers from the ISR because they are slow", at_least=0, at_most=9
     )
@@ -101,6 +104,7 @@ class Spent:
     lossy_crashes: int = 0
     session_expiries: int = 0
     lost_answers: int = 0
+    lost_elections: int = 0
     isr_shrinks: int = 0
     preferred_elections: int = 0
     reassignments: int = 0
@@ -122,6 +126,13 @@ def only_if_lossy(bounds: Bounds) -> range:
 def if_answers_are_lost(bounds: Bounds) -> range:
     """Return the controllers that can send a request twice. By default, there are none."""
     return range(bounds.controllers if bounds.lost_answers else 0)
+
+
+def if_elections_are_lost(bounds: Bounds) -> range:
+    """Return the controllers that can take an election for failed although they have won it. By default, there are
+    none.
+    """
+    return range(bounds.controllers if bounds.lost_elections else 0)
 
 
 def targets(bounds: Bounds) -> list[tuple[int, ...]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.control.bounds import controllers, if_preferred
+from leadline.model.control.bounds import controllers, if_elections_are_lost, if_preferred
 from leadline.model.control.metadata_log import as_the_controller_sees, newest, written
 from leadline.model.control.state import RESIGN, Cluster, Controller, Sessions
 from leadline.model.control.writes import drop_requests, elect, is_lost, may_write, remove_from_isr, send, write
@@ -28,8 +28,15 @@ def become_controller(state: Cluster, controller: int) -> Iterator[Cluster]:
 
     See `ZookeeperLeaderElector.elect` and `KafkaZkClient.registerControllerAndIncrementControllerEpoch`. With KRaft,
     the controller wins an election of the Raft quorum, and knows all committed records (`QuorumController.claim`).
+
+    A broker that finds an id in `/controller` ends its election, even if it is its own id (KAFKA-13407). According to
+    the rule `own_node=starts`, it then starts as the controller, with the epoch that it has written.
     """
-    if state.registry.controller is not None or state.controllers[controller].active or not _runs(state, controller):
+    if state.protocol.starts_if_elected and state.registry.controller == controller:
+        if not state.controllers[controller].active and _runs(state, controller):
+            yield from _begun(state, controller)
+        return
+    if not _can_be_elected(state, controller):
         return
     if state.protocol.keeps_log:
         epoch = state.registry.controller_epoch + 1
@@ -37,11 +44,44 @@ def become_controller(state: Cluster, controller: int) -> Iterator[Cluster]:
         elected = Controller(active=True, epoch=epoch)
         yield attrs.evolve(state, registry=registry).with_controller(controller, elected)
         return
-    created = attrs.evolve(state, registry=attrs.evolve(state.registry, controller=controller))
+    yield from _begun(_created(state, controller), controller)
+
+
+@action(
+    "controller {controller} creates /controller, and takes its election for failed",
+    controller=if_elections_are_lost,
+    effect="perturbing",
+)
+def lose_election(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """A broker creates `/controller`, but its election ends with an error, and the node remains (KAFKA-13407).
+
+    The ticket reports that this happens when the leader of ZooKeeper restarts, but not which request fails. A lost
+    connection is not enough: the broker repeats the request, and recognises its own node (`ZKCheckedEphemeral`; since
+    2.1, `checkControllerAndEpoch`).
+    """
+    if _can_be_elected(state, controller) and state.may("lost_elections"):
+        yield _created(state.having("lost_elections"), controller)
+
+
+def _can_be_elected(state: Cluster, controller: int) -> bool:
+    own = state.controllers[controller]
+    return state.registry.controller is None and not own.active and _runs(state, controller)
+
+
+def _created(state: Cluster, controller: int) -> Cluster:
+    """Return the state after a broker has created `/controller`. Since 2.1, it has also raised the controller epoch."""
+    registry = attrs.evolve(state.registry, controller=controller)
     if state.protocol.elects_at_once_with_epoch:
-        yield from _started(created, controller)
+        registry = attrs.evolve(registry, controller_epoch=registry.controller_epoch + 1)
+    return attrs.evolve(state, registry=registry)
+
+
+def _begun(state: Cluster, controller: int) -> Iterator[Cluster]:
+    """Yield the states after a broker that has created `/controller` begins to act as the controller."""
+    if state.protocol.elects_at_once_with_epoch:
+        yield from _started(state, controller)
     else:
-        yield created.with_controller(controller, Controller(active=True, known=(0,) * state.bounds.brokers))
+        yield state.with_controller(controller, Controller(active=True, known=(0,) * state.bounds.brokers))
 
 
 def _runs(state: Cluster, controller: int) -> bool:
@@ -64,7 +104,9 @@ def start(state: Cluster, controller: int) -> Iterator[Cluster]:
     """
     own = state.controllers[controller]
     if own.active and not own.epoch:
-        yield from _started(state, controller)
+        epoch = state.registry.controller_epoch + 1
+        raised = attrs.evolve(state, registry=attrs.evolve(state.registry, controller_epoch=epoch))
+        yield from _started(raised, controller)
 
 
 def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
@@ -74,9 +116,8 @@ def _started(state: Cluster, controller: int) -> Iterator[Cluster]:
     beginning a leader epoch. If the leader is not live, the controller elects another one. Since 2.3, it first removes
     failed brokers from the ISR (KAFKA-3143).
     """
-    epoch = state.registry.controller_epoch + 1
-    known = state.registry.sessions
-    started = attrs.evolve(state, registry=attrs.evolve(state.registry, controller_epoch=epoch)).with_controller(
+    epoch, known = state.registry.controller_epoch, state.registry.sessions
+    started = state.with_controller(
         controller,
         Controller(active=True, epoch=epoch, known=known, partition=state.quorum, replicas=state.assignment.replicas),
     )

@@ -163,6 +163,8 @@ def arrivals(step: Step[Cluster]) -> Iterator[Message]:
             is_node = step.action == "become_controller" and not after.protocol.keeps_log
             written = [*(["/controller"] if is_node else []), *([f"c{epoch}"] if epoch else [])]
             yield Message(controller_row(number), _store(after), ", ".join(written))
+        case "lose_election", {"controller": number}:
+            yield Message(controller_row(number), _store(after), "/controller")
         case "hear_of_isr", {"controller": number}:
             yield Message(ZOOKEEPER, controller_row(number), f"ISR {drawn_isr(after.quorum.isr)}")
         case "ask_to_stop", {"broker": broker} if before.registry.controller is not None:

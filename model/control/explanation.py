@@ -33,6 +33,12 @@ def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str
         case "become_controller" | "start", {"controller": number} if after.controllers[number].epoch:
             epoch = after.controllers[number].epoch
             yield f"controller {number} starts with controller epoch {epoch}{_misses(before)}", "failover"
+        case "lose_election", {"controller": number}:
+            yield (
+                f"controller {number} has won the election in ZooKeeper, and does not know it: nobody acts as the "
+                "controller",
+                "lost election",
+            )
         case "act_on_brokers", {"controller": number}:
             yield from _acting(before, after, number, read_in.get(number))
         case "resign", {"controller": number}:

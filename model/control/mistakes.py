@@ -18,6 +18,7 @@ _CANCELLED: Mapping[str, int | str] = {
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int | str]] = {
     ("controller_election", "later"): {"records": 0, "crashes": 0, "failovers": 2},
+    ("own_node", "starts"): {"records": 0, "crashes": 0, "lost_elections": 1},
     ("controller_writes", "unless-written-since"): {"records": 0},
     ("controller_epoch", "adopts"): {"records": 0, "crashes": 0},
     ("controller_requests", "obeyed"): {"records": 0},
@@ -38,6 +39,7 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("stop_replica", "any"): "the requests of a controller to a broker stay in order in the model (KAFKA-9539)",
     ("stop_replica", "not-older"): "it is the rule of later releases",
     ("shrinks_unassigned", "yes"): "it is the rule of later releases",
+    ("own_node", "starts"): "it is the cure of KAFKA-13407",
     ("broker_change", "epochs"): "it is the rule of later releases",
 }
 """The reasons why a value of a rule does no harm to a release with a different value."""

@@ -17,6 +17,8 @@ class Protocol(DataPlane):
         elects_at_once_with_epoch: whether a new controller creates `/controller` and raises the controller epoch in one
             transaction. If not, it raises the epoch in a later step.
         fences_writes: whether ZooKeeper refuses writes from a controller with an outdated controller epoch.
+        starts_if_elected: whether a broker that finds its own id in `/controller`, although it does not act as the
+            controller, starts as the controller (KAFKA-13407).
         adopts: whether a former controller uses the new controller's epoch as its own.
         fences_requests: whether brokers refuse requests with a controller epoch lower than the highest one that they
             have received.
@@ -39,6 +41,7 @@ class Protocol(DataPlane):
 
     elects_at_once_with_epoch: bool
     fences_writes: bool
+    starts_if_elected: bool
     adopts: bool
     fences_requests: bool
     compares_epochs: bool

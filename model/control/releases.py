@@ -61,6 +61,7 @@ _FIRST = {
     "metadata": "zookeeper",
     "controller_election": "later",
     "controller_writes": "unless-written-since",
+    "own_node": "waits",
     "controller_epoch": "keeps",
     "controller_requests": "fenced",
     "broker_change": "ids",

@@ -73,6 +73,24 @@ RULES = (
         ),
     ),
     Rule(
+        "own_node",
+        "what a broker does if it finds its own id in /controller, although it does not act as the controller",
+        (
+            Value(
+                "waits",
+                "nothing: an election has been won",
+                "KAFKA-13407; up to 3.9: ZookeeperLeaderElector.elect, KafkaController.elect",
+                {"starts_if_elected": False},
+            ),
+            Value(
+                "starts",
+                "it starts as the controller",
+                "KAFKA-13407: pull request 11476, which is in no release",
+                {"starts_if_elected": True},
+            ),
+        ),
+    ),
+    Rule(
         "controller_epoch",
         "what a former controller does with the epoch of the new one",
         (

@@ -99,6 +99,7 @@ ON_THE_WIRE: dict[str, OnTheWire] = {
     "handle_shutdown": _SHUTS_DOWN,
     "stop": _SHUTS_DOWN,
     "deliver_unanswered": OnTheWire(unmade="the driver does not break the connections of controllers"),
+    "lose_election": OnTheWire(unmade="the driver does not break the connections of controllers to ZooKeeper"),
     "controller_session_expires": OnTheWire(does=(Deed.DELETE_NODE,)),
     "controller_dies": OnTheWire(does=(Deed.KILL,)),
     "broker_session_expires": OnTheWire(does=(Deed.END_SESSION,)),

@@ -171,6 +171,23 @@ def test_a_second_request_moves_on_from_the_first() -> None:
     assert not any("override" in action.name for action in load_spec("control/2.3").actions)
 
 
+def test_kafka_13407_a_broker_wins_an_election_and_does_not_know_it() -> None:
+    bounds = {"records": 0, "crashes": 0, "lost_elections": 1}
+    for name in ("control/0.10.2", "control/3.9-zk"):
+        assert searched(name, bounds, ["controlled_at_rest"]) == {"controlled_at_rest": 3}
+        cured = f"{name}+own_node=starts"
+        assert searched(cured, bounds, ["controlled_at_rest", "one_controller_per_epoch"]) == {}
+    steps = taken(
+        load_spec("control/2.4+own_node=starts").with_bounds(bounds),
+        "controller_dies(controller=0)",
+        "lose_election(controller=1)",
+        "become_controller(controller=1)",
+    )
+    assert (steps[1].after.registry.controller, steps[1].after.registry.controller_epoch) == (1, 2)
+    assert (steps[-1].after.controllers[1].epoch, steps[-1].after.registry.controller_epoch) == (2, 2)
+    assert next(event.text for event in events(steps)).startswith("controller 1 has won the election in ZooKeeper")
+
+
 # --- controlled shutdown --------------------------------------------------------------------------------------------
 
 
@@ -500,7 +517,7 @@ def test_every_value_is_that_of_a_column_or_was_replaced_before_or_after_them() 
         for value in rule.values
         if all(column.values[rule.name] != value.name for column in COLUMNS)
     }
-    assert unused == {("controller_epoch", "adopts"), ("controller_requests", "obeyed")}
+    assert unused == {("controller_epoch", "adopts"), ("controller_requests", "obeyed"), ("own_node", "starts")}
 
 
 @pytest.mark.parametrize(
@@ -560,6 +577,7 @@ SHOWING: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("control/2.4", {"records": 0, "crashes": 0, "session_expiries": 1}),
     ("control/2.4", {"records": 0, "crashes": 0, "failovers": 2}),
     ("control/2.4", {"records": 0, "preferred_elections": 1}),
+    ("control/2.4", {"records": 0, "crashes": 0, "lost_elections": 1}),
     (
         "control/2.4",
         {"replicas": 1, "target": "1", "reassignments": 1, "cancellations": 1, "records": 0, "crashes": 0},
