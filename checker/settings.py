@@ -50,8 +50,8 @@ class Tuning:
             the iteration order of sets, which differs between processes.
         look_seconds: the CPU time in seconds for which the engine makes direct calls before it forecasts the size of
             the state space. If it is 0, the search starts to learn at once, even if the state space is small.
-        small_seconds: a state space counts as small if direct calls can probably search the rest of it in this number
-            of CPU seconds.
+        small_seconds: a state space counts as small if direct calls can probably search it in this number of CPU
+            seconds.
         sample: the number of initial states with which the speed of direct calls is first measured.
         sampled_states: the maximum number of states in the sample from which a search with direct calls estimates the
             fraction of calls that are new. If it is 0, the search makes no estimate and begins to learn.

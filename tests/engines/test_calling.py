@@ -289,6 +289,20 @@ def test_many_initial_states_and_few_others_are_a_small_space() -> None:
     assert forecast.expected_states(Statistics(levels=(8_000, 9_000), depth=1, expanded=2_000)) == math.inf
 
 
+@pytest.mark.parametrize(("seconds", "is_small"), [(1.9, True), (2.1, True), (3.9, True), (4.1, False), (8.0, False)])
+def test_a_search_is_nearly_complete_for_a_limited_time(seconds: float, is_small: bool) -> None:
+    statistics = Statistics(depth=10, expanded=int(10_000 * seconds))
+    with mock.patch.object(calling, "expected_states", return_value=statistics.expanded + 300):
+        assert calling._is_small(statistics, seconds, DEFAULT) == is_small
+
+
+def test_a_space_that_grows_steadily_is_not_nearly_complete_for_ever() -> None:
+    """The first levels of the disruptor in `tests/natural/`, when direct calls have taken two seconds."""
+    levels = (374, 486, 598, 706, 796, 860, 924, 1002, 1074, 1132, 1166, 1188, 763)
+    statistics = Statistics(levels=levels, depth=len(levels) - 1, expanded=10_500)
+    assert not calling._is_small(statistics, 2.0, DEFAULT)
+
+
 @pytest.mark.parametrize(
     "settings", [CompiledSettings(), CompiledSettings(checkpoint=Path("saved"))], ids=["", "saved"]
 )

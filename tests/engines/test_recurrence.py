@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from leadline.checker import Limits, Spec, SpecError, action, component, invariant, put
 from leadline.checker.engines import oracle
-from leadline.checker.engines.compiled import choose_engine
+from leadline.checker.engines.compiled import choose_engine, recurrence
 from leadline.checker.engines.compiled.recurrence import learning_pays, shares_of_new_work
 from leadline.checker.settings import CompiledSettings, Tuning
 from tests.engines.test_calling import LOOKS, told
@@ -76,6 +76,15 @@ def test_learning_does_not_pay_where_each_state_is_one_value() -> None:
     assert shares is not None
     assert shares == (1.0, 1.0)
     assert not learning_pays(MIXED, states)
+
+
+@pytest.mark.parametrize(("before", "now", "pays"), [(0.7, 0.39, False), (0.7, 0.29, True), (0.29, 0.39, True)])
+def test_a_falling_fraction_is_not_enough(
+    monkeypatch: pytest.MonkeyPatch, before: float, now: float, pays: bool
+) -> None:
+    shares = recurrence.Shares(before, now)
+    monkeypatch.setattr(recurrence, "shares_of_new_work", lambda *_: shares)
+    assert learning_pays(MIXED, found(MIXED)) == pays
 
 
 @frozen

@@ -42,6 +42,11 @@ LEFT_LATER = 10
 """The factor by which `is_narrow` multiplies the rate of direct calls after `Tuning.small_seconds`. It makes the search
 less likely to stop direct calls late, which would waste the work already done."""
 
+ENDING, LATEST = 0.1, 2
+"""Direct calls also continue if the rest of the state space takes less than `ENDING` times `Tuning.small_seconds`. A
+forecast can say this for ever, because each level is a little larger than expected. Therefore it is ignored after
+`LATEST` times `Tuning.small_seconds`."""
+
 AGAIN = 2
 """The factor by which the number of states must grow before the fraction of new calls is estimated again."""
 
@@ -234,10 +239,11 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):
         return True
-    remaining = expected_states(statistics) - statistics.expanded
+    states, small = expected_states(statistics), tuning.small_seconds * rate
     if seconds < EARLY_SECONDS:
-        return remaining == math.inf or remaining <= EARLY * tuning.small_seconds * rate
-    return remaining <= tuning.small_seconds * rate
+        return states == math.inf or states <= EARLY * small
+    is_ending = seconds < LATEST * tuning.small_seconds and states - statistics.expanded <= ENDING * small
+    return states <= small or is_ending
 
 
 def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:

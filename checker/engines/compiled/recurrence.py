@@ -15,7 +15,6 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.compiled.forecast import FALLING
 from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, Adjustments, Crowded
 from leadline.checker.engines.purity import Purity
@@ -38,8 +37,9 @@ TREES = 24
 """The maximum number of instances of these actions and properties that are called."""
 
 POOR = 0.3
-"""If a larger fraction of the work is new, and the fraction is not falling, learning saves little or nothing, because a
-call that is not learned takes at least twice as long during a search with transition tables."""
+"""If a larger fraction of the work is new, learning saves little or nothing, because a call that is not learned takes
+at least twice as long during a search with transition tables. It makes no difference whether the fraction is falling:
+if it falls below this number, a later estimate will find that."""
 
 ATTEMPTS = 8
 """The number of times that the sample is converted to rows because a part of the state must be split or must not."""
@@ -75,7 +75,7 @@ def learning_pays(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) 
     if len(states) < FEWEST or not tuning.sampled_states:
         return True
     shares = shares_of_new_work(spec, states[:: -(-len(states) // tuning.sampled_states)], tuning)
-    return shares is None or min(shares) < POOR or shares.now < FALLING * shares.before
+    return shares is None or min(shares) < POOR
 
 
 def shares_of_new_work(spec: Spec[S], states: Sequence[S], tuning: Tuning = DEFAULT) -> Shares | None:
