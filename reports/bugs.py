@@ -11,7 +11,6 @@ Most bugs are about partition replication, and affect releases of the `kafka` fa
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -415,50 +414,3 @@ def read_archive(path: Path = SHIPPED) -> Archive:
         return converter.structure(content, Archive)
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
-
-
-_RELEASE = re.compile(rf"({REPLICATION}|{TRANSACTIONS}|{CONTROL})/\d")
-"""Matches the names of releases, with or without changed rules, but not those of designs."""
-
-
-def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
-    """Return the tickets of a release's known bugs that a search of the release's spec cannot find.
-
-    Parameters:
-        spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
-    """
-    if not _RELEASE.match(spec.name):
-        return ()
-    return tuple(bug.ticket for bug in read_archive().outside(spec))
-
-
-@attrs.frozen
-class KnownBug:
-    """A known bug that violates a property within the bounds of a search.
-
-    Attributes:
-        ticket: the ticket of the bug.
-        defaults: bounds on failures that the bug needs, keyed by name. Only those bounds are included that have the
-            release's default value in the search.
-    """
-
-    ticket: str
-    defaults: dict[str, int]
-
-
-def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
-    """Return a release's known bugs that can violate a property within the bounds of a search.
-
-    Parameters:
-        spec: the spec with the bounds of the search. If the spec is not a release, the archive is not read and the
-            result is empty.
-        name: the name of the property.
-    """
-    if not _RELEASE.match(spec.name):
-        return ()
-    own, found = attrs.asdict(_with_defaults(spec.name).bounds), []
-    for bug in read_archive().known(spec, name):
-        needed = [each for each in PERTURBATIONS if bug.bounds.get(each, 0)]
-        defaults = {each: own[each] for each in needed if getattr(spec.bounds, each) == own[each]}
-        found.append(KnownBug(bug.ticket, defaults))
-    return tuple(found)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -26,7 +26,10 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
 from leadline.invariants.promises import violations
 from leadline.reports.left_out_steps import world_without
-from leadline.reports.rule_tables import RuleTable, rule_table
+from leadline.reports.loading import names_a_file
+
+if TYPE_CHECKING:
+    from leadline.reports.rule_tables import RuleTable
 
 SECONDS = 20.0
 """The default time limit of a diagnosis, in seconds."""
@@ -112,7 +115,7 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
     if item is None or item.property.kind.is_witness:
         return None
     search = _Search(result.spec, item.property, item.traces[0], time.monotonic() + seconds, progress)
-    table = rule_table(result.spec)
+    table = _rule_table(result.spec)
     if table is None and item.property.kind.is_liveness:
         return None  # leaving out a step can only end fair behaviours earlier
     changes, interrupted = list[Change](), False
@@ -280,7 +283,16 @@ def _of_steps(search: _Search) -> Iterator[Change]:
 
 def default_seconds(spec: Spec[object]) -> float:
     """Return the default time limit of a diagnosis in seconds: `SECONDS` for a spec built from rules, otherwise 0."""
-    return SECONDS if rule_table(spec) is not None else 0
+    return SECONDS if _rule_table(spec) is not None else 0
+
+
+def _rule_table(spec: Spec[object]) -> RuleTable | None:
+    """Return the rules from which a spec is built. For a spec from a user's file, do not import the models."""
+    if names_a_file(spec.name):
+        return None
+    from leadline.reports.rule_tables import rule_table
+
+    return rule_table(spec)
 
 
 def lines(diagnosis: Diagnosis) -> Sequence[str]:

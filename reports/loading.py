@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -28,9 +28,9 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
 from leadline.checker.support.messages import nearest
 from leadline.checker.trace import Trace
-from leadline.invariants.catalog import CATALOG, atomic, find, mutations
-from leadline.model.atomic.protocols import Protocol
-from leadline.model.kafka.releases import releases_like
+
+if TYPE_CHECKING:
+    from leadline.model.atomic.protocols import Protocol
 
 _PRIVATE = "_leadline_spec_"
 """The prefix of the module names given to users' files."""
@@ -115,6 +115,9 @@ def shipped_spec(name: str) -> Spec[object]:
     Raises:
         SpecError: if there is no such spec or rule. The message suggests similar names.
     """
+    from leadline.invariants.catalog import CATALOG, find
+    from leadline.model.kafka.releases import releases_like
+
     spec = find(name)
     if spec is None:
         name = name.partition("+")[0]
@@ -128,18 +131,28 @@ def shipped_spec(name: str) -> Spec[object]:
 
 def spec_of_protocol(protocol: Protocol) -> Spec[Any]:
     """Return the spec of a protocol in the `atomic` family. The rules of the protocol may have been changed."""
+    from leadline.invariants.catalog import atomic
+
     return atomic(protocol)
 
 
 def known_mutations(reference: str) -> list[Mutation]:
     """Return the mutations of a shipped spec that change Kafka's rules. Other specs have no such mutations."""
-    return [] if names_a_file(reference) else mutations(reference)
+    if names_a_file(reference):
+        return []
+    from leadline.invariants.catalog import mutations
+
+    return mutations(reference)
 
 
 def is_shipped(name: str | None) -> bool:
     """Return whether the catalog has a spec with this name. The name may contain changed rules."""
+    if name is None or names_a_file(name):
+        return False
+    from leadline.invariants.catalog import find
+
     try:
-        return name is not None and find(name) is not None
+        return find(name) is not None
     except SpecError:
         return False
 

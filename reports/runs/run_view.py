@@ -13,8 +13,8 @@ from leadline.checker.properties import Kind
 from leadline.checker.result import PropertyResult, Result, Statistics, Stop, Verdict
 from leadline.checker.spec import Spec
 from leadline.invariants.promises import by_design
-from leadline.reports.bugs import KnownBug, known_bugs_outside, known_bugs_within
 from leadline.reports.diagnosis import Diagnosis
+from leadline.reports.known_bugs import KnownBug, known_bugs_outside, known_bugs_within
 from leadline.reports.origin import Origin
 
 

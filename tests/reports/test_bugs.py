@@ -18,9 +18,9 @@ from leadline.reports.bugs import (
     Bug,
     BugSearch,
     column_of,
-    known_bugs_within,
     read_archive,
 )
+from leadline.reports.known_bugs import known_bugs_within
 from leadline.reports.loading import load_spec
 from tests.suite.command import call
 from tests.suite.samples import EVERY, sampled

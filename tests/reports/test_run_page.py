@@ -30,10 +30,10 @@ from leadline.checker.result import (
     Widest,
 )
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.bugs import KnownBug
 from leadline.reports.diagnosis import Change, Diagnosis
 from leadline.reports.html.plots import levels_plot, rates
 from leadline.reports.html.run import run_page, title_of, with_traces
+from leadline.reports.known_bugs import KnownBug
 from leadline.reports.origin import Origin
 from leadline.reports.runs.json_report import read_run, result_object
 from leadline.reports.runs.run_view import PropertyView, RunView, view_of_result

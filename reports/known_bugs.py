@@ -1,0 +1,64 @@
+"""The known bugs of a release that a search of its spec can find, and those that it cannot find.
+
+The archive of bugs imports every model, so it is imported only for a release.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+
+from leadline.checker.spec import Spec
+
+_RELEASE = re.compile(r"(kafka|txn|control)/\d")
+"""Matches the names of releases, with or without changed rules, but not those of designs."""
+
+
+def known_bugs_outside(spec: Spec[Any]) -> tuple[str, ...]:
+    """Return the tickets of a release's known bugs that a search of the release's spec cannot find.
+
+    Parameters:
+        spec: the spec that is searched. If the spec is not a release, the archive is not read and the result is empty.
+    """
+    if not _RELEASE.match(spec.name):
+        return ()
+    from leadline.reports.bugs import read_archive
+
+    return tuple(bug.ticket for bug in read_archive().outside(spec))
+
+
+@attrs.frozen
+class KnownBug:
+    """A known bug that violates a property within the bounds of a search.
+
+    Attributes:
+        ticket: the ticket of the bug.
+        defaults: bounds on failures that the bug needs, keyed by name. Only those bounds are included that have the
+            release's default value in the search.
+    """
+
+    ticket: str
+    defaults: dict[str, int]
+
+
+def known_bugs_within(spec: Spec[Any], name: str) -> tuple[KnownBug, ...]:
+    """Return a release's known bugs that can violate a property within the bounds of a search.
+
+    Parameters:
+        spec: the spec with the bounds of the search. If the spec is not a release, the archive is not read and the
+            result is empty.
+        name: the name of the property.
+    """
+    if not _RELEASE.match(spec.name):
+        return ()
+    from leadline.reports.bugs import PERTURBATIONS, read_archive
+    from leadline.reports.loading import load_spec
+
+    own, found = attrs.asdict(load_spec(spec.name).bounds), []
+    for bug in read_archive().known(spec, name):
+        needed = [each for each in PERTURBATIONS if bug.bounds.get(each, 0)]
+        defaults = {each: own[each] for each in needed if getattr(spec.bounds, each) == own[each]}
+        found.append(KnownBug(bug.ticket, defaults))
+    return tuple(found)
