@@ -9,7 +9,7 @@ import attrs
 
 from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Event, Message, Row
-from leadline.model.control.explanation import events
+from leadline.model.control.explanation import events, is_refused
 from leadline.model.control.metadata_log import METADATA
 from leadline.model.control.state import Cluster, Controller, Image, Sessions, StopReplica
 from leadline.model.kafka import drawing as kafka
@@ -203,7 +203,9 @@ def _redirected(state: Cluster, messages: Iterator[Message]) -> Iterator[Message
 def _events(steps: Sequence[Step[Cluster]]) -> Iterator[Event]:
     replicated: Sequence[Step[Any]] = steps
     yield from events(steps)
-    yield from kafka.DRAWING.events(replicated)
+    for event in kafka.DRAWING.events(replicated):
+        if event.label != "stuck" or not is_refused(steps):
+            yield event
 
 
 DRAWING = Drawing(

@@ -86,11 +86,24 @@ def _has_lost_end(state: Cluster, broker: int) -> bool:
     return state.replicas[broker].log.end_offset < max(each.log.end_offset for each in state.replicas)
 
 
+def is_refused(steps: Sequence[Step[Cluster]]) -> bool:
+    """Return whether a controller has answered an `AlterPartition` request in a trace with an error after which the
+    leader waits. The `kafka` family has one other reason why a leader waits, and names it.
+    """
+    return any(
+        step.action == "handle_alter_partition" and _waits(step.after, step.arguments["leader"]) for step in steps
+    )
+
+
+def _waits(state: Cluster, leader: int) -> bool:
+    proposal = state.replicas[leader].proposal
+    return proposal is not None and proposal.dropped
+
+
 def _answered(before: Cluster, after: Cluster, number: int, leader: int) -> Iterator[tuple[str, str]]:
-    proposal = after.replicas[leader].proposal
     if before.registry.controller != number:
         yield f"former controller {number} handles the request of broker {leader}", "zombie"
-    if proposal is not None and proposal.dropped:
+    if _waits(after, leader):
         epoch = before.replicas[leader].epoch
         yield (
             f"broker {leader} in epoch {epoch} is told that its request is outdated, and waits for a newer state",

@@ -19,7 +19,11 @@ from leadline.model.kafka.crash import followers_first
 from leadline.model.quorum import brokers
 
 
-@action("controller {controller} loses /controller", controller=controllers, effect="perturbing")
+@action(
+    "controller {controller} is no longer the controller, and has not heard of it",
+    controller=controllers,
+    effect="perturbing",
+)
 def controller_session_expires(state: Cluster, controller: int) -> Iterator[Cluster]:
     """The node `/controller` is deleted, but the controller continues to act until it is notified.
 

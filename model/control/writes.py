@@ -77,17 +77,25 @@ def remove_from_isr(state: Cluster, controller: int, broker: int) -> Cluster:
 
     The controller does not remove the last member. If the broker leads, the partition then has no leader
     (`removeReplicaFromIsr`, `doRemoveReplicasFromIsr`).
+
+    If the broker is not in the ISR, the controller writes nothing, but it also sends the state that it has read. Up to
+    2.0, this can be a leader epoch of a former controller. The model leaves out such requests if the controller already
+    knew the leader epoch.
     """
     if is_overwritten(state, controller):
         return state
     quorum = state.quorum
+    own = state.controllers[controller]
+    others = [each for each in own.replicas if each != broker]
     if broker not in quorum.isr:
-        return state.with_controller(controller, attrs.evolve(state.controllers[controller], partition=quorum))
+        known = state.with_controller(controller, attrs.evolve(own, partition=quorum))
+        was = own.partition
+        return send(known, controller, others) if was is not None and was.epoch < quorum.epoch else known
     if not may_write(state, controller):
         return refused(state, controller)
     leader = None if broker == quorum.leader else quorum.leader
     written = write(state, controller, Quorum(leader, quorum.epoch + 1, quorum.isr - {broker} or quorum.isr))
-    return send(written, controller, [each for each in state.controllers[controller].replicas if each != broker])
+    return send(written, controller, others)
 
 
 def stop_replicas(state: Cluster, controller: int, brokers: Iterable[int], *, delete: bool = True) -> Cluster:

@@ -13,7 +13,7 @@ from leadline.checker import Limits, Spec, SpecError, Step, Verdict
 from leadline.checker.engines import ENGINES
 from leadline.invariants import controllers
 from leadline.invariants.catalog import CATALOG, CONTROL_PROPERTIES, find, mutations
-from leadline.model.control.drawing import rows
+from leadline.model.control.drawing import DRAWING, rows
 from leadline.model.control.explanation import events
 from leadline.model.control.releases import COLUMNS, column_of
 from leadline.model.control.rules import RULES
@@ -314,6 +314,7 @@ def test_kafka_14154_a_former_controller_refuses_a_leader_that_is_ahead() -> Non
     assert expired < steps.index("become_controller(controller=1)") < refused
     told = [event.text for event in events(list(found.traces[0].steps))]
     assert "former controller 0 handles the request of broker 0" in told
+    assert "stuck" not in [event.label for event in DRAWING.events(list(found.traces[0].steps))], "by KAFKA-12686"
     assert searched("control/3.3", {"records": 0}, ["leader_can_write"]) == {}
 
 
@@ -426,6 +427,28 @@ def test_leader_with_an_outdated_version_is_explained() -> None:
         "broker 0 still leads in epoch 0: ZooKeeper refuses every ISR from a leader that has not heard of epoch 1",
     )
     assert not steps[-1].after.is_true_leader(0)
+
+
+def test_a_controller_that_reads_a_former_controller_s_leader_epoch_tells_the_leader() -> None:
+    """It reads the state to remove a dead broker, which is not in the ISR any more."""
+    spec = load_spec("control/0.10.2").with_bounds({"records": 0, "session_expiries": 1})
+    steps = taken(
+        spec,
+        "broker_session_expires(broker=1)",
+        "read_brokers(controller=0)",
+        "register(broker=1)",
+        "controller_session_expires(controller=0)",
+        "become_controller(controller=1)",
+        "start(controller=1)",
+        "deliver(controller=1, broker=0)",
+        "act_on_brokers(controller=0)",
+        "broker_dies(broker=1)",
+        "read_brokers(controller=1)",
+        "act_on_brokers(controller=1)",
+        "deliver(controller=1, broker=0)",
+    )
+    assert steps[-2].before.replicas[0].epoch < steps[-2].before.quorum.epoch
+    assert steps[-1].after.is_true_leader(0)
 
 
 def test_zookeeper_refuses_the_former_controller_since_2_1() -> None:
