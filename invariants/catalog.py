@@ -189,8 +189,8 @@ KAFKA_OPTIONAL = (promises.durable_after_few_unclean_stops,)
 KRAFT_PROPERTIES = (assignment.reassignment_as_asked, assignment.added_or_removed)
 """The properties of releases in whose model replicas can be reassigned."""
 
-KRAFT_LIVENESS = (progress.reassignments_end,)
-"""Checked only if they are named, like `KAFKA_LIVENESS`, in releases in whose model replicas can be reassigned."""
+KRAFT_OPTIONAL = (assignment.completion_keeps_min_isr, progress.reassignments_end)
+"""Checked only if they are named, in releases in whose model replicas can be reassigned."""
 
 
 def atomic(protocol: Protocol) -> Spec[Partition]:
@@ -226,7 +226,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
         initial_states=functools.partial(kafka_state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=(*KAFKA_PROPERTIES, *(KRAFT_PROPERTIES if protocol.reassigns else ())),
-        optional=(*KAFKA_OPTIONAL, *KAFKA_LIVENESS, *(KRAFT_LIVENESS if protocol.reassigns else ())),
+        optional=(*KAFKA_OPTIONAL, *KAFKA_LIVENESS, *(KRAFT_OPTIONAL if protocol.reassigns else ())),
         cut=ends_at_a_bound,
         bounds=column.bounds,
         distance=logs.distance_to_divergence,

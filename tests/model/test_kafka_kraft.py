@@ -11,7 +11,7 @@ import pytest
 from leadline.checker import Spec
 from leadline.checker.engines.compiled import explore
 from leadline.checker.result import Verdict
-from leadline.invariants.assignment import added_or_removed, reassignment_as_asked
+from leadline.invariants.assignment import added_or_removed, completion_keeps_min_isr, reassignment_as_asked
 from leadline.invariants.candidates import isr_within_replicas
 from leadline.invariants.catalog import find
 from leadline.invariants.promises import durable_as_promised
@@ -228,6 +228,37 @@ def test_when_a_reassignment_completes(
         done, rest = completed(moved, frozenset(isr), completes)
         assert done.in_progress != expected
         assert rest == (frozenset(isr) - moved.removing if expected else frozenset(isr))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "target", "was", "joins", "below_in"),
+    [
+        ((0, 1, 2), (0, 3), (1, 2), 3, ["kafka/3.7"]),  # KAFKA-15665
+        ((0, 1), (1, 2), (0,), 2, []),  # the ISR was as small before
+        ((0, 1, 2), (3,), (0, 1, 2), 3, []),  # as the operator asks
+    ],
+)
+def test_a_completion_that_leaves_too_small_an_isr(
+    replicas: tuple[int, ...], target: tuple[int, ...], was: tuple[int, ...], joins: int, below_in: list[str]
+) -> None:
+    """Two replicas that replace two others can still be too few since 4.3, with min.insync.replicas=3."""
+    assert _below(replicas, target, was, joins, min_isr=2) == below_in
+    assert _below((0, 1, 2), (2, 3, 4), (0, 1, 3), 4, min_isr=3) == ["kafka/3.7", "kafka/4.3"]
+
+
+def _below(
+    replicas: tuple[int, ...], target: tuple[int, ...], was: tuple[int, ...], joins: int, *, min_isr: int
+) -> list[str]:
+    """The releases in which a reassignment completes with too small an ISR when a broker joins."""
+    found = []
+    for name in ("kafka/3.7", "kafka/3.8", "kafka/4.1", "kafka/4.3"):
+        (first,) = release(name, brokers=5, replicas=len(replicas), min_insync_replicas=min_isr).initials()
+        moved = changed_to(Assignment(replicas), target, **KRAFT)
+        before = attrs.evolve(first, assignment=moved, quorum=attrs.evolve(first.quorum, isr=frozenset(was)))
+        done, isr = completed(moved, frozenset({*was, joins}), OF_RELEASE[name].completes)
+        now = attrs.evolve(before, assignment=done, quorum=attrs.evolve(first.quorum, isr=isr))
+        found += [name] if list(completion_keeps_min_isr.complaints(before, now)) else []
+    return found
 
 
 def test_a_reassignment_waits_for_a_broker_that_is_added_and_removed_in_3_7_and_4_3_but_not_in_between() -> None:

@@ -43,6 +43,7 @@ NOT_ON_DISKS = {
     "hw_monotonic": "it compares two states, and the disks show one",
     "brokers_keep_running": "it compares two states, and the disks show one",
     "isr_joined_with_all": "it compares two states, and the disks show one",
+    "completion_keeps_min_isr": "it compares two states, and the disks show one",
     "leaders_elected_alive": "it compares two states, and the disks show one",
     "isr_members_active": "sessions and controlled shutdowns are in the controller's memory",
     "quorum_in_maximal_isr": "a leader's maximal ISR is in its memory",
