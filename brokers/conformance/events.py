@@ -22,6 +22,7 @@ from typing import Any
 import attrs
 
 from leadline.brokers.conformance.exchanges import Exchange, fetches, produces, reads
+from leadline.brokers.conformance.metadata import LOSES_DIRECTORY, Image, applied_by, assignment_of, bounds_of, settings
 from leadline.brokers.conformance.partition import (
     NEVER,
     NONE,
@@ -34,6 +35,7 @@ from leadline.brokers.conformance.partition import (
     expecting_the_format,
 )
 from leadline.checker.conformance import Observation
+from leadline.model.kafka.assignment import Assignment
 from leadline.model.kafka.conformance.following import FollowedRelease, followed_release
 from leadline.model.kafka.conformance.observations import (
     ERRORS,
@@ -59,14 +61,13 @@ AFTER_THE_APPEND = (0, 3, 6, 7, 20, 56)
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND and
 KAFKA_STORAGE_ERROR (`DelayedProduce` in Kafka's code).
 """
-_NO_LEADER_CHANGE = -2
-"""The default of ``Leader`` in a PartitionChangeRecord (PartitionChangeRecord.json)."""
 
 
 @attrs.frozen
 class Decision:
     """A decision of the controller, with its time window and the first frame that shows it. Brokers and epochs are
-    numbered as in Kafka.
+    numbered as in Kafka, except in `assignment`, which is None if the replicas never change. `is_reassigned` says
+    whether the decision names replicas.
     """
 
     earliest: float
@@ -75,12 +76,15 @@ class Decision:
     epoch: int
     isr: tuple[int, ...]
     frame: int
+    assignment: Assignment | None = None
+    is_reassigned: bool = False
 
 
 @attrs.frozen
 class Told:
     """A leader epoch that a frame announced to a broker. `sent` is the time at which the controller sent the frame.
-    `answered` is the time of the response, or infinity if there is none.
+    `answered` is the time of the response, or infinity if there is none. With KRaft, this is a record of the metadata
+    log: `offset` is its offset, and `assignment` the replicas as in `Decision`.
     """
 
     broker: int
@@ -91,17 +95,30 @@ class Told:
     epoch: int
     isr: tuple[int, ...]
     frame: int
+    assignment: Assignment | None = None
+    offset: int = NONE
+    partition_epoch: int = NONE
 
 
 @attrs.define(eq=False)
 class Life:
-    """One run of a broker's process, from its registration to its end."""
+    """One run of a broker's process, from its registration to its end.
+
+    `early` is the time of its first fetch, if it fetches records before it is registered.
+    """
 
     begun: tuple[float, float]
+    early: float | None = None
     ended: float = NEVER
     kill: tuple[float, float] | None = None
     cut_to: int | None = None
     checkpoint: int | None = None
+    lost: tuple[float, str] | None = None
+
+    @property
+    def up(self) -> float:
+        """The time from which the broker is running in the model."""
+        return self.begun[0] if self.early is None else self.early
 
 
 def _creates_id_of(node: object, frame: Seen) -> bool:
@@ -125,12 +142,15 @@ def release_of(read: PartitionRecording, column: Column, without: str = "") -> F
     configuration: dict[str, Any] = {
         "min_insync_replicas": int(read.configs.get("min.insync.replicas", 1)),
         "acks": "1",
+        **bounds_of(read),
     }
     unclean = read.configs.get("unclean.leader.election.enable")
     if unclean is not None:
         configuration["unclean_leader_election"] = unclean == "true"
     if any(f.api == "ElectLeaders" and f.request and f.body.get("ElectionType") == UNCLEAN for f in read.frames):
         configuration["unclean_elections"] = -1
+    if not column.protocol().forgets_newer_proposals:
+        configuration.pop("late_records", None)  # when a leader applies the record makes no difference
     acks = read.acks & ACKS.keys()
     if len(acks) == 1:
         configuration["acks"] = ACKS[next(iter(acks))]
@@ -163,6 +183,7 @@ class Events:
         self.beginning: Partition = self.release.beginning(leader, read.isr(list(first.isr)))
         self._make = Observations(self.release)
         self._lives = self._processes()
+        self._note_early_starts()
         self._questions = {broker: list(self._questions_of(broker)) for broker in read.assignment}
         self._shown, self._first_fetches = self._find_fetches()
 
@@ -177,7 +198,7 @@ class Events:
             NotFollowed: if the recording cannot be converted to observations.
         """
         with expecting_the_format(self._read.path):
-            rare = [*self._learning(), *self._deciding()]
+            rare = [*self._learning(), *self._deciding(), *self._settings(), *self._assigning()]
             followers = [_in_order(self._fetching(follower)) for follower in range(len(self._read.assignment))]
             others = [*self._asking(), *self._living()]
             clients = [_in_order(self._producing()), _in_order(self._reading())]
@@ -266,49 +287,45 @@ class Events:
             if each.frame.passed is not None and each.body:
                 arrivals.append((each.frame.target, each.frame.passed, each.offset, each.frame.number))  # type: ignore[arg-type]
         decisions: list[Decision] = []
-        states: dict[int, tuple[int, int, tuple[int, ...]]] = {}
-        leader, epoch, before = NONE, NONE, 0.0
-        isr: tuple[int, ...] = ()
+        images: dict[int, Image] = {}
+        image, before = Image(), 0.0
         for offset in sorted(shown):
             frame, name, body = shown[offset].frame, shown[offset].name, shown[offset].body
             at = frame.arrived
-            mine = body.get("TopicId") in read.topic_ids and body.get("PartitionId") == read.partition
-            if name == "PartitionRecord" and mine:
-                leader, epoch, isr = body["Leader"], body["LeaderEpoch"], tuple(body["Isr"])
-                states[offset] = leader, epoch, isr
-            elif name == "PartitionChangeRecord" and mine:
-                isr = isr if body.get("Isr") is None else tuple(body["Isr"])
-                if body.get("Leader", _NO_LEADER_CHANGE) != _NO_LEADER_CHANGE:
-                    leader, epoch = body["Leader"], epoch + 1
-                states[offset] = leader, epoch, isr
-                decisions.append(Decision(min(before, at), at, leader, epoch, isr, frame.number))
-            elif name == "BrokerRegistrationChangeRecord" and body.get("Fenced") in (FENCED, UNFENCED) and states:
+            if name in ("PartitionRecord", "PartitionChangeRecord") and read.is_mine(body):
+                image = images[offset] = image.after(name, body)
+                if name == "PartitionChangeRecord":
+                    known = image.leader, image.epoch, image.isr, frame.number, assignment_of(read, image)
+                    decisions.append(Decision(min(before, at), at, *known, body.get("Replicas") is not None))
+            elif name == "BrokerRegistrationChangeRecord" and body.get("Fenced") in (FENCED, UNFENCED) and images:
                 broker = read.replica(body["BrokerId"])
                 if broker is not None:
                     self._fences.append((min(before, at), at, broker, body["Fenced"] == FENCED, frame.number))
             before = at
         told = [
-            Told(target, passed, passed, NEVER, *states[offset], frame=number)
+            self._told_at(target, passed, images[offset], offset, number)
             for target, passed, offset, number in arrivals
-            if offset in states
+            if offset in images
         ]
-        return decisions, sorted([*told, *self._read_at_start(states, arrivals)], key=lambda each: each.passed)
+        return decisions, sorted([*told, *self._read_at_start(images, arrivals)], key=lambda each: each.passed)
 
-    def _read_at_start(
-        self, states: dict[int, tuple[int, int, tuple[int, ...]]], arrivals: list[tuple[int, float, int, int]]
-    ) -> Iterator[Told]:
+    def _told_at(self, broker: int, at: float, image: Image, offset: int, frame: int) -> Told:
+        assignment = assignment_of(self._read, image)
+        known = image.leader, image.epoch, image.isr
+        return Told(broker, at, at, NEVER, *known, frame, assignment, offset, image.partition_epoch)
+
+    def _read_at_start(self, images: dict[int, Image], arrivals: list[tuple[int, float, int, int]]) -> Iterator[Told]:
         """Yield the partition states that brokers read from their own copies of the metadata log at startup."""
         for event in self._read.events:
             if event["event"] == "started":
                 node, at = event["node"], event["time"]
                 killed = max((e["time"] for e in self._read.events if _ended(e, node) and e["time"] <= at), default=0.0)
                 had = [
-                    (o, n) for target, passed, o, n in arrivals if target == node and passed <= killed and o in states
+                    (o, n) for target, passed, o, n in arrivals if target == node and passed <= killed and o in images
                 ]
                 if had:
                     offset, number = max(had)
-                    at = math.nextafter(killed, NEVER)
-                    yield Told(node, at, at, NEVER, *states[offset], frame=number)
+                    yield self._told_at(node, math.nextafter(killed, NEVER), images[offset], offset, number)
 
     def _deciding(self) -> Iterator[Observation[Partition]]:
         read, make = self._read, self._make
@@ -334,18 +351,23 @@ class Events:
                 yield make.proposal_handled(window, leader, None)
                 continue
             result = read.replica(told["LeaderId"]), read.epoch(told["LeaderEpoch"]), read.isr(told["Isr"])
+            assignment = None
             for number, decision in enumerate(self._decisions):
                 same = (decision.epoch, frozenset(decision.isr)) == (told["LeaderEpoch"], frozenset(told["Isr"]))
                 if same and number not in explained and frame.passed <= decision.latest:
                     explained.add(number)
                     window = attrs.evolve(window, latest=min(answer.arrived, decision.latest))
+                    assignment = decision.assignment
                     break
-            yield make.proposal_handled(window, leader, result)
+            yield make.proposal_handled(window, leader, result, assignment)
         for number, decision in enumerate(self._decisions):
             if number not in explained:
                 yield self._decided(decision)
-        for earliest, latest, broker, fenced, number in self._fences:
-            yield make.fenced(Window(earliest, latest, (number,)), broker, fenced=fenced)
+        first = {self._unfenced(broker, life) for broker, lives in self._lives.items() for life in lives[1:]}
+        for fence in self._fences:
+            earliest, latest, broker, fenced, number = fence
+            window = Window(earliest, latest, (number,))
+            yield make.fenced(window, broker, fenced=fenced, has_registered=fence in first)
         yield from self._isr_writes()
 
     def _may_propose_since(self, frame: Seen) -> float:
@@ -376,7 +398,9 @@ class Events:
             if (broker := read.replica(frame.source)) is not None
         )
         window = Window(decision.earliest, decision.latest, (decision.frame,))
-        return self._make.decided(window, leader, epoch, read.isr(list(decision.isr)), may_shut_down=stopping)
+        isr = read.isr(list(decision.isr))
+        replicas = decision.assignment, decision.is_reassigned
+        return self._make.decided(window, leader, epoch, isr, stopping, *replicas)
 
     @staticmethod
     def _asks_to_stop(frame: Seen) -> bool:
@@ -412,11 +436,103 @@ class Events:
                     f"frame {told.frame} names broker {told.leader} as leader, but that broker has no replica"
                 )
             dies = self._dies(broker, told.passed)
-            latest = self._shown.get(told, NEVER) if read.kraft else told.answered
-            sure = latest < dies
-            sent = told.sent if self._is_first(told) else told.passed
-            window = Window(sent, min(latest, dies), (told.frame,))
-            yield self._make.learned(window, broker, leader, epoch, read.isr(list(told.isr)), optional=not sure)
+            if told.assignment is not None and broker not in told.assignment.replicas:
+                yield from self._leaving(told, broker, epoch, dies)
+                continue
+            isr, is_again = read.isr(list(told.isr)), read.kraft and self._is_told_again(told)
+            if not is_again:
+                latest = self._shown.get(told, NEVER) if read.kraft else told.answered
+                sure = latest < dies
+                sent = told.sent if self._is_first(told) else told.passed
+                window = Window(sent, min(latest, dies), (told.frame,))
+                yield self._make.learned(window, broker, leader, epoch, isr, optional=not sure)
+            if broker == leader and (is_again or told.assignment is not None):
+                yield self._applying(told, broker, isr, dies)
+
+    def _is_told_again(self, told: Told) -> bool:
+        """Return whether a broker has already been told of a leader epoch since its start, so that a record of the
+        metadata log changes only the ISR or the replicas.
+        """
+        broker = self._read.replica(told.broker)
+        lives = [] if broker is None else self._lives[broker]
+        ended = max((life.ended for life in lives if life.ended <= told.passed), default=0.0)
+        return any(
+            each.broker == told.broker and ended <= each.passed and each.offset < told.offset
+            for each in self._told
+            if (each.epoch, each.leader) == (told.epoch, told.leader)
+            if each.assignment is None or broker in each.assignment.replicas
+        )
+
+    def _applying(self, told: Told, leader: int, isr: frozenset[int], dies: float) -> Observation[Partition]:
+        """Return the observation that a leader has applied a record of the metadata log about its partition."""
+        applied = applied_by(self._read, told.broker, told.offset, told.passed)
+        window = Window(told.passed, min(applied, dies), (told.frame,))
+        may_know_more = self._hears_of_a_later_change(told, window.latest)
+        epoch = self._read.epoch(told.epoch)
+        return self._make.record_applied(
+            window, leader, epoch, isr, told.assignment, may_know_more=may_know_more, optional=applied >= dies
+        )
+
+    def _hears_of_a_later_change(self, told: Told, until: float) -> bool:
+        """Return whether a leader may have got an answer about a later change than a record describes."""
+        answers = (
+            answer
+            for answer in self._read.answer.values()
+            if (answer.api, answer.target) == ("AlterPartition", told.broker)
+            if answer.passed is not None and answer.passed <= until
+        )
+        parts = filter(None, (self._read.part(answer.body) for answer in answers))
+        return any(part.get("PartitionEpoch", NONE) > told.partition_epoch for part in parts)
+
+    def _settings(self) -> Iterator[Observation[Partition]]:
+        """Yield the observations of an increase of `min.insync.replicas`, by the operator and then at each broker."""
+        read, raised = self._read, False
+        for each in sorted(settings(read), key=lambda each: each.frame.arrived):
+            if not raised:
+                raised = True
+                before = (other.frame.arrived for other in read.metadata if other.offset < each.offset)
+                earliest = min(max(before, default=0.0), each.frame.arrived)
+                yield self._make.min_isr_raised(Window(earliest, each.frame.arrived, (each.frame.number,)))
+            broker, passed = read.replica(each.frame.target), each.frame.passed
+            if broker is not None and passed is not None:
+                dies = self._dies(broker, passed)
+                applied = applied_by(read, each.frame.target, each.offset, passed)
+                window = Window(passed, min(applied, dies), (each.frame.number,))
+                yield self._make.setting_applied(window, broker, optional=applied >= dies)
+
+    def _assigning(self) -> Iterator[Observation[Partition]]:
+        """Yield the observations that brokers tell the controller in which log directories their replicas are."""
+        read = self._read
+        for frame in read.frames:
+            broker = read.replica(frame.source)
+            if frame.api != "AssignReplicasToDirs" or not frame.request or broker is None or frame.passed is None:
+                continue
+            answer = read.answer.get(frame.number)
+            latest = read.end if answer is None else answer.arrived
+            window = Window(frame.passed, max(latest, frame.passed), (frame.number,))
+            yield self._make.directory_assigned(window, broker, optional=answer is None)
+
+    def _leaving(self, told: Told, broker: int, epoch: int, dies: float) -> Iterator[Observation[Partition]]:
+        """Yield the observation that a broker deletes its replica, if the record that it is told of removes it.
+
+        If the broker is told that it has a replica again, it may apply both records at once, and then deletes nothing.
+        """
+        earlier = [each for each in self._told if each.broker == told.broker and each.offset < told.offset]
+        known = max(earlier, key=lambda each: each.offset, default=None)
+        if known is None or known.assignment is None or broker not in known.assignment.replicas:
+            return
+        applied = applied_by(self._read, told.broker, told.offset, told.passed)
+        latest = min(applied, dies)
+        again = any(
+            each.broker == told.broker
+            and each.offset > told.offset
+            and each.passed <= latest
+            and each.assignment is not None
+            and broker in each.assignment.replicas
+            for each in self._told
+        )
+        window = Window(told.passed, latest, (told.frame,))
+        yield self._make.replica_deleted(window, broker, epoch, optional=again or applied >= dies)
 
     def _is_first(self, told: Told) -> bool:
         """Return whether an announcement is the first one that a broker receives after a start.
@@ -427,7 +543,7 @@ class Events:
         """
         broker = self._read.replica(told.broker)
         lives = [] if broker is None else self._lives[broker]
-        start = max((life.begun[0] for life in lives if life.begun[0] <= told.passed), default=0.0)
+        start = max((life.up for life in lives if life.up <= told.passed), default=0.0)
         return (
             not any(each.broker == told.broker and start <= each.passed < told.passed for each in self._told)
             and told.sent >= start
@@ -516,8 +632,6 @@ class Events:
                 sent = self._window(max(before, 0.0), fetch.frame.arrived, fetch.frame)
                 found.append(self._make.fetch_sent(sent, self._seen(fetch)))
             checked = registered and self._continues(fetch, following)
-            if not registered:
-                self._expect_no_news(fetch)
             if fetch.frame.passed is not None:
                 found += self._fetch(follower, fetch, following, checked, registered)
             before = fetch.frame.begins
@@ -525,32 +639,38 @@ class Events:
 
     def _is_registered(self, broker: int, at: float) -> bool:
         """Return whether a broker is registered. With KRaft, a broker that restarts after a kill fetches even while the
-        controller refuses its registration because its previous session has not ended.
+        controller refuses its registration because its previous session has not ended. If this changes its log, it
+        counts as registered, and fenced.
         """
-        return not any(before.ended <= at < life.begun[0] for before, life in pairwise(self._lives[broker]))
+        return not any(before.ended <= at < life.up for before, life in pairwise(self._lives[broker]))
 
     def _is_dead(self, broker: int, at: float) -> bool:
         """Return whether a broker was killed before a time, and started again after it. A frame that is passed to it
         then is lost.
         """
         lives = pairwise(self._lives[broker])
-        return any(before.kill is not None and before.kill[1] <= at < life.begun[0] for before, life in lives)
+        return any(before.kill is not None and before.kill[1] <= at < life.up for before, life in lives)
 
-    def _expect_no_news(self, fetch: Exchange) -> None:
-        """Check the fetch of an unregistered broker.
+    def _note_early_starts(self) -> None:
+        """Find the brokers that change their logs after a start, before the controller lets them register (KRaft)."""
+        for broker, lives in self._lives.items() if self._read.kraft else ():
+            gaps = [(before, life) for before, life in pairwise(lives) if before.ended < life.begun[0]]
+            first: dict[int, float] = {}
+            for fetch in fetches(self._read, broker) if gaps else ():
+                at = fetch.frame.arrived
+                gap = next((k for k, (before, life) in enumerate(gaps) if before.ended <= at < life.begun[0]), None)
+                if gap is not None:
+                    first.setdefault(gap, at)
+                    if self._has_news(fetch):
+                        gaps[gap][1].early = first[gap]
 
-        Raises:
-            NotFollowed: if the broker changes its log before it is registered.
-        """
+    def _has_news(self, fetch: Exchange) -> bool:
+        """Return whether the answer to a fetch changes the log of the follower."""
         answer, told = fetch.answer, fetch.told
-        if answer is None or told is None or answer.passed is None:
-            return
+        if answer is None or told is None or answer.passed is None or told["ErrorCode"]:
+            return False
         seen = self._answer(told, fetch.part["FetchOffset"])
-        if not told["ErrorCode"] and (not isinstance(seen, SeenRecords) or seen.records):
-            raise NotFollowed(
-                f"frame {answer.number} changes the log of broker {fetch.frame.source} before it is registered, which "
-                f"is not supported"
-            )
+        return not isinstance(seen, SeenRecords) or bool(seen.records)
 
     def _continues(self, fetch: Exchange, following: Exchange | None) -> bool:
         """Return whether a follower handled a fetch response, judging by its next fetch request."""
@@ -586,7 +706,9 @@ class Events:
             if error not in ERRORS:
                 self.notes[f"fetch responses with error {error}"] += 1
             else:
-                yield make.fetch_refused(window, seen, error)
+                asked = fetch.part.get("CurrentLeaderEpoch", UNDEFINED)
+                leaderless = self._may_have_no_leader(frame.target, asked, answer.arrived)
+                yield make.fetch_refused(window, seen, error, may_have_no_leader=leaderless)
             return
         answered = self._answer(told, fetch.part["FetchOffset"])
         arrives = registered and answer.passed is not None and not self._is_dead(follower, answer.passed)
@@ -599,6 +721,13 @@ class Events:
                 after = self._seen(following) if continues else None
             window = Window(answer.passed, latest, (answer.number,))
             yield make.response_handled(window, seen, answered, after)
+
+    def _may_have_no_leader(self, node: object, epoch: int, until: float) -> bool:
+        """Return whether a broker has been told, until a time, of an epoch after the given one without a leader."""
+        return any(
+            each.leader < 0 and each.broker == node and each.passed <= until and each.epoch > epoch
+            for each in self._told
+        )
 
     def _answer(self, told: Any, offset: int) -> Answer:
         read = self._read
@@ -681,7 +810,8 @@ class Events:
             if acks == "all" and not error:
                 yield make.acknowledged(window, leader, base + len(values))
         elif error in ERRORS:
-            yield make.produce_refused(window, leader, error)
+            leaderless = self._may_have_no_leader(frame.target, UNDEFINED, answer.arrived)
+            yield make.produce_refused(window, leader, error, may_have_no_leader=leaderless)
         else:  # the records may have been appended
             yield make.produced(window, leader, values, acks, None)
 
@@ -722,7 +852,9 @@ class Events:
                         f"killed at {life.kill[1]}"
                     )
                 life.ended = at
-            if what == "killed":
+            if what in LOSES_DIRECTORY:
+                life.lost = at, what
+            elif what == "killed":
                 life.kill = read.last_sent[place], at
             elif what == "started":
                 lives[broker].append(Life(self._registration(event["node"], life, at)))
@@ -783,14 +915,33 @@ class Events:
         elected = [each.latest for each in self._decisions if each.leader == node and killed < each.latest < until]
         return max([killed, *(math.nextafter(each, NEVER) for each in elected)])
 
+    def _unfenced(self, broker: int, life: Life) -> tuple[float, float, int, bool, int] | None:
+        """Return when the controller unfences a broker after a start, or None if no record shows this."""
+        return next((each for each in self._fences if each[2:4] == (broker, False) and each[1] >= life.begun[0]), None)
+
+    def _lost_directory(self, broker: int, life: Life) -> Iterator[Observation[Partition]]:
+        """Yield the observation that a broker has lost the log directory of its replica after a run."""
+        if life.lost is not None:
+            at, event = life.lost
+            yield self._make.directory_lost(Window(at, at), broker, replaced=event == "directory_replaced")
+
     def _living(self) -> Iterator[Observation[Partition]]:
         yield from self._resuming()
         for broker, lives in self._lives.items():
             for number, life in enumerate(lives):
                 if number:
-                    yield self._make.restarted(Window(*life.begun), broker)
+                    fenced = any(
+                        each[2] == broker and not each[3] and each[1] >= life.begun[0] for each in self._fences
+                    )
+                    yield self._make.restarted(Window(*life.begun), broker, early=life.early is not None, fenced=fenced)
+                if life.early is not None:
+                    yield self._make.started(Window(lives[number - 1].ended, life.early), broker)
+                yield from self._lost_directory(broker, life)
+                if self._read.kraft and life.kill is None and life.ended < NEVER:
+                    again = lives[number + 1].up if number + 1 < len(lives) else NEVER
+                    yield self._make.stopped(Window(life.ended, again), broker, optional=again == NEVER)
                 if life.kill is not None:
-                    until = lives[number + 1].begun[0] if number + 1 < len(lives) else NEVER
+                    until = lives[number + 1].up if number + 1 < len(lives) else NEVER
                     window = Window(life.kill[0], self._elected_after(broker, life.kill[1], until))
                     yield self._make.killed(window, broker, cut_to=life.cut_to, checkpoint=life.checkpoint)
         for frame in self._read.frames:
@@ -801,7 +952,7 @@ class Events:
                 and frame.api == "ControlledShutdown"
                 and frame.request
             ):
-                yield self._make.stopped(Window(frame.passed, math.inf, (frame.number,)), stopping)
+                yield self._make.stopped(Window(frame.passed, math.inf, (frame.number,)), stopping, optional=True)
 
 
 _Group = tuple[float, list[Observation[Partition]]]

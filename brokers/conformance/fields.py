@@ -17,18 +17,28 @@ _FIELDS = (
 
 _PROCESSES = ("controller", "zookeeper", "client", "unknown")
 _READ = {
-    *("AlterPartition", "BrokerRegistration", "CreateTopics", "Fetch", "LeaderAndIsr", "OffsetForLeaderEpoch"),
-    *("Produce", "create", "create2", "multi", "setData"),
+    *("AlterPartition", "AssignReplicasToDirs", "BrokerHeartbeat", "BrokerRegistration", "CreateTopics", "Fetch"),
+    *("LeaderAndIsr", "OffsetForLeaderEpoch", "Produce", "create", "create2", "multi", "setData"),
 }
 """The names of requests with numbers that are read."""
 
 _NUMBERS = {
-    *("Acks", "BaseOffset", "BrokerId", "CurrentLeaderEpoch", "EndOffset", "Epoch", "ErrorCode", "FetchOffset"),
-    *("HighWatermark", "Index", "LastFetchedEpoch", "Leader", "LeaderEpoch", "LeaderId", "Partition", "PartitionId"),
-    *("PartitionIndex", "SessionEpoch", "SessionId", "error", "first", "last", "offset"),
-    *("to_offset", "high_watermark", "partition"),
+    *(
+        "Acks",
+        "BaseOffset",
+        "BrokerId",
+        "CurrentLeaderEpoch",
+        "CurrentMetadataOffset",
+        "EndOffset",
+        "Epoch",
+        "ErrorCode",
+        "FetchOffset",
+    ),
+    *("HighWatermark", "Index", "LastFetchedEpoch", "Leader", "LeaderEpoch", "LeaderId", "Partition", "PartitionEpoch"),
+    *("PartitionId", "PartitionIndex", "ResourceType", "SessionEpoch", "SessionId", "error"),
+    *("first", "last", "offset", "to_offset", "high_watermark", "partition"),
 }
-_LISTS = {"Isr", "NewIsr", "Replicas"}
+_LISTS = {"AddingReplicas", "Isr", "NewIsr", "RemovingReplicas", "Replicas"}
 """Lists of broker ids. In a PartitionChangeRecord, null says that nothing changes."""
 
 _PARTS = {

@@ -19,11 +19,22 @@ from leadline.brokers.recording import Recording
 from leadline.checker.errors import LeadlineError, error_line
 
 NONE = -1
+OF_A_TOPIC = 2
+"""The type of a topic in a ConfigRecord (`ConfigResource.Type.TOPIC`)."""
+MIN_ISR = "min.insync.replicas"
 CONTROLLER, ZOOKEEPER = "controller", "zookeeper"
 Body = Mapping[str, Any]
 _WRITES = ("create", "create2", "multi", "setData")
 _ANSWERED = (
-    *("AlterPartition", "BrokerRegistration", "Fetch", "LeaderAndIsr", "OffsetForLeaderEpoch", "Produce"),
+    *(
+        "AlterPartition",
+        "AssignReplicasToDirs",
+        "BrokerRegistration",
+        "Fetch",
+        "LeaderAndIsr",
+        "OffsetForLeaderEpoch",
+        "Produce",
+    ),
     *_WRITES,
 )
 """The names of requests whose responses are read."""
@@ -94,7 +105,8 @@ class Announcement:
         frame: the response that contains the record. The body of the response is omitted.
         offset: the offset of the record.
         name: the name of the record, such as PartitionChangeRecord.
-        body: the body of the record. Empty if the record is not about the partition or its brokers.
+        body: the body of the record. Empty if the record is not about the partition, its brokers, or
+            `min.insync.replicas` of the topic.
     """
 
     frame: Seen
@@ -117,10 +129,17 @@ class PartitionRecording:
         frames: the decoded frames that concern the partition or its brokers, except fetch and produce requests and
             their responses, in order of arrival.
         answer: the responses in `frames`, keyed by the number of the request.
-        metadata: the records that the KRaft controller sent to brokers, in order of arrival.
+        metadata: the records that the KRaft controller sent to brokers that have a replica, in order of arrival.
         events: the events, other than frames, that name a process.
         end: the time of the last line.
-        assignment: the ids of the brokers with a replica, beginning with the preferred leader.
+        assignment: the ids of the brokers that have a replica at any time. The first ones are those that have one at
+            first, beginning with the preferred leader.
+        first_replicas: the number of brokers that have a replica at first.
+        is_reassigned: whether the replicas change (only with KRaft).
+        replicas_of_first: the number of replicas of the topic's first partition, keyed by the offset of the record of
+            the metadata log that says so.
+        applied: the times at which heartbeats show that a broker has applied more of the metadata log, and the offsets
+            up to which it has. Keyed by the id of the broker.
         topic_ids: all ids that the recording contains for the topic.
         configs: the configuration with which the topic was created.
         acks: the values of acks in the produce requests for the partition.
@@ -140,6 +159,10 @@ class PartitionRecording:
     events: list[Body] = attrs.field(factory=list)
     end: float = 0.0
     assignment: tuple[int, ...] = ()
+    first_replicas: int = 0
+    is_reassigned: bool = False
+    replicas_of_first: dict[int, int] = attrs.field(factory=dict)
+    applied: dict[int, list[tuple[float, int]]] = attrs.field(factory=dict)
     topic_ids: frozenset[str] = frozenset()
     configs: dict[str, str] = attrs.field(factory=dict)
     acks: set[int] = attrs.field(factory=set)
@@ -164,12 +187,16 @@ class PartitionRecording:
         """Return the model's number for a broker, or None if the process has no replica of the partition."""
         return self.assignment.index(node) if node in self.assignment else None
 
+    def is_mine(self, body: Body) -> bool:
+        """Return whether a record of the metadata log is about the partition."""
+        return body.get("TopicId") in self.topic_ids and body.get("PartitionId") == self.partition
+
     def isr(self, ids: list[int]) -> frozenset[int]:
         """Convert the broker ids in an ISR to the broker numbers of the model."""
         for broker in ids:
             if broker not in self.assignment:
                 raise NotFollowed(
-                    f"an ISR names broker {broker}, which has no replica: reassignments are not supported"
+                    f"an ISR names broker {broker}, which has no replica: reassignments are supported only with KRaft"
                 )
         return frozenset(self.assignment.index(broker) for broker in ids)
 
@@ -277,10 +304,17 @@ class PartitionRecording:
                 return any(True for _ in self.states(frame))
             case "OffsetForLeaderEpoch":
                 return self.part(frame.body) is not None
+            case "AssignReplicasToDirs":
+                return self._assigns(frame.body)
             case "BrokerHeartbeat":
                 return bool(frame.body.get("WantShutDown"))
         # a leader sends an AlterPartition request only after the answer to the one before, whatever it is about
         return frame.api in ("AlterPartition", "BrokerRegistration", "ControlledShutdown", "ElectLeaders")
+
+    def _assigns(self, body: Body) -> bool:
+        """Return whether an AssignReplicasToDirs request is about the partition."""
+        topics = [topic for each in body.get("Directories") or () for topic in each["Topics"] if self.names(topic)]
+        return any(each["PartitionIndex"] == self.partition for topic in topics for each in topic["Partitions"])
 
 
 def partitions_of(recording: Recording) -> list[tuple[str, int]]:
@@ -391,17 +425,34 @@ def _find_topic(read: PartitionRecording) -> None:
                 for state in read.states(frame):
                     read.assignment = tuple(state["Replicas"])
         elif frame.api == "Fetch" and frame.source == CONTROLLER:
-            for name, body in _metadata(frame.body):
+            for offset, name, body in metadata_of(frame.body):
                 if name == "TopicRecord" and body["Name"] == read.topic:
                     ids.add(body["TopicId"])
-                elif name == "PartitionRecord" and body["TopicId"] in ids and body["PartitionId"] == read.partition:
-                    read.assignment = read.assignment or tuple(body["Replicas"])
+                elif name in ("PartitionRecord", "PartitionChangeRecord") and body["TopicId"] in ids:
+                    _find_replicas(read, offset, name, body)
     read.topic_ids = frozenset(ids)
+    read.first_replicas = read.first_replicas or len(read.assignment)
     if not read.assignment:
         raise NotFollowed(
             f"the recording does not include the creation of {read.topic}-{read.partition}: start recording before the "
             f"topic is created, or choose another partition"
         )
+
+
+def _find_replicas(read: PartitionRecording, offset: int, name: str, body: Body) -> None:
+    """Note the replicas that a record of the metadata log names. A record that changes no replicas names none."""
+    replicas = body.get("Replicas")
+    if replicas is None:
+        return
+    if body["PartitionId"] == 0:
+        read.replicas_of_first[offset] = len(replicas)
+    if body["PartitionId"] != read.partition:
+        return
+    if name == "PartitionChangeRecord":
+        read.is_reassigned = True
+    else:
+        read.first_replicas = read.first_replicas or len(replicas)
+    read.assignment += tuple(broker for broker in replicas if broker not in read.assignment)
 
 
 def _read_frames(read: PartitionRecording) -> None:
@@ -422,6 +473,8 @@ def _read_frames(read: PartitionRecording) -> None:
         for place, event in kills:
             if frame.source == event["node"] and read.last_sent[place] < frame.arrived <= event["time"]:
                 read.last_sent[place] = frame.arrived
+        if frame.api == "BrokerHeartbeat" and frame.request:
+            _read_heartbeat(read, frame)
         if frame.request:
             if frame.number in early:
                 raise NotFollowed(f"{read.path}: the response to frame {frame.number} is on an earlier line")
@@ -441,6 +494,16 @@ def _read_frames(read: PartitionRecording) -> None:
                 _read_metadata(read, frame)
     read.frames.sort(key=lambda frame: frame.number)
     read.metadata.sort(key=lambda each: each.frame.number)
+
+
+def _read_heartbeat(read: PartitionRecording, frame: Seen) -> None:
+    """Note up to which offset a broker has applied the metadata log, if it has applied more than before."""
+    applied = frame.body.get("CurrentMetadataOffset")
+    if read.replica(frame.source) is None or applied is None or frame.body.get("WantFence"):
+        return
+    known = read.applied.setdefault(frame.source, [])  # type: ignore[arg-type]
+    if not known or known[-1][1] != applied:
+        known.append((frame.arrived, applied))
 
 
 class _Numbers:
@@ -475,9 +538,17 @@ def _read_request(read: PartitionRecording, frame: Seen, now: float, unanswered:
 def _read_metadata(read: PartitionRecording, frame: Seen) -> None:
     without_body = attrs.evolve(frame, body={})
     for offset, name, body in metadata_of(frame.body):
-        partition = body.get("TopicId") in read.topic_ids and body.get("PartitionId") == read.partition
+        partition = read.is_mine(body)
         broker = read.replica(body.get("BrokerId")) is not None
-        read.metadata.append(Announcement(without_body, offset, name, dict(body) if partition or broker else {}))
+        setting = name == "ConfigRecord" and _is_min_isr_of(read, body)
+        read.metadata.append(
+            Announcement(without_body, offset, name, dict(body) if partition or broker or setting else {})
+        )
+
+
+def _is_min_isr_of(read: PartitionRecording, body: Body) -> bool:
+    named = body.get("ResourceType"), body.get("ResourceName"), body.get("Name")
+    return named == (OF_A_TOPIC, read.topic, MIN_ISR)
 
 
 NEVER = math.inf

@@ -93,7 +93,7 @@ class Bounds:
         """Whether some brokers may have no replica. If every broker always has a replica, states do not record which
         brokers have one.
         """
-        return self.reassignments > 0 or 0 < self.replicas < self.brokers
+        return self.reassignments != 0 or 0 < self.replicas < self.brokers
 
 
 @attrs.frozen(cache_hash=True)

@@ -208,13 +208,22 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
             return
         else:
             state = state.having("missed_bounces")
+    yield from led_again(registered(started(state, broker), broker))
+
+
+def started(state: P, broker: int) -> P:
+    """Return the state after a broker has started again. It has not registered yet."""
     old_min_isr = state.bounds.min_isr_raises > state.spent.min_isr_raises
-    back = state.with_replica(broker, attrs.evolve(replica, up=True, stopped_cleanly=False, old_min_isr=old_min_isr))
+    return state.with_replica(broker, attrs.evolve(state.replicas[broker], up=True, old_min_isr=old_min_isr))
+
+
+def registered(state: P, broker: int) -> P:
+    """Return the state after a broker that has started again has registered, before the controller elects a leader."""
+    replica = state.replicas[broker]
+    back = state.with_replica(broker, attrs.evolve(replica, stopped_cleanly=False))
     if state.protocol.has_elr and not replica.stopped_cleanly:
         back = without_eligibility(back, broker)
-    if state.protocol.names_incarnations:
-        back = with_another_incarnation(back, broker)
-    yield from led_again(back)
+    return with_another_incarnation(back, broker) if state.protocol.names_incarnations else back
 
 
 def was_noticed(state: Partition, broker: int) -> bool:

@@ -1,4 +1,4 @@
-"""Trims a recording to what conformance reads of one partition: `python -m tests.conformance.trim FROM TO`."""
+"""Trims a recording to what conformance reads of a partition: `python -m tests.conformance.trim FROM TO [NUMBER]`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,33 @@ from leadline.brokers.conformance.partition import (
 )
 from leadline.brokers.recording import read_recording
 
-OF_THE_CONTROLLER = {"TopicRecord", "PartitionRecord", "PartitionChangeRecord", "BrokerRegistrationChangeRecord"}
+OF_THE_CONTROLLER = {
+    *("TopicRecord", "PartitionRecord", "PartitionChangeRecord", "BrokerRegistrationChangeRecord"),
+    "ConfigRecord",
+}
 WITHOUT_THE_PARTITION = {"BrokerRegistration", "ControlledShutdown", "ElectLeaders"}
-LEFT_OUT = {"Listeners", "LiveLeaders", "Features", "NodeEndpoints", "ClusterId", "LogDirs"}
+LEFT_OUT = {
+    *("Listeners", "LiveLeaders", "Features", "NodeEndpoints", "ClusterId", "LogDirs", "RackId", "IsolationLevel"),
+    *("MaxWaitMs", "MinBytes", "MaxBytes", "PartitionMaxBytes", "AbortedTransactions", "PreferredReadReplica"),
+}
+OF_A_LINE = {"correlation", "client_id", "size", "undecoded"}
+UNANSWERED = {"BrokerHeartbeat", "CreateTopics"}
+"""Requests whose responses are not read."""
 
 
-def trim(source: Path, target: Path) -> None:
-    """Write a recording with the frames and events that are needed to follow its partition ``t-0``."""
+def trim(source: Path, target: Path, partition: int = 0) -> None:
+    """Write a recording with the frames and events that are needed to follow a partition of the topic ``t``."""
     recording = read_recording(source)
-    read = read_partition(recording, "t", 0)
+    read = read_partition(recording, "t", partition)
     needed = {frame.number for frame in seen_frames(recording) if _needed(read, frame)}
-    needed |= {frame.number for frame in seen_frames(recording) if frame.answers in needed}
+    answers = [frame for frame in seen_frames(recording) if frame.answers in needed and frame.api not in UNANSWERED]
+    refused = {each.answers for each in answers if each.api == "BrokerRegistration" and each.body["ErrorCode"]}
+    needed |= {frame.number for frame in answers if frame.answers not in refused}
+    needed -= {number for number in refused if number is not None}
     lines = [line for line in recording.events() if "node" in line or line.get("number") in needed]
     for line in lines:
+        for name in OF_A_LINE:
+            line.pop(name, None)
         if line.get("body"):
             line["body"] = _without(line["body"], metadata=line["source"] == CONTROLLER)
     first = {name: value for name, value in recording.about.items() if name != "bounds"}
@@ -49,11 +63,22 @@ def _needed(read: PartitionRecording, frame: Seen) -> bool:
         return frame.request and any(True for _ in read.states(frame))
     if frame.source == CONTROLLER and frame.api == "Fetch":
         return any(name in OF_THE_CONTROLLER for _, name, _ in metadata_of(frame.body))
+    if frame.api == "BrokerHeartbeat":
+        shows = frame.request and not frame.body["WantFence"]
+        return shows and (frame.body["WantShutDown"] or _is_first(read, frame))
+    if frame.api == "AssignReplicasToDirs":
+        return frame.request and read.concerns(frame)
     if frame.api == "CreateTopics" or frame.api in WITHOUT_THE_PARTITION:
         return frame.request
     of_the_partition = frame.api in ("Fetch", "AlterPartition", "OffsetForLeaderEpoch", "Produce")
     reads = frame.api == "Fetch" and frame.source == "client"
     return of_the_partition and frame.request and not reads and read.part(frame.body) is not None
+
+
+def _is_first(read: PartitionRecording, heartbeat: Seen) -> bool:
+    """Return whether a heartbeat is the first one that shows that its broker has applied so much of the log."""
+    shown = read.applied.get(heartbeat.source, ())  # type: ignore[arg-type]
+    return (heartbeat.arrived, heartbeat.body["CurrentMetadataOffset"]) in shown
 
 
 def _without(value: Any, *, metadata: bool) -> Any:
@@ -78,4 +103,4 @@ def _batches(batches: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    trim(Path(sys.argv[1]), Path(sys.argv[2]))
+    trim(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))

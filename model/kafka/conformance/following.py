@@ -131,17 +131,19 @@ class FollowedRelease:
             leader: the leader of epoch 0.
             isr: the ISR of epoch 0.
         """
+        replicas = tuple(range(self.bounds.replicas or self.bounds.brokers))
+        replica = Replica(old_min_isr=self.bounds.min_isr_raises > 0)
         return Partition(
             next_value=0,
             exposed=NOT_KEPT,
             acked=(),
             spent=Spent(),
             quorum=Quorum(leader, 0, isr),
-            assignment=Assignment(tuple(range(self.bounds.brokers))),
-            requests=(Request(leader, isr),),
+            assignment=Assignment(replicas),
+            requests=(Request(leader, isr, replicas=replicas if self.bounds.moves else None),),
             registrations=(Registration(),) * self.bounds.brokers,
             late=(None,) * self.bounds.brokers,
-            replicas=(Replica(),) * self.bounds.brokers,
+            replicas=(replica,) * self.bounds.brokers,
             protocol=self.protocol,
             bounds=self.bounds,
         )

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
-from leadline.checker.conformance import Observation
-from leadline.model.kafka.broker import FENCED, Replica
+from leadline.checker.conformance import Observation, Undecided
+from leadline.model.kafka.assignment import Assignment
+from leadline.model.kafka.broker import ANSWERED, BEHIND, FENCED, Replica
 from leadline.model.kafka.conformance.following import FollowedRelease
 from leadline.model.kafka.conformance.words import broker_in_words, message_in_words, quorum_in_words
+from leadline.model.kafka.crash import registered, started, was_noticed
 from leadline.model.kafka.messages import (
     Diverging,
     EpochRequest,
@@ -259,11 +261,18 @@ class Observations:
         label = f"broker {seen.leader} handles broker {seen.follower}'s fetch request {seen}, which is not answered"
         return self._made(window, label, apply, lambda state: "", "handle_fetch", optional=True)
 
-    def fetch_refused(self, window: Window, seen: SeenFetch, error: int) -> Observation[Partition]:
-        """A broker answers a fetch request with an error that depends on the broker's leader epoch."""
+    def fetch_refused(
+        self, window: Window, seen: SeenFetch, error: int, *, may_have_no_leader: bool = False
+    ) -> Observation[Partition]:
+        """A broker answers a fetch request with an error that depends on the broker's leader epoch.
+        `may_have_no_leader` says whether the broker may know of a later epoch without a leader, which the model leaves
+        out (KRaft).
+        """
 
         def possible(state: Partition) -> bool:
             replica = state.replicas[seen.leader]
+            if may_have_no_leader and error in (NOT_LEADER, FENCED_LEADER_EPOCH):
+                return replica.up
             if error == UNKNOWN_TOPIC_OR_PARTITION:  # brokers answer this until they have heard of the topic
                 return replica.up
             if error in (NOT_LEADER, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID):
@@ -271,7 +280,9 @@ class Observations:
             requested = -1 if seen.epoch is None else seen.epoch
             if error == FENCED_LEADER_EPOCH:
                 return replica.up and replica.epoch > requested
-            return replica.up and error == UNKNOWN_LEADER_EPOCH and replica.epoch < requested
+            if not replica.up or error != UNKNOWN_LEADER_EPOCH:
+                return False
+            return replica.epoch < requested or seen.follower not in (replica.assigned or {seen.follower})
 
         def why(state: Partition) -> str:
             return f"the request has epoch {seen.epoch}, and {broker_in_words(state, seen.leader)}"
@@ -488,7 +499,10 @@ class Observations:
             if replica.up and (replica.epoch, replica.leader) == (epoch, leader):
                 return [state]  # the broker is told again
             request = state.requests[epoch] if epoch < len(state.requests) else None
-            if request is None or request.leader != leader or isr not in (request.isr, state.quorum.isr):
+            if request is None or request.leader != leader:
+                return []
+            added = state.bounds.moves and broker not in (request.replicas or ())  # told of an ISR in between
+            if not added and isr not in (request.isr, state.quorum.isr):
                 return []
             return self.release.take(name, state, broker, epoch)
 
@@ -509,35 +523,53 @@ class Observations:
         leader: int | None,
         epoch: int | None,
         isr: frozenset[int],
-        *,
         may_shut_down: frozenset[int] = frozenset(),
+        assignment: Assignment | None = None,
+        is_reassigned: bool = False,
     ) -> Observation[Partition]:
-        """The controller has decided on a leader, leader epoch and ISR. `may_shut_down` contains the brokers that have
-        asked to shut down.
+        """The controller has decided on a leader, leader epoch and ISR, and on replicas unless `assignment` is None.
+        `may_shut_down` contains the brokers that have asked to shut down. `is_reassigned` says whether the decision
+        names replicas.
         """
 
-        def is_so(quorum: Quorum) -> bool:
-            return quorum.leader == leader and epoch in (None, quorum.epoch) and quorum.isr == isr
+        def is_so(state: Partition) -> bool:
+            quorum = state.quorum
+            led = quorum.leader == leader and epoch in (None, quorum.epoch) and quorum.isr == isr
+            return led and _are_replicas(state, assignment)
+
+        def was_so(state: Partition) -> bool:
+            same_order = assignment is None or state.assignment.replicas == assignment.replicas
+            return is_so(state) and (same_order or not is_reassigned)
+
+        def controlled(state: Partition) -> Iterator[tuple[str, Partition]]:
+            yield from self._controlled(state, may_shut_down)
+            if assignment is not None:
+                yield from self._reassigned(state, assignment)
 
         def apply(state: Partition) -> Iterator[Partition]:
-            if is_so(state.quorum):
+            if was_so(state):
                 yield state
                 return
-            for _, after in self._controlled(state, may_shut_down):
-                if is_so(after.quorum):
+            for _, after in controlled(state):
+                if is_so(after) and not (is_reassigned and after.assignment == state.assignment):
                     yield after
 
         def why(state: Partition) -> str:
             found = {
-                f"{quorum_in_words(after.quorum)} ({name.replace('_', ' ')})"
-                for name, after in self._controlled(state, may_shut_down)
-                if after.quorum != state.quorum
+                f"{quorum_in_words(after.quorum)}{replicas_of(after)} ({name.replace('_', ' ')})"
+                for name, after in controlled(state)
+                if (after.quorum, after.assignment) != (state.quorum, state.assignment)
             }
             down = [str(b) for b, replica in enumerate(state.replicas) if not replica.up]
             allowed = "; ".join(sorted(found)) or "no change"
-            return f"{quorum_in_words(state.quorum)}; down: {', '.join(down) or 'none'}; the model allows: {allowed}"
+            now = quorum_in_words(state.quorum) + replicas_of(state)
+            return f"{now}; down: {', '.join(down) or 'none'}; the model allows: {allowed}"
 
-        label = f"the controller decides: {quorum_in_words(Quorum(leader, -1 if epoch is None else epoch, isr))}"
+        def replicas_of(state: Partition) -> str:
+            return f", replicas {state.assignment}" if assignment is not None else ""
+
+        told = quorum_in_words(Quorum(leader, -1 if epoch is None else epoch, isr))
+        label = f"the controller decides: {told}" + (f", replicas {assignment}" if assignment is not None else "")
         return self._made(window, label, apply, why, "controller")
 
     def _controlled(self, state: Partition, may_shut_down: frozenset[int]) -> Iterator[tuple[str, Partition]]:
@@ -548,6 +580,14 @@ class Observations:
                         yield name, after
                         yield from self._elected_uncleanly(after)
 
+    def _reassigned(self, state: Partition, wanted: Assignment) -> Iterator[tuple[str, Partition]]:
+        """Yield the states after an operator has changed the replicas. The replicas that the operator asked for come
+        first in the list of all replicas.
+        """
+        for size in range(1, len(wanted.replicas) + 1):
+            yield from (("reassign", after) for after in self.release.take("reassign", state, wanted.replicas[:size]))
+        yield from (("cancel_reassignment", after) for after in self.release.take("cancel_reassignment", state, 0))
+
     def _elected_uncleanly(self, state: Partition) -> Iterator[tuple[str, Partition]]:
         """Yield each possible unclean election if the partition has lost its leader. Brokers can make both changes in
         one step, but the model has two steps.
@@ -557,19 +597,25 @@ class Observations:
             for broker in range(self.release.bounds.brokers):
                 yield from ((name, after) for after in self.release.take(name, state, broker))
 
-    def fenced(self, window: Window, broker: int, *, fenced: bool, optional: bool = False) -> Observation[Partition]:
+    def fenced(
+        self, window: Window, broker: int, *, fenced: bool, optional: bool = False, has_registered: bool = False
+    ) -> Observation[Partition]:
         """The controller fences or unfences a broker, without changing the leader or ISR. If this is optional, the
         controller may also change the leader or ISR at the same time, which is a separate observation.
+        `has_registered` is true if the broker has `restarted` before, as a fenced broker.
         """
         name = "session_expires" if fenced else "session_resumes"
 
         def apply(state: Partition) -> list[Partition]:
-            known = state.registrations[broker].status == FENCED
-            if not state.replicas[broker].up or known == fenced:
+            if not state.replicas[broker].up:
+                return [] if has_registered else [state]
+            if (state.registrations[broker].status == FENCED) == fenced:
                 return [state]
             return [after for after in self.release.take(name, state, broker) if after.quorum == state.quorum]
 
         def why(state: Partition) -> str:
+            if not state.replicas[broker].up:
+                return f"broker {broker} is down"
             return f"this would change the leader or ISR: {quorum_in_words(state.quorum)}"
 
         label = f"the controller {'fences' if fenced else 'unfences'} broker {broker}"
@@ -617,10 +663,15 @@ class Observations:
         return self._made(window, label, apply, why, "shrink_isr")
 
     def proposal_handled(
-        self, window: Window, leader: int, result: tuple[int | None, int | None, frozenset[int]] | None
+        self,
+        window: Window,
+        leader: int,
+        result: tuple[int | None, int | None, frozenset[int]] | None,
+        assignment: Assignment | None = None,
     ) -> Observation[Partition]:
         """The controller has handled an AlterPartition request. `result` is the leader, epoch and ISR afterwards, or
-        None if the controller has rejected the request.
+        None if the controller has rejected the request. `assignment` is the replicas afterwards, or None if they are
+        not known or never change.
         """
 
         def apply(state: Partition) -> Iterator[Partition]:
@@ -629,7 +680,11 @@ class Observations:
                 if result is None:
                     if quorum == state.quorum:
                         yield after
-                elif (quorum.leader, quorum.isr) == (result[0], result[2]) and result[1] in (None, quorum.epoch):
+                elif (
+                    (quorum.leader, quorum.isr) == (result[0], result[2])
+                    and result[1] in (None, quorum.epoch)
+                    and _are_replicas(after, assignment)
+                ):
                     yield after
 
         def why(state: Partition) -> str:
@@ -665,6 +720,110 @@ class Observations:
         label = f"broker {leader} writes ISR {drawn_isr(isr)} to ZooKeeper"
         return self._made(window, label, apply, why, "shrink_isr")
 
+    # --- the metadata log -----------------------------------------------------------------------------------------
+
+    def record_applied(
+        self,
+        window: Window,
+        leader: int,
+        epoch: int | None,
+        isr: frozenset[int],
+        assignment: Assignment | None,
+        *,
+        may_know_more: bool,
+        optional: bool,
+    ) -> Observation[Partition]:
+        """A leader has applied a record of the metadata log (KRaft). This is a step if the leader knows an ISR only
+        from an answer, or does not know the replicas.
+
+        Parameters:
+            window: the period from the time at which the broker received the record, to a heartbeat that shows that it
+                has applied it.
+            leader: the leader.
+            epoch, isr, assignment: the leader epoch, ISR and replicas in the record. The replicas are None if they
+                never change.
+            may_know_more: whether the leader may have got an answer about a later change of the ISR. Then the record is
+                older than what it knows, and changes nothing.
+            optional: whether nothing shows that the broker has applied the record.
+        """
+
+        def apply(state: Partition) -> Iterator[Partition]:
+            replica = state.replicas[leader]
+            applies = replica.up and (replica.leader, replica.epoch) == (leader, epoch)
+            after = self.release.take("apply_record", state, leader) if applies else []
+            older = replica.isr != isr if replica.metadata == ANSWERED else not _are_replicas(state, assignment)
+            if not older or replica.metadata == BEHIND:
+                yield from after
+            if not after or older or may_know_more:
+                yield state
+
+        label = f"broker {leader} has applied the record of the metadata log with ISR {drawn_isr(isr)}"
+        why = broker_in_words
+        return self._made(window, label, apply, lambda state: why(state, leader), "apply_record", optional=optional)
+
+    def replica_deleted(self, window: Window, broker: int, epoch: int, *, optional: bool) -> Observation[Partition]:
+        """A broker has applied a record of the metadata log that removes its replica, and deletes its log (KRaft)."""
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            if not replica.up or replica.leader is None:
+                return [state]
+            return self.release.take("delete_replica", state, broker, epoch)
+
+        label = f"broker {broker} learns that it has no replica in epoch {epoch}, and deletes its log"
+        return self._made(
+            window, label, apply, lambda state: broker_in_words(state, broker), "delete_replica", optional=optional
+        )
+
+    def min_isr_raised(self, window: Window) -> Observation[Partition]:
+        """An operator has increased `min.insync.replicas` of the topic (KRaft)."""
+
+        def apply(state: Partition) -> list[Partition]:
+            return self.release.take("raise_min_insync_replicas", state, 0)
+
+        label = "an operator increases min.insync.replicas"
+        return self._made(window, label, apply, lambda state: "it was increased", "raise_min_insync_replicas")
+
+    def setting_applied(self, window: Window, broker: int, *, optional: bool) -> Observation[Partition]:
+        """A broker has applied the increase of `min.insync.replicas` (KRaft)."""
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            if not replica.up or not replica.old_min_isr:
+                return [state]
+            return self.release.take("apply_setting", state, broker)
+
+        label = f"broker {broker} has applied the increase of min.insync.replicas"
+        return self._made(
+            window, label, apply, lambda state: broker_in_words(state, broker), "apply_setting", optional=optional
+        )
+
+    def directory_lost(self, window: Window, broker: int, *, replaced: bool) -> Observation[Partition]:
+        """A stopped broker has lost the log directory of its replica (KRaft). The directory was taken out of
+        `log.dirs`, or its disk was replaced.
+        """
+        name = "directory_replaced" if replaced else "directory_removed"
+
+        def apply(state: Partition) -> list[Partition]:
+            replica = state.replicas[broker]
+            if not replica.up and not replica.log.end_offset:
+                return [state]
+            return self.release.take(name, state, broker)
+
+        did = "is replaced" if replaced else "is removed from log.dirs"
+        label = f"the log directory of stopped broker {broker} {did}"
+        return self._made(window, label, apply, lambda state: broker_in_words(state, broker), name)
+
+    def directory_assigned(self, window: Window, broker: int, *, optional: bool) -> Observation[Partition]:
+        """A broker has told the controller in which log directory its replica is (KRaft)."""
+
+        def apply(state: Partition) -> list[Partition]:
+            return self.release.take("assign_directory", state, broker) or [state]
+
+        label = f"broker {broker} tells the controller in which log directory its replica is"
+        why = broker_in_words
+        return self._made(window, label, apply, lambda state: why(state, broker), "assign_directory", optional=optional)
+
     # --- producers ------------------------------------------------------------------------------------------------
 
     def produced(
@@ -699,10 +858,16 @@ class Observations:
         label = f"broker {leader} acknowledges the records below offset {end} (acks=all)"
         return self._made(window, label, apply, lambda state: broker_in_words(state, leader))
 
-    def produce_refused(self, window: Window, leader: int, error: int) -> Observation[Partition]:
-        """A broker refuses records: it does not lead, or its ISR is too small."""
+    def produce_refused(
+        self, window: Window, leader: int, error: int, *, may_have_no_leader: bool = False
+    ) -> Observation[Partition]:
+        """A broker refuses records: it does not lead, or its ISR is too small. `may_have_no_leader` is as in
+        `fetch_refused`.
+        """
 
         def apply(state: Partition) -> list[Partition]:
+            if may_have_no_leader and error == NOT_LEADER:
+                return [state]
             if error == NOT_ENOUGH_REPLICAS:
                 replica = state.replicas[leader]
                 too_small = len(replica.isr) < self.release.protocol.min_isr(replica, state.bounds)
@@ -786,28 +951,64 @@ class Observations:
         ]
         return [after for after in crashed if cut_to is None or after.replicas[broker].log.end_offset <= cut_to]
 
-    def stopped(self, window: Window, broker: int) -> Observation[Partition]:
-        """A broker stops after a controlled shutdown."""
+    def stopped(self, window: Window, broker: int, *, optional: bool) -> Observation[Partition]:
+        """A broker has stopped after a controlled shutdown."""
 
         def apply(state: Partition) -> Iterator[Partition]:
+            if not state.replicas[broker].up:  # as a part of a decision of the controller
+                yield state
+                return
             for begun in (state, *self.release.take("begin_shutdown", state, broker)):
                 yield from self.release.take("stop", begun, broker)
 
-        label = f"broker {broker} stops"
-        return self._made(
-            window, label, apply, lambda state: broker_in_words(state, broker), "begin_shutdown", "stop", optional=True
-        )
+        label, done = f"broker {broker} stops", ("begin_shutdown", "stop")
+        return self._made(window, label, apply, lambda state: broker_in_words(state, broker), *done, optional=optional)
 
-    def restarted(self, window: Window, broker: int) -> Observation[Partition]:
-        """A broker starts again, and registers."""
+    def restarted(
+        self, window: Window, broker: int, *, early: bool = False, fenced: bool = False
+    ) -> Observation[Partition]:
+        """A broker starts again, and registers. `early` is true if another observation shows that it has `started`
+        before, and `fenced` if another one shows that the controller unfences it later (KRaft).
+        """
 
         def why(state: Partition) -> str:
             return f"{broker_in_words(state, broker)}; {quorum_in_words(state.quorum)}"
 
-        def apply(state: Partition) -> list[Partition]:
-            return self.release.take("restart", state, broker)
+        def apply(state: Partition) -> Iterable[Partition]:
+            if early:
+                return [registered(state, broker)] if state.replicas[broker].up else []
+            restarted = self.release.take("restart", state, broker)
+            if not restarted or not fenced:
+                return restarted
+            return [registered(started(state, broker), broker).with_registration(broker, FENCED)]
 
         return self._made(window, f"broker {broker} registers after a start", apply, why, "restart")
+
+    def started(self, window: Window, broker: int) -> Observation[Partition]:
+        """A broker starts again, and fetches before the controller lets it register (KRaft). To the controller, it is
+        fenced until then.
+        """
+
+        def apply(state: Partition) -> list[Partition]:
+            if state.replicas[broker].up:
+                return []
+            if not was_noticed(state, broker):
+                raise Undecided(f"broker {broker} fetches before the controller has noticed that it was down")
+            return [started(state, broker).with_registration(broker, FENCED)]
+
+        label = f"broker {broker} starts, and cannot register yet"
+        return self._made(window, label, apply, lambda state: broker_in_words(state, broker), "restart")
+
+
+def _are_replicas(state: Partition, wanted: Assignment | None) -> bool:
+    """Return whether a partition has the given replicas, with the same preferred leader and the same reassignment in
+    progress. The order of the other replicas is left out. If `wanted` is None, return True.
+    """
+    if wanted is None:
+        return True
+    known = state.assignment
+    same = set(known.replicas) == set(wanted.replicas) and known.replicas[0] == wanted.replicas[0]
+    return same and (known.adding, known.removing) == (wanted.adding, wanted.removing)
 
 
 def _known_of(replica: Replica, broker: int) -> str:

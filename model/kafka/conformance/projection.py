@@ -60,7 +60,7 @@ def _see(
         case "begin_shutdown" if after.quorum == before.quorum:
             return None
         case "stop":
-            return lambda w: make.stopped(w, broker)
+            return lambda w: make.stopped(w, broker, optional=True)
         case "produce":
             base, value = replica.log.end_offset - 1, replica.log.records[-1].value
             return lambda w: make.produced(w, broker, (value,), "all", base)

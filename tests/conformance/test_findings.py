@@ -1,0 +1,129 @@
+"""Recordings of the findings on real brokers, trimmed: they conform to the model of their release, and not to the model
+with the cure. Some of their controls conform to both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leadline.brokers.conformance.check import check
+from leadline.brokers.conformance.partition import NotFollowed, PartitionRecording, read_partition
+from leadline.brokers.recording import read_recording
+from leadline.checker.conformance import Answer, Conformance
+from leadline.model.kafka.releases import column_of
+from leadline.model.kafka.state import Partition
+
+RECORDINGS = Path(__file__).parent / "recordings" / "findings"
+
+FINDINGS = {
+    "forgotten-proposal": (0, "kafka/4.3", "same_record=skipped", "broker 0 acknowledges the records below offset 2"),
+    "eligible-without-a-replica": (1, "kafka/4.3", "elr_members=replicas", "the controller decides: broker 1 leads"),
+    "setting-applied-late": (0, "kafka/4.3", "min_isr_setting=at-once", "broker 0 acknowledges the records below"),
+    "directory-removed": (0, "kafka/4.3", "directories=any-lost", "the controller decides: broker 0 leads in epoch 1"),
+    "directory-assigned": (0, "kafka/4.1", "directory_elr=kept", "the controller decides: broker 1 leads in epoch 2"),
+    "replicas-of-the-first-partition": (1, "kafka/4.3", "elr_min_isr=own", "the controller decides: broker 1 leads"),
+    "override": (
+        0,
+        "kafka/4.3",
+        "override=replaced",
+        "the controller decides: broker 0 leads in epoch 0, ISR 0 1, rep",
+    ),
+}
+"""The partition, the spec of the release, the cure, and where the spec with the cure rejects the recording."""
+
+
+def read(path: Path, partition: int) -> PartitionRecording:
+    return read_partition(read_recording(path), "t", partition)
+
+
+def checked(recording: PartitionRecording, spec: str) -> Conformance[Partition]:
+    column = column_of(spec)
+    assert column is not None
+    return check(recording, column).conformance
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_a_finding_conforms_to_its_release_and_not_to_the_cure(name: str) -> None:
+    partition, release, cure, label = FINDINGS[name]
+    recording = read(RECORDINGS / f"{name}.jsonl", partition)
+    assert checked(recording, release).answer is Answer.CONFORMS
+    cured = checked(recording, f"{release}+{cure}")
+    assert cured.answer is Answer.REJECTED
+    assert cured.rejection is not None
+    assert cured.rejection.observation.label.startswith(label)
+
+
+def test_a_control_conforms_to_both() -> None:
+    recording = read(RECORDINGS / "eligible-without-a-replica-control.jsonl", 1)
+    assert checked(recording, "kafka/4.3").answer is Answer.CONFORMS
+    assert checked(recording, "kafka/4.3+elr_members=replicas").answer is Answer.CONFORMS
+
+
+def altered(name: str, path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    lines = [json.loads(line) for line in (RECORDINGS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        change(line)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_a_leader_forgets_a_proposal_only_once_it_has_the_record(tmp_path: Path) -> None:
+    """The acknowledgement that needs the forgotten proposal reaches the proxy before the record is passed."""
+
+    def later(line: dict[str, Any]) -> None:
+        if line.get("number") == 530:
+            assert line["passed"] == 22.02929
+            line["passed"] = 22.15
+
+    recording = read(altered("forgotten-proposal", tmp_path / "run.jsonl", later), 0)
+    rejection = checked(recording, "kafka/4.3").rejection
+    assert rejection is not None
+    assert rejection.observation.label == "broker 0 acknowledges the records below offset 2 (acks=all)"
+
+
+def test_a_heartbeat_shows_that_a_leader_has_applied_a_record(tmp_path: Path) -> None:
+    """If the leader has applied the record before it gets the answer, it cannot forget a later proposal."""
+
+    def sooner(line: dict[str, Any]) -> None:
+        if line.get("number") == 530:
+            line["passed"] = line["arrived"]
+        if line.get("number") == 554:
+            assert (line["source"], line["body"]["CurrentMetadataOffset"]) == (0, 25)
+            line["arrived"] = line["passed"] = 21.46
+
+    recording = read(altered("forgotten-proposal", tmp_path / "run.jsonl", sooner), 0)
+    assert (21.46, 25) in recording.applied[0]
+    assert checked(recording, "kafka/4.3").answer is Answer.REJECTED
+
+
+def test_a_reassignment_that_brokers_do_not_make_is_rejected(tmp_path: Path) -> None:
+    """The second reassignment of the recording names a broker that is not added."""
+
+    def not_added(line: dict[str, Any]) -> None:
+        text = json.dumps(line)
+        line.update(json.loads(text.replace('"AddingReplicas": [1]', '"AddingReplicas": [0]')))
+
+    recording = read(altered("eligible-without-a-replica", tmp_path / "run.jsonl", not_added), 1)
+    rejection = checked(recording, "kafka/4.3").rejection
+    assert rejection is not None
+    assert rejection.observation.label.endswith("replicas +0 1")
+    assert "replicas 0 +1 (reassign)" in rejection.candidates[0].why
+
+
+def test_a_setting_that_changes_otherwise_is_refused(tmp_path: Path) -> None:
+    def from_three(line: dict[str, Any]) -> None:
+        if line.get("api") == "CreateTopics":
+            (topic,) = line["body"]["Topics"]
+            for config in topic["Configs"]:
+                config["Value"] = config["Value"].replace("1", "3")
+
+    recording = read(altered("setting-applied-late", tmp_path / "run.jsonl", from_three), 0)
+    with pytest.raises(
+        NotFollowed, match=r"min\.insync\.replicas of t changes during the recording \(3, 2\): only one"
+    ):
+        checked(recording, "kafka/4.3")
