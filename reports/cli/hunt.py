@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import attrs
@@ -21,11 +21,13 @@ from leadline.checker.support.durable import replace_file
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.bugs import column_of
+from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.outputs import Attempts, Files, check_output, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats.hunts import HUNT_FORMATS
 from leadline.reports.hunt.cures import base_spec
+from leadline.reports.hunt.engines import on_spark, on_this_machine
 from leadline.reports.hunt.hunt import Hunt, Watch, digest_of, prepared
 from leadline.reports.hunt.plan import CONTROL_PLAN, SHIPPED, Plan, read_plan
 from leadline.reports.hunt.report import Cause, HuntReport, hunt_object, lines, read_hunt
@@ -87,7 +89,25 @@ def _shipped(reference: str) -> Path | None:
     type=click.Choice(["compiled", "spark"]),
     default="compiled",
     show_default=True,
-    help="The engine for the searches. spark is refused, because the searches are too short for a cluster.",
+    help="The engine for the exhaustive searches. With spark, a search begins on this machine, and is distributed once "
+    "its levels are large: the searches of the shipped plans are too small to gain from it.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="URL of the Spark master. By default, Spark uses all cores of this machine. Requires --engine spark.",
+)
+@click.option(
+    "--work-dir",
+    metavar="DIR",
+    help="A directory or URI for Spark's files. All machines of a cluster must be able to access it. The files of "
+    "incomplete searches are kept. Requires --engine spark.",
+)
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a Spark property (can be repeated). Requires --engine spark.",
 )
 @format_options(HUNT_FORMATS)
 def hunt(
@@ -98,6 +118,9 @@ def hunt(
     seed: int,
     workers: int | None,
     engine: str,
+    master: str | None,
+    work_dir: str | None,
+    conf: tuple[str, ...],
     **wanted: Path | None,
 ) -> int:
     """Search for all causes of violations, first with few failures, then with more.
@@ -116,11 +139,9 @@ def hunt(
     Exit code 0: all searches are complete, and every cause has a ticket or is by design; 1: a cause is not known; 2:
     usage error; 3: searches are incomplete, or the command was interrupted.
     """
-    if engine == "spark":
-        raise LeadlineError(
-            "the searches of a hunt last only a few seconds each, too short for Spark: search larger bounds with "
-            "`leadline explore SPEC -b BOUNDS --engine spark`"
-        )
+    for option, given in {"--master": master, "--work-dir": work_dir, "--conf": conf}.items():
+        if given and engine != "spark":
+            raise click.UsageError(f"{option} requires --engine spark")
     references = specs or RELEASES
     if plan_file is not None:
         plan, name = read_plan(plan_file), str(plan_file)
@@ -139,6 +160,7 @@ def hunt(
         kind = "which is a liveness property" if len(left) == 1 else "which are liveness properties"
         say(f"leadline: a hunt leaves out {', '.join(left)}, {kind}", err=True)
     started, before = time.monotonic(), report.seconds
+    properties = spark_settings(conf)
 
     def save() -> None:
         report.seconds = round(before + time.monotonic() - started, 1)
@@ -146,14 +168,21 @@ def hunt(
             replace_file(saved, json_text(hunt_object(report), indent=1).encode())
 
     report.interrupted = False
-    with only_the_result_on_stdout(files.only_json), _watched() as watch:
+    with ExitStack() as stack:
+        stack.enter_context(only_the_result_on_stdout(files.only_json))
+        watch = stack.enter_context(_watched())
         try:
+            if engine == "spark":
+                explore = stack.enter_context(on_spark(master, properties, work_dir))
+            else:
+                explore = on_this_machine(workers)
             Hunt(
                 plan=plan,
                 report=report,
                 until=started + 60 * minutes,
                 watch=watch,
                 save=save,
+                explore=explore,
                 seed=seed,
                 workers=workers,
             ).run()

@@ -57,6 +57,7 @@ def _decided(cause: Cause) -> str:
 
 def _cell(cause: Cause | None, links: dict[tuple[str, str], str], reference: str) -> dict[str, str]:
     if cause is None:
-        return {"text": "-", "link": ""}
+        return {"text": "-", "link": "", "seconds": ""}
     at_most = "" if cause.is_shortest else "at most "
-    return {"text": f"{at_most}{cause.length} states", "link": links.get((reference, cause.name), "")}
+    link = links.get((reference, cause.name), "")
+    return {"text": f"{at_most}{cause.length} states", "link": link, "seconds": f"{cause.cpu_seconds:.1f}"}

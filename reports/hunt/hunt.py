@@ -9,7 +9,6 @@ remaining cures that are candidates belong to this trace.
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 import zlib
@@ -23,11 +22,12 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, Result, Verdict
-from leadline.checker.settings import MOST_EXAMPLES, CompiledSettings, RandomSettings
+from leadline.checker.settings import MOST_EXAMPLES, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 from leadline.reports.diagnosis import allows
 from leadline.reports.hunt.cures import EARLIER, Cure, World, base_spec, cures_of, own_cures
+from leadline.reports.hunt.engines import Explore
 from leadline.reports.hunt.plan import Plan, Planned, Values
 from leadline.reports.hunt.report import Cause, HuntReport, SearchDone, SpecHunt
 
@@ -60,8 +60,9 @@ class Hunt:
         until: the time at which the hunt ends, as returned by `time.monotonic`.
         watch: a function that shows the progress.
         save: a function that is called after each search.
+        explore: a function that makes the exhaustive searches.
         seed: the seed of random searches.
-        workers: the number of threads of a search. None means one for each core.
+        workers: the number of threads of a random search. None means one for each core.
     """
 
     plan: Plan
@@ -69,6 +70,7 @@ class Hunt:
     until: float
     watch: Watch
     save: Callable[[], None]
+    explore: Explore
     seed: int = 0
     workers: int | None = None
 
@@ -245,9 +247,8 @@ class _SpecSearch:
         return "holds" if result.exhausted else "not decided"
 
     def _explored(self, spec: Spec[Any], seconds: float) -> Result:
-        settings = CompiledSettings(workers=self.hunt.workers)
-        search = functools.partial(ENGINES["compiled"], spec, Limits(max_seconds=self._within(seconds)))
-        return _uninterrupted(search(self.hunt.watch(self._label), settings))
+        limits = Limits(max_seconds=self._within(seconds))
+        return _uninterrupted(self.hunt.explore(spec, limits, self.hunt.watch(self._label)))
 
     def _walked(self, spec: Spec[Any]) -> Result:
         limits = Limits(max_seconds=self._within(self.hunt.plan.random_seconds))

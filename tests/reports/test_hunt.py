@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from leadline.checker.trace import Trace
 from leadline.reports.bugs import Archive, Bug, read_archive
 from leadline.reports.hunt import cures
 from leadline.reports.hunt.cures import CAUSES, EARLIER, KNOWN, NEW, UNEXPLAINED, World, base_spec, cures_of
+from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared
 from leadline.reports.hunt.plan import SHIPPED, Plan, Setting, Values, read_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
@@ -189,6 +191,9 @@ def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
     assert "HEAT-1: thermostat, in boiler.py" in page
     assert "without a name: seal, in boiler.py" in page
     assert "what was searched of boiler.py" in page
+    named = re.findall(r"named after ([0-9.]+) s of processor time", page)
+    told = json.loads((tmp_path / "hunt.json").read_text())["specs"][0]
+    assert named == [f"{cause['cpu_seconds']:.1f}" for cause in told["causes"]]
 
 
 @pytest.mark.parametrize(
@@ -283,13 +288,24 @@ def test_a_plan_for_kafka_is_not_for_other_specs(tmp_path: Path) -> None:
     )
 
 
-def test_a_hunt_on_spark_is_refused(tmp_path: Path) -> None:
-    run = call("hunt", "kafka/4.3", "--engine", "spark", folder=tmp_path)
-    assert (run.code, run.err) == (
-        2,
-        "leadline: the searches of a hunt last only a few seconds each, too short for Spark: search larger bounds with "
-        "`leadline explore SPEC -b BOUNDS --engine spark`\n",
-    )
+def test_options_of_spark_need_it(tmp_path: Path) -> None:
+    run = call("hunt", "kafka/4.3", "--work-dir", "files", folder=tmp_path)
+    assert (run.code, run.err.splitlines()[-1]) == (2, "leadline: --work-dir requires --engine spark")
+
+
+@pytest.mark.spark
+def test_a_hunt_on_spark_finds_the_same(tmp_path: Path) -> None:
+    """All searches share a session, so that Spark starts once."""
+    _, here, _ = hunted(tmp_path)
+    code, there, _ = hunted(tmp_path, "--engine", "spark", "--work-dir", str(tmp_path / "files"))
+    assert code == 1, "a cause has no name"
+    compared = [
+        [(each["name"], each["length"], each["steps"]) for each in found["specs"][0]["causes"]]
+        for found in (here, there)
+    ]
+    assert compared[0] == compared[1]
+    assert [each["verdict"] for each in there["specs"][0]["searches"]] == ["holds"] * len(here["specs"][0]["planned"])
+    assert not list((tmp_path / "files").rglob("*.parquet"))
 
 
 def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,6 +322,7 @@ def test_a_cause_of_kafka_that_nobody_has_named_is_mended_too(monkeypatch: pytes
         until=time.monotonic() + 60,
         watch=lambda _: lambda _: None,
         save=lambda: None,
+        explore=on_this_machine(workers=1),
         workers=1,
     ).run()
     monkeypatch.undo()

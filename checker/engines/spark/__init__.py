@@ -47,9 +47,14 @@ def explore(
     Raises:
         LeadlineError: if pyspark, pyarrow or Java is missing or too old.
     """
-    for package in ("pyspark", "pyarrow"):
-        if importlib.util.find_spec(package) is None:
-            raise LeadlineError(f"the spark engine needs {package}: run pip install 'leadline[spark]'")
+    require_packages()
     from leadline.checker.engines.spark import launch  # imports pyspark and pyarrow
 
     return launch.explore(spec, limits, progress, settings, session=session)
+
+
+def require_packages() -> None:
+    """Raise LeadlineError if pyspark or pyarrow is not installed."""
+    for package in ("pyspark", "pyarrow"):
+        if importlib.util.find_spec(package) is None:
+            raise LeadlineError(f"the spark engine needs {package}: run pip install 'leadline[spark]'")
