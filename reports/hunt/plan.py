@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -213,6 +214,10 @@ _LATER = 1.5
 """The effort of all configurations but the first one."""
 
 
+_LISTS = ("settings", "sizes", "failures", "cures", "properties", "instead_of", "without")
+"""The keys of a plan that have lists."""
+
+
 def _applies(setting: Setting, rules: Mapping[str, str]) -> bool:
     if setting.rules and (not rules or _any_is(setting.rules, rules)):
         return False
@@ -237,23 +242,72 @@ def _counted(name: str, names: Sequence[str]) -> str:
 
 def read_plan(path: Path) -> Plan:
     """Read the plan of a hunt from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
     content = read_toml(path)
     unknown = [name for name in content if name not in attrs.fields_dict(Plan)]
     if unknown:
         raise LeadlineError(f"{path}: unknown key {unknown[0]!r}{nearest(unknown[0], attrs.fields_dict(Plan))}")
+    for name in _not_lists(content):
+        raise LeadlineError(f"{path}: {name} must be a list")
     try:
-        plan = converter.structure(content, Plan)
+        plan = _converter().structure(content, Plan)
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{path} is not the plan of a hunt: {cattrs.transform_error(error)[0]}") from error
-    names = [failure.name for failure in plan.failures]
-    for other in (name for failure in plan.failures for name in failure.instead_of if name not in names):
-        raise LeadlineError(f"{path}: instead_of names an unknown failure {other!r}{nearest(other, names)}")
-    if not plan.settings or not plan.sizes:
-        raise LeadlineError(f"{path} is not the plan of a hunt: settings and sizes need at least one entry")
-    if not (plan.seconds > 0 and plan.deciding_seconds > 0 and plan.random_seconds >= 0):
-        raise LeadlineError(
-            f"{path}: seconds and deciding_seconds must be greater than 0, and random_seconds at least 0"
-        )
+    for wrong in _wrong(plan):
+        raise LeadlineError(f"{path}: {wrong}")
     return plan
+
+
+def _converter() -> cattrs.Converter:
+    """Return a converter that refuses unknown keys, and values of another type than the field's."""
+
+    def exactly(types: tuple[type, ...], value: Any, kind: type) -> Any:
+        if not isinstance(value, types) or (isinstance(value, bool) and kind is not bool):
+            raise ValueError(value)
+        return value
+
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    for kind, types in {int: (int,), str: (str,), float: (int, float)}.items():
+        converter.register_structure_hook(kind, functools.partial(exactly, types))
+    converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
+    return converter
+
+
+def _not_lists(content: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of keys that have another value than the list that is expected."""
+    for name, value in content.items():
+        if name in _LISTS and not isinstance(value, list):
+            yield name
+        elif isinstance(value, list):
+            yield from (wrong for each in value if isinstance(each, Mapping) for wrong in _not_lists(each))
+
+
+def _wrong(plan: Plan) -> Iterator[str]:
+    """Yield what is wrong with the values of a plan."""
+    if not plan.settings or not plan.sizes:
+        yield "settings and sizes need at least one entry"
+    if not (plan.seconds > 0 and plan.deciding_seconds > 0 and plan.random_seconds >= 0):
+        yield "seconds and deciding_seconds must be greater than 0, and random_seconds at least 0"
+    named: dict[str, list[str]] = {
+        "settings": [each.name for each in plan.settings],
+        "failures": [each.name for each in plan.failures],
+        "cures": [each.name for each in plan.cures],
+    }
+    for kind, names in named.items():
+        if "" in names:
+            yield f"{kind}: a name is empty"
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield f"{kind}: the name {name!r} is used twice"
+    for failure in plan.failures:
+        for other in failure.instead_of:
+            if other not in named["failures"]:
+                yield f"instead_of names an unknown failure {other!r}{nearest(other, named['failures'])}"
+        for name, number in failure.bounds.items():
+            if number < 1:
+                yield f"failure {failure.name!r} adds {number} to the bound {name!r}: expected at least 1"
+        if failure.most < 1 or not failure.effort >= 0:
+            yield f"failure {failure.name!r}: most must be at least 1, and effort at least 0"
+    most = [plan.most if each.most is None else each.most for each in plan.settings]
+    if min(most, default=0) < 0:
+        yield "most must be at least 0"
+    elif plan.failures and not any(most):
+        yield "there are failures, but most is 0: set most to the number of failures in one search, such as most = 2"

@@ -200,7 +200,22 @@ def test_the_page_of_a_hunt_has_the_traces(tmp_path: Path) -> None:
     ("plan", "error"),
     [
         ("mots = 1", "plan.toml: unknown key 'mots': did you mean 'most'?"),
-        ("settings = []", "plan.toml is not the plan of a hunt: settings and sizes need at least one entry"),
+        ("settings = []", "plan.toml: settings and sizes need at least one entry"),
+        ("most = 1.5", "plan.toml is not the plan of a hunt: invalid value for type, expected int @ $.most"),
+        ('properties = "safe"', "plan.toml: properties must be a list"),
+        (
+            '[[failures]]\nname = "x"\nbounds = { heats = 1 }',
+            "plan.toml: there are failures, but most is 0: set most to the number of failures in one search, such as "
+            "most = 2",
+        ),
+        (
+            'most = 1\n[[failures]]\nname = "x"\nbounds = { heats = -1 }',
+            "plan.toml: failure 'x' adds -1 to the bound 'heats': expected at least 1",
+        ),
+        (
+            '[[cures]]\nname = "x"\nwithout = ["leaking"]\n[[cures]]\nname = "x"\nwithout = ["heating"]',
+            "plan.toml: cures: the name 'x' is used twice",
+        ),
         (
             "seconds = 0",
             "plan.toml: seconds and deciding_seconds must be greater than 0, and random_seconds at least 0",
