@@ -139,7 +139,7 @@ def test_the_json_object_follows_its_schema(arguments: list[str], answers: set[s
         (
             '"FetchOffset": ',
             '"Offset": ',
-            "a line lacks the field 'FetchOffset', see brokers/recording.md",
+            "frame 539: FetchOffset is missing; see brokers/recording.md",
         ),
         ('"Isr": [0, 1]', '"Isr": [0, 7]', "an ISR names broker 7, which has no replica"),
         ('"event": "end"', '"event": "other"', "is not a complete recording"),
