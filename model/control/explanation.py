@@ -25,6 +25,7 @@ def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str
     if before.protocol.keeps_log:
         yield from _of_log(before, after, step)
         return
+    yield from _reassigned(before, after, step)
     match step.action, step.arguments:
         case "handle_alter_partition", {"controller": number, "leader": leader}:
             yield from _answered(before, after, number, leader)
@@ -53,6 +54,22 @@ def _of(step: Step[Cluster], read_in: dict[int, int]) -> Iterator[tuple[str, str
             yield f"controller {number} replaces the reassignment by one to brokers {', '.join(map(str, target))}", ""
         case "restart", {"broker": broker} if not _is_seen(before, broker):
             yield f"broker {broker} is back before any controller has seen that it was down", ""
+
+
+def _reassigned(before: Cluster, after: Cluster, step: Step[Cluster]) -> Iterator[tuple[str, str]]:
+    """Yield what a cancellation does, and the brokers that a leader adds to the ISR although they are not replicas."""
+    if step.action in ("cancel", "override"):
+        stopped = sorted(frozenset(before.assignment.replicas) - frozenset(after.assignment.replicas))
+        if stopped:
+            yield f"controller {step.arguments['controller']} tells {_named(stopped)} to delete the replica", ""
+        if before.quorum.leader is not None and after.quorum.leader is None:
+            yield (
+                f"broker {before.quorum.leader} was the leader and the only member of the ISR: nobody leads",
+                "no leader",
+            )
+    for broker in sorted(after.quorum.isr - before.quorum.isr - frozenset(before.assignment.replicas)):
+        leader = before.quorum.leader
+        yield f"broker {leader} has not heard that broker {broker} is not a replica, and adds it to the ISR", "outdated"
 
 
 def _of_log(before: Cluster, after: Cluster, step: Step[Cluster]) -> Iterator[tuple[str, str]]:
@@ -183,6 +200,8 @@ def _handled(before: Cluster, after: Cluster, number: int, broker: int) -> Itera
                 f"{replica.epoch} already",
                 "",
             )
+        elif replica.leader is not None:
+            yield f"broker {broker} {'deletes its replica' if request.delete else 'stops fetching'}", ""
     elif accepts(before, broker, request):
         if after.replicas[broker].leader == broker != replica.leader and replica.leader is None and request.epoch >= 0:
             if _has_lost_end(before, broker):

@@ -83,7 +83,9 @@ def affected_release(bug: Bug, name: str | None) -> BrokerRelease:
     if name is None:
         as_published = [each for each in bug.affected if "+" not in each and _OLDER_CLIENT not in each]
         if family_of(bug) == CONTROL and not as_published:
-            raise LeadlineError(f"{bug.ticket} was fixed before Kafka 0.10.2, the first release that can be run")
+            if bug.affected[-1].partition("+")[0] in bug.fixed:
+                raise LeadlineError(f"{bug.ticket} was fixed before Kafka 0.10.2, the first release that can be run")
+            raise LeadlineError(f"{bug.ticket} is shown in {bug.affected[-1]}, which is not a release")
         return _last_release((as_published or bug.affected)[-1].partition("+")[0])
     release = broker_release(name)
     if _spec_name(bug, release) not in [each.partition("+")[0] for each in bug.affected]:

@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     archive = archive_with_causes()
     archive = attrs.evolve(archive, bugs=[bug for bug in archive.bugs if not bug.by_design])
-    unmade = dict(_unmade(archive))
+    unmade = _unmade(archive)
     if given.tickets:
         chosen = [bug_of(archive, ticket) for ticket in given.tickets]
     else:
@@ -131,17 +131,25 @@ def read_tries(path: Path) -> list[Try]:
     return [Try(**json.loads(line)) for line in lines]
 
 
-def _unmade(archive: Archive) -> Iterator[tuple[str, str]]:
-    """Yield the ticket of each bug that cannot be reproduced on real brokers, with the reason."""
+def _unmade(archive: Archive) -> dict[str, str]:
+    """Return the reason why each bug cannot be reproduced on real brokers, keyed by ticket. A ticket of two bugs has
+    both reasons.
+    """
+    found: dict[str, str] = {}
     for bug in archive.bugs:
-        if bug.on_brokers:
-            yield bug.ticket, bug.on_brokers
-            continue
-        try:
-            affected = affected_release(bug, None)
-            schedules_of(archive, bug, affected, mended_release(bug, affected, None), _known)
-        except (Unmakeable, LeadlineError) as error:
-            yield bug.ticket, str(error)
+        reason = bug.on_brokers or _obstacle(archive, bug)
+        if reason:
+            found[bug.ticket] = f"{found[bug.ticket]}; {reason}" if bug.ticket in found else reason
+    return found
+
+
+def _obstacle(archive: Archive, bug: Bug) -> str:
+    try:
+        affected = affected_release(bug, None)
+        schedules_of(archive, bug, affected, mended_release(bug, affected, None), _known)
+    except (Unmakeable, LeadlineError) as error:
+        return str(error)
+    return ""
 
 
 def _known(run: BugSearch) -> Trace[Any]:

@@ -77,6 +77,9 @@ def test_a_release_that_sees_the_restart_heals() -> None:
 def test_what_no_release_of_the_family_shows() -> None:
     with pytest.raises(LeadlineError, match=r"was fixed before Kafka 0\.10\.2"):
         schedules("KAFKA-532")
+    late = next(bug for bug in ARCHIVE.of_family(CONTROL).bugs if bug.ticket == "KAFKA-7235")
+    with pytest.raises(LeadlineError, match=r"shown in control/2\.1\+broker_change=epochs, which is not a release"):
+        affected_release(late, None)
     shown = {"KIP-380", "KAFKA-6082", "KAFKA-3143"}
     for bug in ARCHIVE.of_family(CONTROL).bugs:
         if bug.ticket not in shown:

@@ -334,6 +334,33 @@ def test_kafka_14808_the_leader_is_stopped_when_its_reassignment_is_cancelled() 
     assert searched("control/2.4", bounds, ["led_at_rest"]) == {}
 
 
+@pytest.mark.parametrize(
+    ("property_", "bounds", "told"),
+    [
+        (
+            "isr_within_replicas_at_rest",
+            {**MOVED, "cancellations": 1},
+            "broker 0 has not heard that broker 2 is not a replica, and adds it to the ISR",
+        ),
+        (
+            "led_at_rest",
+            {
+                **MOVED, "brokers": 2, "replicas": 1, "target": "1", "cancellations": 1, "isr_shrinks": 1,
+                "preferred_elections": 1,
+            },
+            "broker 1 was the leader and the only member of the ISR: nobody leads",
+        ),
+    ],
+)  # fmt: skip
+def test_a_cancelled_reassignment_is_explained(property_: str, bounds: Mapping[str, Any], told: str) -> None:
+    """KAFKA-9672 and KAFKA-14808."""
+    spec = load_spec("control/2.4").with_bounds(bounds).with_properties([property_])
+    (found,) = ENGINES["compiled"](spec).properties
+    texts = [event.text for event in events(list(found.traces[0].steps))]
+    assert told in texts
+    assert any("tells broker" in text for text in texts)
+
+
 def test_a_failover_undoes_records_that_are_not_committed() -> None:
     spec = load_spec("control/4.1").with_bounds({"records": 0})
     before = taken(spec, "broker_dies(broker=1)", "fence(broker=1)")[-1].after
