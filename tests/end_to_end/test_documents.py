@@ -148,7 +148,8 @@ def test_every_command_and_its_options_exist(document: str) -> None:
             given = found.make_context(name, arguments).params
             for key in ("spec", "first", "second", "what"):
                 if re.match("(atomic|control|kafka|rpc|txn)/", given.get(key) or ""):
-                    spec = "+".join([given[key], *given.get("rules", ())])
+                    rules = given.get("rules")  # `leadline conform --rules` is a flag
+                    spec = "+".join([given[key], *(rules if isinstance(rules, tuple) else ())])
                     chosen_spec(spec, given.get("bounds", ()), given.get("names", ()), no_invariants=False)
 
 
