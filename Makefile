@@ -90,7 +90,8 @@ page-mutants:
 	  --markdown $(VENV)/mutants.md
 	$(BIN)/leadline mutate txn/kip-890-2 txn/kip-890-1+time_out=re-initialise --kind rule --kind mistake \
 	  --all-properties --markdown $(VENV)/mutants.md
-	$(BIN)/leadline mutate control/2.4 --kind rule --all-properties --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
+	$(BIN)/leadline mutate control/2.4 control/4.1 --kind rule --kind mistake --all-properties \
+	  --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \

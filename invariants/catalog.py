@@ -363,14 +363,26 @@ def _txn_mutations(column: txn_releases.Column) -> list[Mutation]:
     ]
 
 
+def control_with_mistake(mistake: Mistake, column: control_releases.Column) -> Spec[control_state.Cluster]:
+    """Return a spec of the `control` family in which one rule is wrong."""
+    spec = control_of_column(column)
+    return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
+
+
 def _control_mutations(column: control_releases.Column) -> list[Mutation]:
-    return _of_rules(
+    found = _of_rules(
         column,
         (rule for rule in CONTROL_RULES if control_mistakes.concerns(rule.name, column.values)),
         control_of_column,
         control_mistakes.RULES_SHOWN_WITH,
         lambda rule, value: control_mistakes.RIGHT_TOO.get((rule.name, value), ""),
     )
+    protocol = column.protocol()
+    return found + [
+        _mistaken(each, functools.partial(control_with_mistake, each, column))
+        for each in control_mistakes.MISTAKES
+        if each.concerns(protocol, control_actions.actions_of(protocol))
+    ]
 
 
 def _is_mutated(rule: Rule, column: Column) -> bool:

@@ -216,7 +216,7 @@ def controlled_at_rest(state: Cluster) -> Iterator[str]:
 def isr_writable_at_rest(state: Cluster) -> Iterator[str]:
     """Checks a leader that knows that it leads.
 
-    Up to 2.6, the leader must know the current ISR. Since 2.7, it must not wait for a response that never comes.
+    Up to 2.6, the leader must know the current ISR. Since 2.7, it must not wait for a response: at rest, none comes.
     """
     leader = state.quorum.leader
     if leader is None or not state.believes_to_lead(leader) or state.replicas[leader].epoch != state.quorum.epoch:
@@ -226,8 +226,7 @@ def isr_writable_at_rest(state: Cluster) -> Iterator[str]:
 
 
 def _can_change_isr(state: Cluster, leader: int) -> bool:
-    proposal = state.replicas[leader].proposal
-    return state.is_true_leader(leader) and (proposal is None or not proposal.dropped)
+    return state.is_true_leader(leader) and state.replicas[leader].proposal is None
 
 
 @recoverable(

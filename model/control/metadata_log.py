@@ -170,9 +170,9 @@ def commit(state: Cluster, record: int) -> Iterator[Cluster]:
         if heard.registering and image.births[broker] > own.births[broker]:
             now = Heard(heard.controller_epoch, generation=image.births[broker])
             after = after.with_queue(METADATA, broker, ()).with_heard(broker, now)
-            after = _announced(after, [broker])
+            after = announced(after, [broker])
         elif heard.generation and broker in told:
-            after = _announced(after, [broker])
+            after = announced(after, [broker])
     yield after
 
 
@@ -185,7 +185,10 @@ def _concerned(state: Cluster, before: Quorum, after: Quorum) -> list[int | None
     return [after.leader] if after.isr != before.isr else []
 
 
-def _announced(state: Cluster, to: Iterable[int]) -> Cluster:
+def announced(state: Cluster, to: Iterable[int]) -> Cluster:
+    """Return the state in which the partition state is the newest record that the given brokers have to apply. If there
+    is no leader, the state does not change.
+    """
     quorum = state.quorum
     if quorum.leader is None:
         return state

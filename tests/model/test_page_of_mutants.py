@@ -19,6 +19,7 @@ SPECS = (
     "txn/kip-890-2",
     "txn/kip-890-1+time_out=re-initialise",
     "control/2.4",
+    "control/4.1",
 )
 
 
