@@ -5,6 +5,7 @@ The bounds of a spec are the fields of a frozen attrs class, each declared with 
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -90,7 +91,8 @@ def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
         text: the relation, such as ``n > 3 * t``.
 
     Raises:
-        SpecError: if the text is missing.
+        SpecError: if the text is missing, or if the decorated object is not a method that takes only ``self`` and
+            returns a value.
 
     Example:
         >>> @attrs.frozen
@@ -104,22 +106,33 @@ def check(text: str) -> Callable[[Callable[[B], bool]], Callable[[B], bool]]:
         Traceback (most recent call last):
         leadline.checker.errors.SpecError: bounds n=3,t=1 are not allowed: they require n > 3 * t
     """
-    if not isinstance(text, str) or not text:
+    if not isinstance(text, str) or not text.strip():
         raise SpecError("@bounds.check requires the text of the relation, as in @bounds.check('n > 3 * t')")
 
     def decorate(function: Callable[[B], bool]) -> Callable[[B], bool]:
         if not isinstance(function, FunctionType):
-            raise SpecError(f"@bounds.check({text!r}) must decorate a method of the bounds class, not {function!r}")
+            kind = type(function).__name__
+            raise SpecError(f"@bounds.check({text!r}) must decorate a method of the bounds class, not a {kind}")
+        try:
+            inspect.signature(function).bind(None)
+        except TypeError:
+            raise SpecError(f"@bounds.check({text!r}): method {function.__name__} must take only self") from None
+        kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+        if any(is_kind(function) for is_kind in kinds):
+            raise SpecError(
+                f"@bounds.check({text!r}): method {function.__name__} must return True or False: use no yield or async"
+            )
         setattr(function, _RELATION, text)
         return function
 
     return decorate
 
 
-def relations(bounds: object) -> dict[str, Callable[[Any], bool]]:
-    """Return the methods that are decorated with `check`, keyed by the texts of the relations."""
-    members = [member for cls in reversed(type(bounds).__mro__) for member in vars(cls).values()]
-    return {getattr(member, _RELATION): member for member in members if hasattr(member, _RELATION)}
+def relations(bounds: object) -> list[tuple[str, Callable[[Any], bool]]]:
+    """Return the methods that are decorated with `check`, each with the text of its relation."""
+    names = dict.fromkeys(name for cls in reversed(type(bounds).__mro__) for name in vars(cls))
+    members = [inspect.getattr_static(type(bounds), name) for name in names]
+    return [(getattr(member, _RELATION), member) for member in members if hasattr(member, _RELATION)]
 
 
 def check_relations(bounds: object) -> None:
@@ -128,13 +141,19 @@ def check_relations(bounds: object) -> None:
     Raises:
         SpecError: if a relation is false, raises an exception or does not return a bool.
     """
-    for text, relation in relations(bounds).items():
+    for text, relation in relations(bounds):
         try:
             is_true = relation(bounds)
-        except Exception as error:
+        except (LeadlineError, KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:
             raise SpecError(f"the relation {text!r} between bounds {raised(error)}") from error
         if type(is_true) is not bool:
-            raise SpecError(f"the relation {text!r} between bounds must return True or False, not {is_true!r}")
+            cls = type(is_true)
+            name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+            raise SpecError(
+                f"the relation {text!r} between bounds must return True or False, not a value of type {name}"
+            )
         if not is_true:
             given = bounds_text({name: value for name, value, *_ in describe_bounds(bounds)})
             raise SpecError(f"bounds {given} are not allowed: they require {text}")

@@ -28,7 +28,7 @@ def spec_view(spec: Spec[object]) -> RenderableType:
     for name, value, text, right in describe_bounds(spec.bounds):
         given = bounds_text({name: value}).partition("=")[2]
         bounds.add_row(*map(visible, (name, given, text)), Text(visible(right), style="dim"))
-    for relation in relations(spec.bounds):
+    for relation, _ in relations(spec.bounds):
         bounds.add_row("", "", "required of them", Text(visible(relation), style="dim"))
     actions = empty_table("actions", ("action", "description of a step"))
     for action in spec.actions:

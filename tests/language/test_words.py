@@ -59,6 +59,40 @@ class Bounds:
 
 
 @frozen
+class Odd:
+    """Bounds whose relations go wrong in all ways. Two of them have the same text."""
+
+    at: int = bound(0, "a number", at_least=0, at_most=9)
+
+    @bounds.check("no 1")
+    def goes_wrong(self) -> bool:
+        match self.at:
+            case 1:
+                raise ValueError("it is 1")
+            case 2:
+                raise SystemExit(0)
+            case 3:
+                return 3  # type: ignore[return-value]
+        return True
+
+    @bounds.check("no 4")
+    def is_not_4(self) -> bool:
+        return self.at != 4
+
+    @bounds.check("no 4")
+    def is_not_5_either(self) -> bool:
+        return self.at != 5
+
+
+def two_parameters(self: Bounds, other: object) -> bool:
+    return True
+
+
+def yields(self: Bounds) -> Iterator[bool]:
+    yield True
+
+
+@frozen
 class Message:
     to: int
     number: int
@@ -249,6 +283,20 @@ def test_the_premise_of_a_property_can_take_its_parameters() -> None:
         (lambda: spec_with(bounds=Bounds(n=3)), "bounds n=3,t=1 are not allowed: they require n > 3 \\* t"),
         (lambda: spec_with().with_bounds({"t": 2}), "bounds n=4,t=2 are not allowed: they require n > 3 \\* t"),
         (lambda: bounds.check(""), "@bounds.check requires the text of the relation"),
+        (lambda: bounds.check("  "), "@bounds.check requires the text of the relation"),
+        (lambda: bounds.check(Bounds.enough), "requires the text of the relation"),  # type: ignore[arg-type]
+        (lambda: bounds.check("n")(property(Bounds.enough)), "a method of the bounds class, not a property"),  # type: ignore[arg-type]
+        (lambda: bounds.check("n")(lambda: True), "method <lambda> must take only self"),  # type: ignore[arg-type, misc]
+        (lambda: bounds.check("n")(two_parameters), "method two_parameters must take only self"),  # type: ignore[arg-type]
+        (lambda: bounds.check("n")(yields), "must return True or False: use no yield or async"),  # type: ignore[arg-type]
+        (lambda: spec_with(bounds=Odd(at=1)), "'no 1' between bounds raised ValueError: it is 1"),
+        (lambda: spec_with(bounds=Odd(at=2)), "'no 1' between bounds must not exit, but raised SystemExit: 0"),
+        (
+            lambda: spec_with(bounds=Odd(at=3)),
+            "'no 1' between bounds must return True or False, not a value of type int",
+        ),
+        (lambda: spec_with(bounds=Odd(at=4)), "bounds at=4 are not allowed: they require no 4"),
+        (lambda: spec_with(bounds=Odd(at=5)), "bounds at=5 are not allowed: they require no 4"),
         (lambda: spec_with(final=True), "final must be a function of a state, not True"),
         (lambda: spec_with(bounds=Bounds(n=1, t=0)).with_bounds({"n": 0, "t": 0}), "require n > 3"),
         (
