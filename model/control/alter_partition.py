@@ -58,7 +58,8 @@ def handle_alter_partition(state: Cluster, controller: int, leader: int) -> Iter
 def _written_to_zookeeper(state: Cluster, controller: int, leader: int, proposal: Proposal) -> Iterator[Cluster]:
     own, replica = state.controllers[controller], state.replicas[leader]
     known = own.partition
-    assert known is not None
+    if known is None:
+        raise ValueError("a controller that knows no partition handles no proposal")
     if own.known[leader] != state.heard[leader].generation or replica.epoch > known.epoch:
         return  # STALE_BROKER_EPOCH; NOT_CONTROLLER, or up to 3.2 an error of a former controller's write
     if replica.epoch < known.epoch:

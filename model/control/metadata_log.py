@@ -209,7 +209,8 @@ def apply_record(state: Cluster, broker: int) -> Iterator[Cluster]:
     if not queue or not state.replicas[broker].up:
         return
     record, replica = queue[0], state.replicas[broker]
-    assert isinstance(record, LeaderAndIsr)
+    if not isinstance(record, LeaderAndIsr):
+        raise TypeError("the metadata log contains only LeaderAndIsr records")
     taken = state.with_queue(METADATA, broker, queue[1:])
     taken = taken.with_heard(broker, attrs.evolve(state.heard[broker], controller_epoch=record.controller_epoch))
     if record.epoch > replica.epoch and record.leader == broker:

@@ -68,7 +68,8 @@ def leader_verifies(state: Transactions, producer: int) -> Iterator[Transactions
     if answer is None:
         return
     after, response = answer
-    assert response is not None
+    if response is None:
+        raise ValueError("the coordinator always answers a question about a partition")
     if response.outcome == OK:
         own = after.producers[producer]
         yield after.with_producer(producer, attrs.evolve(own, request=_verified(after, request)))
@@ -141,7 +142,8 @@ def late_marker(state: Transactions, partition: int) -> Iterator[Transactions]:
 
 def _in_time(state: Transactions, producer: int) -> Iterator[Transactions]:
     request = state.producers[producer].request
-    assert request is not None
+    if request is None:
+        raise ValueError("a producer without a request gets no response")
     answer = handled(state, request)
     if answer is not None:
         after, response = answer

@@ -162,14 +162,12 @@ def _after_timeout(state: Transactions, own: Producer) -> str:
 def received(state: Transactions, producer: int, response: Response) -> Transactions:
     """Return the state after a producer has received the response to its request."""
     own = state.producers[producer]
-    request = own.request
     match response.outcome:
         case "ok":
             return _succeeded(state, producer, own, response.epoch)
         case "refused":
             return state.with_producer(producer, attrs.evolve(own, request=None, mode=MUST_ABORT))
         case _:
-            assert request is not None
             gone = Producer(mode=response.outcome, written=own.written, sequences=own.sequences)
             zeros = (0,) * len(own.written)
             return state.with_producer(producer, attrs.evolve(gone, written=zeros, sequences=zeros))
