@@ -106,15 +106,18 @@ LIMITS = {
 }
 
 
-SOME_RELEASES = ("kafka/0.10.2", "kafka/2.7", "kafka/4.1", "txn/kip-890-1", "control/2.4")
-"""Releases before leader epochs, with ZooKeeper, and with KRaft, and transactions. They share their actions with the
-others.
+ONE_OF_EACH = ("rpc/kip-101", "kafka/0.10.2", "kafka/4.1", "txn/kip-890-1", "control/2.4")
+"""One spec of each family, and of the releases with ZooKeeper and with KRaft. They share their actions with the others.
 """
 
 SEVERAL_TASKS = SparkTuning(large=120, small=250, task=200)
 
 
-SEARCHED = [name for name in CATALOG if not name.startswith(("control/", "kafka/", "txn/")) or name in SOME_RELEASES]
+SEARCHED = [
+    name
+    for name in CATALOG
+    if name in (*LIMITS, *ONE_OF_EACH) or (EVERY and not name.startswith(("control/", "kafka/", "txn/")))
+]
 
 
 @pytest.mark.parametrize("name", SEARCHED)

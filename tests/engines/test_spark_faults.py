@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import attrs
 import psutil
 import pytest
 
 from leadline.checker import Spec
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.spark.session import Session
+from leadline.checker.result import Result
 from leadline.checker.settings import SparkSettings, SparkTuning
 from leadline.invariants.catalog import CATALOG
 from tests.specs import learning
@@ -65,8 +68,14 @@ def the_spec() -> Spec[Any]:
     return CATALOG["atomic/kip-320"].with_bounds(BOUNDS).with_properties([])
 
 
+@functools.cache
+def uninterrupted() -> Result:
+    """What a search finds that nothing happens to."""
+    return learning.explore(the_spec())
+
+
 def figures() -> list[Any]:
-    found = learning.explore(the_spec()).statistics
+    found = uninterrupted().statistics
     return [
         found.distinct,
         found.generated,
@@ -122,10 +131,16 @@ def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
     killed_at = levels(place)
     resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
     assert resumed.statistics.depth > killed_at
-    assert answers(resumed) == answers(learning.explore(the_spec()))
+    assert answers(resumed) == answers(uninterrupted())
 
 
-CONF = ("spark.executor.cores=1", "spark.executor.memory=512m", "spark.driver.host=127.0.0.1")
+QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""As the engine starts Java on one machine: optimized code would take longer to make than it saves."""
+
+CONF = (
+    *("spark.executor.cores=1", "spark.executor.memory=512m", "spark.driver.host=127.0.0.1"),
+    *(f"spark.{which}.extraJavaOptions={QUICK_TO_START}" for which in ("driver", "executor")),
+)
 
 
 @contextlib.contextmanager
@@ -148,7 +163,7 @@ def wait_for_a_level(place: Path, driver: subprocess.Popen[str]) -> None:
 def assert_it_goes_on(spark: Session, place: Path) -> None:
     """A search that is resumed from a work directory has the counts of an uninterrupted one."""
     resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
-    assert answers(resumed) == answers(learning.explore(the_spec()))
+    assert answers(resumed) == answers(uninterrupted())
 
 
 @pytest.mark.parametrize(
@@ -201,7 +216,8 @@ def cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
     from leadline.checker.engines.spark.java import java_home
 
     home = java_home()
-    changes = {"SPARK_LOCAL_IP": "127.0.0.1"} | ({"JAVA_HOME": str(home)} if home else {})
+    changes = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": QUICK_TO_START}
+    changes |= {"JAVA_HOME": str(home)} if home else {}
     start, port = str(Path(pyspark.__file__).parent / "bin" / "spark-class"), free_port()
     url = f"spark://127.0.0.1:{port}"
     of_spark = "org.apache.spark.deploy"
@@ -217,6 +233,30 @@ def cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
         yield url
 
 
+@attrs.frozen
+class Cluster:
+    """A running cluster.
+
+    Attributes:
+        url: the address of its master.
+        hidden: a folder that its workers see empty, or None if no process may be given another view of the file system.
+    """
+
+    url: str
+    hidden: Path | None
+
+
+@pytest.fixture(scope="module")
+def running(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One cluster for all tests that need one: to start it takes longer than a search."""
+    folder = tmp_path_factory.mktemp("cluster")
+    hidden = folder / "hidden" if can_hide() else None
+    if hidden:
+        hidden.mkdir()
+    with cluster(folder, hidden) as url:
+        yield Cluster(url, hidden)
+
+
 def started(what: str, by: int | None = None) -> list[psutil.Process]:
     """The processes that one has started, by default this one, by a word of their command line."""
     found = []
@@ -227,9 +267,9 @@ def started(what: str, by: int | None = None) -> list[psutil.Process]:
     return found
 
 
-def test_an_executor_of_a_cluster_is_killed(java: None, tmp_path: Path) -> None:
+def test_an_executor_of_a_cluster_is_killed(running: Cluster, tmp_path: Path) -> None:
     place = tmp_path / "work"
-    with cluster(tmp_path) as url, process(sys.executable, "-c", DRIVER, url, str(place), *CONF) as driver:
+    with process(sys.executable, "-c", DRIVER, running.url, str(place), *CONF) as driver:
         wait_for((place / "search.json").exists, driver)
         begun = levels(place)
         wait_for(lambda: levels(place) > begun, driver)
@@ -248,14 +288,13 @@ def can_hide() -> bool:
     return done.returncode == 0
 
 
-def test_a_work_directory_that_workers_do_not_see_is_one_line(java: None, tmp_path: Path) -> None:
+def test_a_work_directory_that_workers_do_not_see_is_one_line(running: Cluster) -> None:
     """Instead of what Spark says in pages of Java."""
-    if not can_hide():
+    hidden = running.hidden
+    if hidden is None:
         pytest.skip("no process may be given another view of the file system here")
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
     options = [option for setting in CONF for option in ("--conf", setting)]
-    with cluster(tmp_path, hidden=hidden) as url, command(hidden, url, *options) as driver:
+    with command(hidden, running.url, *options) as driver:
         out, err = driver.communicate(timeout=240)
     assert (driver.returncode, out) == (2, ""), err
     note, last = err.splitlines()
@@ -283,4 +322,4 @@ def test_a_python_worker_is_killed(spark: Session, killed: str) -> None:
     with mock.patch.object(Session, "run", run_and_kill):
         found = distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SIZES))
     assert times == 2
-    assert answers(found) == answers(learning.explore(spec))
+    assert answers(found) == answers(uninterrupted())
