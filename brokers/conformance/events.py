@@ -935,7 +935,9 @@ class Events:
                     )
                     yield self._make.restarted(Window(*life.begun), broker, early=life.early is not None, fenced=fenced)
                 if life.early is not None:
-                    yield self._make.started(Window(lives[number - 1].ended, life.early), broker)
+                    ended = lives[number - 1].ended
+                    fenced = any(each[2:4] == (broker, True) and ended < each[1] <= life.early for each in self._fences)
+                    yield self._make.started(Window(ended, life.early), broker, fenced=fenced)
                 yield from self._lost_directory(broker, life)
                 if self._read.kraft and life.kill is None and life.ended < NEVER:
                     again = lives[number + 1].up if number + 1 < len(lives) else NEVER

@@ -103,7 +103,7 @@ What brokers did otherwise than the model of their release, or otherwise than re
   first), and meanwhile it sends its leader a fetch request (247). In the model, a start and a registration are one
   step. Listed in [model/README.md](../../model/README.md#following-recordings): such a fetch counts only for what the
   leader makes of it. In `forgotten-proposal`, such a broker truncates its log and fetches records (644). Mended in the
-  reading: it counts as fenced then.
+  reading: it runs, and to the controller its earlier run is fenced, or has not ended.
 - **An election at the end of fencing.** In `replicas-of-the-first-partition`, broker 1 registers without the end of its
   log, and leaves the ELR. It is elected, as the last known leader, only when it is unfenced (339). In the model, a
   registration ends the fencing. Mended in the reading: a broker is fenced until a record says otherwise.

@@ -27,9 +27,11 @@ from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import NOT_KEPT, Partition
 from leadline.model.quorum import Quorum, Request
 
-HIDDEN_ACTIONS = ("park_fetch", "hear_isr", "hear_old_answer", "learn_before_truncating", "truncate_late")
-"""The actions that leave no frame: what a leader makes of a request before it answers, and what a broker does with a
-response before its next request.
+HIDDEN_ACTIONS = (
+    *("park_fetch", "falls_behind", "hear_isr", "hear_old_answer", "learn_before_truncating", "truncate_late"),
+)
+"""The actions that leave no frame: what a leader makes of a request before it answers, when it ceases to wait for a
+follower, and what a broker does with a response before its next request.
 """
 
 _NO_LIMITS = {
@@ -155,6 +157,8 @@ class FollowedRelease:
                 continue
             if replica.leader == broker and state.is_true_leader(broker):
                 yield from self._step(state, "hear_isr", broker)
+            for follower in sorted(replica.caught_up):
+                yield from self._step(state, "falls_behind", broker, follower)
             if replica.old_answer:
                 yield from self._step(state, "hear_old_answer", broker)
             if isinstance(replica.in_flight, Diverging) and replica.in_flight.high_watermark is not None:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
-from leadline.checker.conformance import Observation, Undecided
+from leadline.checker.conformance import Observation
 from leadline.model.kafka.assignment import Assignment
-from leadline.model.kafka.broker import ANSWERED, BEHIND, FENCED, Replica
+from leadline.model.kafka.broker import ACTIVE, ANSWERED, BEHIND, FENCED, Replica
 from leadline.model.kafka.conformance.following import FollowedRelease
 from leadline.model.kafka.conformance.words import broker_in_words, message_in_words, quorum_in_words
+from leadline.model.kafka.controller import led_again
 from leadline.model.kafka.crash import registered, started, was_noticed
 from leadline.model.kafka.messages import (
     Diverging,
@@ -975,26 +976,29 @@ class Observations:
             return f"{broker_in_words(state, broker)}; {quorum_in_words(state.quorum)}"
 
         def apply(state: Partition) -> Iterable[Partition]:
-            if early:
-                return [registered(state, broker)] if state.replicas[broker].up else []
-            restarted = self.release.take("restart", state, broker)
-            if not restarted or not fenced:
-                return restarted
-            return [registered(started(state, broker), broker).with_registration(broker, FENCED)]
+            restarted = [] if early else self.release.take("restart", state, broker)
+            if state.replicas[broker].up != early or not (early or restarted):
+                return []
+            back = registered(state if early else started(state, broker), broker)
+            if fenced:
+                return [back.with_registration(broker, FENCED)]
+            return restarted or led_again(back.with_registration(broker, ACTIVE))
 
         return self._made(window, f"broker {broker} registers after a start", apply, why, "restart")
 
-    def started(self, window: Window, broker: int) -> Observation[Partition]:
-        """A broker starts again, and fetches before the controller lets it register (KRaft). To the controller, it is
-        fenced until then.
+    def started(self, window: Window, broker: int, *, fenced: bool) -> Observation[Partition]:
+        """A broker starts again, and fetches before the controller lets it register (KRaft). To the controller, its
+        earlier run is fenced, or has not ended. `fenced` is true if it is certainly fenced.
         """
 
-        def apply(state: Partition) -> list[Partition]:
+        def apply(state: Partition) -> Iterator[Partition]:
             if state.replicas[broker].up:
-                return []
-            if not was_noticed(state, broker):
-                raise Undecided(f"broker {broker} fetches before the controller has noticed that it was down")
-            return [started(state, broker).with_registration(broker, FENCED)]
+                return
+            up = started(state, broker)
+            if not fenced:
+                yield up
+            if was_noticed(state, broker):
+                yield up.with_registration(broker, FENCED)
 
         label = f"broker {broker} starts, and cannot register yet"
         return self._made(window, label, apply, lambda state: broker_in_words(state, broker), "restart")
