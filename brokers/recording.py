@@ -292,6 +292,9 @@ class _Named(dict[str, Any]):
             return [_Named.of(each, line) for each in value]
         return _Named(value, line) if isinstance(value, dict) else value
 
+    def __or__(self, more: Mapping[str, Any]) -> _Named:  # type: ignore[override]
+        return _Named({**self, **more}, self._line)
+
     def __missing__(self, name: str) -> NoReturn:
         raise RecordingError(f"{self._line}: {name} is missing; see brokers/recording.md")
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import attrs
 
+from leadline.brokers.conformance.contradictions import contradictions
 from leadline.brokers.conformance.exchanges import Exchange, fetches, produces, reads
 from leadline.brokers.conformance.metadata import LOSES_DIRECTORY, Image, applied_by, assignment_of, bounds_of, settings
 from leadline.brokers.conformance.partition import (
@@ -139,11 +140,10 @@ def release_of(read: PartitionRecording, column: Column, without: str = "") -> F
         column: the release.
         without: the name of an action to omit from the spec, or an empty string.
     """
-    configuration: dict[str, Any] = {
-        "min_insync_replicas": int(read.configs.get("min.insync.replicas", 1)),
-        "acks": "1",
-        **bounds_of(read),
-    }
+    least = read.configs.get("min.insync.replicas") or "1"
+    if not (str(least).isdecimal() and int(least)):
+        raise NotFollowed(f"{read.path}: min.insync.replicas is {least}; expected a positive whole number")
+    configuration: dict[str, Any] = {"min_insync_replicas": int(least), "acks": "1", **bounds_of(read)}
     unclean = read.configs.get("unclean.leader.election.enable")
     if unclean is not None:
         configuration["unclean_leader_election"] = unclean == "true"
@@ -231,6 +231,7 @@ class Events:
                 continue
             answer = read.answer.get(frame.number)
             for state in read.states(frame):
+                self._expect_replicas(frame, state)
                 leader, epoch, isr = state["Leader"], state["LeaderEpoch"], tuple(state["Isr"])
                 decisions.setdefault(epoch, Decision(0.0, frame.arrived, leader, epoch, isr, frame.number))
                 is_refused = answer is not None and answer.body.get("ErrorCode")  # a former controller's, for example
@@ -251,6 +252,19 @@ class Events:
                 made.append(attrs.evolve(decision, earliest=min(begun, latest), latest=latest, isr=isr, leader=leader))
         return made, told
 
+    def _expect_replicas(self, frame: Seen, state: Body) -> None:
+        """Check the replicas that a state names, if it names any.
+
+        Raises:
+            NotFollowed: if they are not those with which the partition was created.
+        """
+        replicas = state.get("Replicas")
+        if replicas is not None and tuple(replicas) != self._read.assignment:
+            raise NotFollowed(
+                f"{self._read.path}: frame {frame.number} names the replicas {replicas}, but the partition was created "
+                f"with {list(self._read.assignment)}: reassignments are not supported"
+            )
+
     def _state_writes(self) -> Iterator[tuple[Seen, dict[str, Any]]]:
         """Yield a (request, state) pair for each request that writes the partition's state to ZooKeeper."""
         path = f"/brokers/topics/{self._read.topic}/partitions/{self._read.partition}/state"
@@ -258,8 +272,21 @@ class Events:
             if frame.target == ZOOKEEPER and frame.request:
                 operations = frame.body.get("operations") or [{"operation": frame.api, **frame.body}]
                 for operation in operations:
-                    if operation.get("path") == path and operation.get("operation") in ("setData", "create"):
-                        yield frame, json.loads(operation["data"])
+                    if operation.get("path") == path and operation.get("operation") in ("setData", "create", "create2"):
+                        yield frame, self._written_state(frame, operation)
+
+    def _written_state(self, frame: Seen, operation: Body) -> dict[str, Any]:
+        try:
+            state = json.loads(operation["data"])
+            numbers = state["leader"], state["leader_epoch"], *state["isr"]
+        except (KeyError, TypeError, ValueError):
+            numbers = (None,)
+        if not all(isinstance(each, int) for each in numbers):
+            raise NotFollowed(
+                f"{self._read.path}: frame {frame.number}: data is not the state of a partition; expected JSON with "
+                f"numbers for leader, leader_epoch and isr"
+            )
+        return dict(state)
 
     def _succeeded(self, frame: Seen) -> Seen | None:
         """Return ZooKeeper's response to a write request, or None if the write failed."""
@@ -331,7 +358,7 @@ class Events:
         read, make = self._read, self._make
         explained: set[int] = set()
         for frame in read.frames:
-            if frame.api != "AlterPartition" or not frame.request or frame.passed is None:
+            if frame.api != "AlterPartition" or not frame.request:
                 continue
             part, leader = read.part(frame.body), read.replica(frame.source)
             if part is None or leader is None:
@@ -341,7 +368,7 @@ class Events:
             window = Window(self._may_propose_since(frame), frame.arrived, (frame.number,))
             yield make.proposed(window, leader, read.epoch(part.get("LeaderEpoch")), isr)
             answer = read.answer.get(frame.number)
-            if answer is None:
+            if answer is None or frame.passed is None:
                 self.notes["AlterPartition requests without an answer"] += 1
                 continue
             told = read.part(answer.body)
@@ -369,6 +396,8 @@ class Events:
             window = Window(earliest, latest, (number,))
             yield make.fenced(window, broker, fenced=fenced, has_registered=fence in first)
         yield from self._isr_writes()
+        for each in contradictions(read, () if read.kraft else self._state_writes()):
+            yield make.contradicted(Window(each.at, each.at, each.frames), each.label, each.why)
 
     def _may_propose_since(self, frame: Seen) -> float:
         """Return the earliest time at which a leader may have decided to send a proposal. A leader first waits for the

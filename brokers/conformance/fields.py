@@ -15,6 +15,15 @@ _FIELDS = (
 )
 """The fields of a frame, besides its time."""
 
+_EVENTS = {
+    "killed": ("node",),
+    "terminated": ("node",),
+    "started": ("node",),
+    "log_cut": ("node", "topic", "partition", "to_offset"),
+    "checkpoint_set": ("node", "topic", "partition", "high_watermark"),
+}
+"""The fields of each other event that is read, besides its time."""
+
 _PROCESSES = ("controller", "zookeeper", "client", "unknown")
 _READ = {
     *("AlterPartition", "AssignReplicasToDirs", "BrokerHeartbeat", "BrokerRegistration", "CreateTopics", "Fetch"),
@@ -42,12 +51,24 @@ _LISTS = {"AddingReplicas", "Isr", "NewIsr", "RemovingReplicas", "Replicas"}
 """Lists of broker ids. In a PartitionChangeRecord, null says that nothing changes."""
 
 _PARTS = {
-    *("ForgottenTopicsData", "NewIsrWithEpochs", "PartitionData", "PartitionResponses", "PartitionStates"),
-    *("Responses", "TopicData", "TopicStates", "Topics", "batches", "operations", "records"),
+    *("Configs", "ForgottenTopicsData", "NewIsrWithEpochs", "PartitionData", "PartitionResponses", "PartitionStates"),
+    *(
+        "Partitions",
+        "Responses",
+        "TopicData",
+        "TopicStates",
+        "Topics",
+        "UngroupedPartitionStates",
+        "batches",
+        "operations",
+        "records",
+    ),
 }
 """Lists of parts. Some can be null."""
 _PART = {"DivergingEpoch", "Records", "ReplicaState"}
 """Single parts. Some can be null."""
+_TEXTS = {"Name", "Topic", "TopicId", "TopicName", "path"}
+"""Texts. Some can be null."""
 
 
 def check_fields(path: Path, line: Mapping[str, Any]) -> None:
@@ -62,7 +83,7 @@ def check_fields(path: Path, line: Mapping[str, Any]) -> None:
         RecordingError: if a field is missing, or has another type than recording.md says.
     """
     place = name_of_line(line)
-    for name in _FIELDS if line["event"] == "frame" else ():
+    for name in _FIELDS if line["event"] == "frame" else _EVENTS.get(line["event"], ()):
         if name not in line:
             raise RecordingError(f"{path}: {place}: {name} is missing")
     for name, value, expected in _wrong(line):
@@ -77,8 +98,17 @@ def _wrong(line: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
             yield from _wrong_ends(line, "node")
             yield from _wrong_numbers({name: each for name, each in line.items() if name != "node"})
         return
-    if not _is_number(line.get("number")):
-        yield "number", line.get("number"), "a whole number"
+    for name in ("number", "connection", "version"):
+        if not _is_number(line[name]):
+            yield name, line[name], "a whole number"
+    if not (line["answers"] is None or _is_number(line["answers"])):
+        yield "answers", line["answers"], "a whole number or null"
+    if not isinstance(line["request"], bool):
+        yield "request", line["request"], "true or false"
+    if not isinstance(line["api"], str):
+        yield "api", line["api"], "the name of a request"
+    if not (line["body"] is None or isinstance(line["body"], Mapping)):
+        yield "body", line["body"], "an object or null"
     yield from _wrong_ends(line, "source", "target")
     for name, nullable in (("arrived", False), ("passed", True)):
         value = line.get(name)
@@ -111,9 +141,11 @@ def _wrong_numbers(value: Any) -> Iterator[tuple[str, Any, str]]:
                     yield name, each, "a list of broker ids"
             elif name in _PARTS and each is not None and not _are_parts(each):
                 yield name, each, "a list of objects"
+            elif name in _TEXTS and not (each is None or isinstance(each, str)):
+                yield name, each, "text"
             elif name in _PART and each is not None and not isinstance(each, Mapping):
                 yield name, each, "an object"
-            elif isinstance(each, list | Mapping):
+            elif isinstance(each, list | Mapping) and name != "ForgottenTopicsData":
                 yield from _wrong_numbers(each)
 
 

@@ -104,6 +104,7 @@ class Announcement:
     Attributes:
         frame: the response that contains the record. The body of the response is omitted.
         offset: the offset of the record.
+        leader_epoch: the leader epoch of the metadata log in which the record was written, or None if it is not known.
         name: the name of the record, such as PartitionChangeRecord.
         body: the body of the record. Empty if the record is not about the partition, its brokers, or
             `min.insync.replicas` of the topic.
@@ -111,6 +112,7 @@ class Announcement:
 
     frame: Seen
     offset: int
+    leader_epoch: int | None
     name: str
     body: Body
 
@@ -326,9 +328,11 @@ def partitions_of(recording: Recording) -> list[tuple[str, int]]:
         if line["event"] != "frame" or not body:
             continue
         if line["api"] == "LeaderAndIsr" and line["request"]:
+            check_fields(recording.path, line)
             for state in partition_states(body):
                 found.setdefault((state["TopicName"], state["PartitionIndex"]))
         elif line["api"] == "Fetch" and line["source"] == CONTROLLER:
+            check_fields(recording.path, line)
             for name, told in _metadata(body):
                 if name == "TopicRecord":
                     names[told["TopicId"]] = told["Name"]
@@ -338,17 +342,18 @@ def partitions_of(recording: Recording) -> list[tuple[str, int]]:
 
 
 def _metadata(body: Body) -> Iterator[tuple[str, Body]]:
-    yield from ((name, told) for _, name, told in metadata_of(body))
+    yield from ((name, told) for _, _, name, told in metadata_of(body))
 
 
-def metadata_of(body: Body) -> Iterator[tuple[int, str, Body]]:
-    """Yield the offset, name and body of each metadata record in a response from the KRaft controller."""
+def metadata_of(body: Body) -> Iterator[tuple[int, int | None, str, Body]]:
+    """Yield the offset, leader epoch, name and body of each metadata record in a response from the KRaft controller."""
     for topic in body.get("Responses") or ():
         for partition in topic.get("Partitions") or ():
             for batch in (partition.get("Records") or {}).get("batches") or ():
                 for record in batch["records"] or ():
                     if isinstance(record["value"], Mapping) and "record" in record["value"]:
-                        yield record["offset"], record["value"]["record"], record["value"]["body"]
+                        told = record["value"]
+                        yield record["offset"], batch.get("leader_epoch"), told["record"], told["body"]
 
 
 def seen_frame(line: Mapping[str, Any]) -> Seen | None:
@@ -423,9 +428,10 @@ def _find_topic(read: PartitionRecording) -> None:
                     ids.add(topic["TopicId"])
             if not read.assignment:
                 for state in read.states(frame):
+                    _expect_different(read, state["Replicas"])
                     read.assignment = tuple(state["Replicas"])
         elif frame.api == "Fetch" and frame.source == CONTROLLER:
-            for offset, name, body in metadata_of(frame.body):
+            for offset, _, name, body in metadata_of(frame.body):
                 if name == "TopicRecord" and body["Name"] == read.topic:
                     ids.add(body["TopicId"])
                 elif name in ("PartitionRecord", "PartitionChangeRecord") and body["TopicId"] in ids:
@@ -448,11 +454,17 @@ def _find_replicas(read: PartitionRecording, offset: int, name: str, body: Body)
         read.replicas_of_first[offset] = len(replicas)
     if body["PartitionId"] != read.partition:
         return
+    _expect_different(read, replicas)
     if name == "PartitionChangeRecord":
         read.is_reassigned = True
     else:
         read.first_replicas = read.first_replicas or len(replicas)
     read.assignment += tuple(broker for broker in replicas if broker not in read.assignment)
+
+
+def _expect_different(read: PartitionRecording, replicas: list[int]) -> None:
+    if len(set(replicas)) < len(replicas):
+        raise NotFollowed(f"{read.path}: {read.topic}-{read.partition} has two replicas on one broker: {replicas}")
 
 
 def _read_frames(read: PartitionRecording) -> None:
@@ -537,12 +549,12 @@ def _read_request(read: PartitionRecording, frame: Seen, now: float, unanswered:
 
 def _read_metadata(read: PartitionRecording, frame: Seen) -> None:
     without_body = attrs.evolve(frame, body={})
-    for offset, name, body in metadata_of(frame.body):
+    for offset, epoch, name, body in metadata_of(frame.body):
         partition = read.is_mine(body)
         broker = read.replica(body.get("BrokerId")) is not None
         setting = name == "ConfigRecord" and _is_min_isr_of(read, body)
         read.metadata.append(
-            Announcement(without_body, offset, name, dict(body) if partition or broker or setting else {})
+            Announcement(without_body, offset, epoch, name, dict(body) if partition or broker or setting else {})
         )
 
 

@@ -12,7 +12,7 @@ def partition_states(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Since version 2, the states are grouped by topic. See `LeaderAndIsrRequest.json` in Kafka's code.
     """
     for state in body.get("UngroupedPartitionStates") or ():
-        yield dict(state)
+        yield state
     for topic in body.get("TopicStates") or ():
         for state in topic["PartitionStates"]:
-            yield {"TopicName": topic["TopicName"], **state}
+            yield state | {"TopicName": topic["TopicName"]}

@@ -169,6 +169,8 @@ def _sentence(rule: Rule, name: str) -> str:
 def _when(observation: Observation[Partition]) -> str:
     if observation.latest == float("inf"):
         when = f"after {observation.earliest:.3f} s"
+    elif observation.earliest == observation.latest:
+        when = f"at {observation.latest:.3f} s"
     elif observation.earliest:
         when = f"between {observation.earliest:.3f} and {observation.latest:.3f} s"
     else:

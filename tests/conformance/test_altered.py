@@ -165,3 +165,73 @@ def test_a_proposal_of_a_broker_that_does_not_lead_is_explained(tmp_path: Path) 
     assert (run.code, run.err) == (1, "")
     assert "broker 0 proposes ISR 0 1 to the controller" in run.out
     assert "- broker 0 follows broker 1 in epoch 1" in run.out
+
+
+CONTRADICTED = {
+    "a proposal that never reached the controller": (
+        ("walks/walk-2.8.0-2", "2.8", 580, '"NewIsr": [0, 2, 1]', '"NewIsr": [0, 2]'),
+        "broker 0 proposes ISR 0 2 to the controller",
+        "believes that it leads in epoch 1",
+    ),
+    "an announcement that never reached its broker": (
+        ("walks/walk-2.8.0-2", "2.8", 518, '"Isr": [0, 2]', '"Isr": [0, 1]'),
+        "the controller tells broker 2 that broker 0 leads in epoch 1 with ISR 0 1",
+        "in this epoch, the ISR in ZooKeeper is 0 2 or 0 1 2 (frame 515 begins the epoch)",
+    ),
+    "the leader in an announcement that never reached its broker": (
+        ("walks/walk-2.8.0-2", "2.8", 597, '"Leader": 2', '"Leader": 0'),
+        "the controller tells broker 1 that broker 0 leads in epoch 2 with ISR 2",
+        "in this epoch, broker 2 leads, as frame 595 writes to ZooKeeper",
+    ),
+    "an announcement of an epoch that begins later": (
+        ("walks/walk-2.8.0-2", "2.8", 558, '"LeaderEpoch": 1', '"LeaderEpoch": 2'),
+        "the controller tells broker 1 that broker 0 leads in epoch 2 with ISR 0 2",
+        "this epoch begins later, with the write to ZooKeeper in frame 595",
+    ),
+    "another broker's copy of the metadata log": (
+        ("KAFKA-15495-4.1.1", "4.1", 539, '"Isr": [0]', '"Isr": [0, 1]'),
+        '"Isr": [0]',
+        "another record at this offset in frame 539",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTED)
+def test_what_the_controller_tells_one_broker_only_is_checked(name: str, tmp_path: Path) -> None:
+    (recording, release, number, before, after), observation, reason = CONTRADICTED[name]
+    lines = (RECORDINGS / f"{recording}.jsonl").read_text(encoding="utf-8").splitlines()
+    place = next(n for n, line in enumerate(lines) if json.loads(line).get("number") == number)
+    assert before in lines[place]
+    lines[place] = lines[place].replace(before, after)
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", f"kafka/{release}", folder=tmp_path)
+    assert (run.code, run.err) == (1, "")
+    assert observation in run.out.split("why brokers")[0]
+    assert reason in run.out.split("the steps before")[0]
+
+
+@pytest.mark.parametrize(
+    ("recording", "before", "after", "message"),
+    [
+        ("KAFKA-13141-2.8.0", '"Replicas": [0, 1]', '"Replicas": [1, 0]', "reassignments are not supported"),
+        ("KAFKA-15495-4.1.1", '"Replicas": [0, 1]', '"Replicas": [0, 0]', "has two replicas on one broker: [0, 0]"),
+        ("KAFKA-13141-2.8.0", '\\"isr\\":[', '\\"other\\":[', "data is not the state of a partition"),
+        (
+            "KAFKA-13141-2.8.0",
+            '"event": "killed", "time": 47.931687, "node"',
+            '"event": "killed", "time": 47.931687, "x"',
+            "node is missing",
+        ),
+    ],
+)
+def test_what_the_model_lacks_is_refused_in_one_line(
+    recording: str, before: str, after: str, message: str, tmp_path: Path
+) -> None:
+    lines = (RECORDINGS / f"{recording}.jsonl").read_text(encoding="utf-8").splitlines()
+    places = [n for n, line in enumerate(lines) if before in line]
+    assert places
+    lines[places[0]] = lines[places[0]].replace(before, after)
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run = call("conform", "run.jsonl", folder=tmp_path)
+    assert (run.code, run.out, len(run.err.splitlines())) == (2, "", 1)
+    assert message in run.err

@@ -62,7 +62,7 @@ def _needed(read: PartitionRecording, frame: Seen) -> bool:
     if frame.api == "LeaderAndIsr":
         return frame.request and any(True for _ in read.states(frame))
     if frame.source == CONTROLLER and frame.api == "Fetch":
-        return any(name in OF_THE_CONTROLLER for _, name, _ in metadata_of(frame.body))
+        return any(name in OF_THE_CONTROLLER for _, _, name, _ in metadata_of(frame.body))
     if frame.api == "BrokerHeartbeat":
         shows = frame.request and not frame.body["WantFence"]
         return shows and (frame.body["WantShutDown"] or _is_first(read, frame))

@@ -573,6 +573,10 @@ class Observations:
         label = f"the controller decides: {told}" + (f", replicas {assignment}" if assignment is not None else "")
         return self._made(window, label, apply, why, "controller")
 
+    def contradicted(self, window: Window, label: str, reason: str) -> Observation[Partition]:
+        """The controller has told a broker something that contradicts other frames, whatever the state is."""
+        return self._made(window, label, lambda state: (), lambda state: reason)
+
     def _controlled(self, state: Partition, may_shut_down: frozenset[int]) -> Iterator[tuple[str, Partition]]:
         for name in CONTROLLER_ACTIONS:
             for broker in range(self.release.bounds.brokers):
