@@ -235,3 +235,16 @@ def test_what_the_model_lacks_is_refused_in_one_line(
     run = call("conform", "run.jsonl", folder=tmp_path)
     assert (run.code, run.out, len(run.err.splitlines())) == (2, "", 1)
     assert message in run.err
+
+
+def test_a_request_without_an_epoch_is_never_fenced(tmp_path: Path) -> None:
+    """Leaders compare epochs only if a request contains one (KIP-320, `Partition.checkCurrentLeaderEpoch`)."""
+    lines = (RECORDINGS / "KIP-101-0.10.2.2.jsonl").read_text(encoding="utf-8").splitlines()
+    place = next(n for n, line in enumerate(lines) if json.loads(line).get("number") == 732)
+    answer = json.loads(lines[place])
+    answer["body"]["Responses"][0]["Partitions"][0]["ErrorCode"] = 74
+    lines[place] = json.dumps(answer)
+    (tmp_path / "run.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run = call("conform", "run.jsonl", "--spec", "kafka/0.10.2", folder=tmp_path)
+    assert (run.code, run.err) == (1, "")
+    assert "the request has no epoch" in run.out

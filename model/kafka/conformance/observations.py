@@ -278,18 +278,21 @@ class Observations:
                 return replica.up
             if error in (NOT_LEADER, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID):
                 return replica.up and not state.believes_to_lead(seen.leader)
-            requested = -1 if seen.epoch is None else seen.epoch
-            if error == FENCED_LEADER_EPOCH:
-                return replica.up and replica.epoch > requested
-            if not replica.up or error != UNKNOWN_LEADER_EPOCH:
+            if not replica.up or seen.epoch is None:  # a request without an epoch is never fenced
                 return False
-            return replica.epoch < requested or seen.follower not in (replica.assigned or {seen.follower})
+            if error == FENCED_LEADER_EPOCH:
+                return replica.epoch > seen.epoch
+            if error != UNKNOWN_LEADER_EPOCH:
+                return False
+            return replica.epoch < seen.epoch or seen.follower not in (replica.assigned or {seen.follower})
 
         def why(state: Partition) -> str:
-            return f"the request has epoch {seen.epoch}, and {broker_in_words(state, seen.leader)}"
+            epoch = "no epoch" if seen.epoch is None else f"epoch {seen.epoch}"
+            return f"the request has {epoch}, and {broker_in_words(state, seen.leader)}"
 
         label = (
-            f"broker {seen.leader} refuses broker {seen.follower}'s fetch request {seen} in epoch {seen.epoch}: "
+            f"broker {seen.leader} refuses broker {seen.follower}'s fetch request {seen}"
+            f"{'' if seen.epoch is None else f' in epoch {seen.epoch}'}: "
             f"{ERRORS.get(error, f'error {error}')}"
         )
         return self._made(window, label, lambda state: [state] if possible(state) else [], why, "handle_fetch")
