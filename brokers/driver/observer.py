@@ -39,6 +39,11 @@ from leadline.model.log import Record
 OFFSET_OUT_OF_RANGE = 1
 NO_OFFSET = -1
 
+_FIRST_TO_LOWER = (2, 4)
+"""The first release in which a truncation lowers the high watermark (`Log.updateLogEndOffset`). Before, the high
+watermark of a follower is above the end of its log until it handles its next fetch response (`Replica.scala`).
+"""
+
 
 @attrs.frozen
 class Decision:
@@ -215,7 +220,10 @@ class Observer:
             None if proposed is None or proposed.body is None else proposed_isr(proposed.body, self._stage.partition)
         )
         message = self.message(self.frame_in_flight(broker)) if up else None
-        return SeenReplica(up, self.log(broker), self.high_watermark(broker), message, proposal)
+        log, high_watermark = self.log(broker), self.high_watermark(broker)
+        if self._stage.release.version < _FIRST_TO_LOWER:
+            high_watermark = min(high_watermark, len(log))
+        return SeenReplica(up, log, high_watermark, message, proposal)
 
 
 def proposed_isr(body: Mapping[str, Any], partition: int) -> frozenset[int]:

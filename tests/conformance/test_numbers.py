@@ -71,6 +71,7 @@ SOMETIMES = {
     " they have a record there": "metadata*.offset",
     "a record about a broker that has no replica is not read": "metadata*.BrokerId",
     "of a response's leader of the metadata log, nothing is read": "metadata*.LeaderEpoch",
+    "other settings than min.insync.replicas of the topic are not read": "metadata*.ResourceType",
     "the ISR was so earlier or later in this epoch, or it names a broker twice": "LeaderAndIsr request.Isr",
     "the request never reached the broker, and the next epoch had the same leader and ISR": "LeaderAndIsr"
     " request.LeaderEpoch",
