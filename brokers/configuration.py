@@ -102,9 +102,10 @@ def controller_properties(release: BrokerRelease, data: Path, port: int, adverti
 
 
 def zookeeper_properties(data: Path, port: int) -> dict[str, str]:
-    """Return the configuration of a ZooKeeper server. ZooKeeper limits session timeouts to 20 ticks."""
+    """Return the configuration of a ZooKeeper server. By default, ZooKeeper limits session timeouts to 20 ticks."""
     return {
         "tickTime": "3000",
+        "maxSessionTimeout": "600000",
         "dataDir": str(data),
         "clientPort": str(port),
         "clientPortAddress": HOST,

@@ -48,6 +48,11 @@ HEARTBEAT_MS = 300
 SESSION_MS = 120_000
 """Sessions end only when the driver ends them."""
 
+ZOOKEEPER_SESSION_MS = 40_000
+"""On an idle machine. It is longer than the lag time (`replica.lag.time.max.ms`) of any plan, for which a broker can be
+down.
+"""
+
 SESSION_MS_SINCE_4 = 9000
 """On an idle machine. Since 4.0, a broker cannot register again before its session has timed out, even if it is fenced.
 """
@@ -112,7 +117,7 @@ class Stage:
 
     def _settings(self) -> dict[str, str]:
         if not self.release.kraft:
-            return SETTINGS
+            return SETTINGS | {"zookeeper.session.timeout.ms": str(int(ZOOKEEPER_SESSION_MS * self.pace))}
         session = SESSION_MS_SINCE_4 * min(self.pace, 3) if self.release.version >= (4,) else SESSION_MS
         times = {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": HEARTBEAT_MS * self.pace}
         return SETTINGS | {name: str(int(milliseconds)) for name, milliseconds in times.items()}

@@ -98,6 +98,10 @@ What brokers did otherwise than the model of their release, or otherwise than re
   offsets of the followers, and the model forgets them until they fetch again. A random walk on 2.8 stopped there: the
   leader did not remove a follower from the ISR that the model let it remove. No recording was rejected for it. The rule
   `follower_leos=kept` has what brokers do; see [model/README.md](../../model/README.md#following-recordings).
+- **A high watermark above the end of the log.** In a walk on 0.10.2.2, a former leader truncates after
+  OFFSET_OUT_OF_RANGE, and its high watermark remains 1 above an empty log. Up to 2.3, a truncation does not lower it.
+  No recording was rejected for it. What follows is in
+  [model/README.md](../../model/README.md#what-running-brokers-have-shown).
 - **A broker that fetches before it is registered.** In `walk-4.1.1`, broker 2 is killed and started while its session
   lasts. The controller refuses its registration thirteen times with DUPLICATE_BROKER_REGISTRATION (frame 242 is the
   first), and meanwhile it sends its leader a fetch request (247). In the model, a start and a registration are one

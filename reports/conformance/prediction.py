@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import attrs
 
 from leadline.checker.conformance import Answer, follow
 from leadline.checker.trace import Trace
-from leadline.model.kafka.conformance.following import followed_release, forget
+from leadline.model.kafka.conformance.following import FollowedRelease, followed_release, forget
 from leadline.model.kafka.conformance.observations import Window
 from leadline.model.kafka.conformance.projection import Taken, seen
 from leadline.model.kafka.releases import Column
@@ -25,33 +25,49 @@ def would_confirm(trace: Trace[Partition], column: Column, known: frozenset[str]
         column: the release.
         known: rules to leave out.
     """
-    steps = _steps(trace)
-    if not _explains(column, steps):  # a step is not seen as it is
+    behaviour = _Behaviour(trace)
+    if not behaviour.is_explained_by(column):  # a step is not seen as it is
         return frozenset()
     return frozenset(
         rule.name
         for rule in RULES
         if rule.name not in known
         and not any(
-            _explains(column.with_rules({rule.name: other}), steps) for other in other_values(column, rule.name)
+            behaviour.is_explained_by(column.with_rules({rule.name: other}))
+            for other in other_values(column, rule.name)
         )
     )
 
 
-def _explains(column: Column, steps: Sequence[Taken]) -> bool:
-    first = steps[0][2]
-    bounds = first.bounds
-    followed = followed_release(
-        column,
-        bounds.brokers,
-        acks=bounds.acks,
-        min_insync_replicas=bounds.min_insync_replicas,
-        unclean_leader_election=bounds.unclean_leader_election,
-    )
-    with attrs.validators.disabled():  # see `followed_release`
-        beginning = attrs.evolve(forget(first), bounds=followed.bounds, protocol=followed.protocol)
-    observations = (see(Window(time, time)) for time, see in seen(followed, steps))
-    return follow([beginning], observations, followed.hidden, forget=forget).answer is not Answer.REJECTED
+class _Behaviour:
+    """A behaviour of the model, as if a recorder had seen each of its steps when it happened."""
+
+    def __init__(self, trace: Trace[Partition]) -> None:
+        self._steps: list[Taken] = [
+            (step.instance.action.name, step.instance.values, step.before, step.after) for step in trace.steps
+        ]
+        self._known: list[tuple[FollowedRelease, bool]] = []
+
+    def is_explained_by(self, column: Column) -> bool:
+        """Return whether the behaviour is not rejected by the spec of a release."""
+        first = self._steps[0][2]
+        bounds = first.bounds
+        followed = followed_release(
+            column,
+            bounds.brokers,
+            acks=bounds.acks,
+            min_insync_replicas=bounds.min_insync_replicas,
+            unclean_leader_election=bounds.unclean_leader_election,
+        )
+        for other, explains in self._known:
+            if other.does_the_same(followed):
+                return explains
+        with attrs.validators.disabled():  # see `followed_release`
+            beginning = attrs.evolve(forget(first), bounds=followed.bounds, protocol=followed.protocol)
+        observations = (see(Window(time, time)) for time, see in seen(followed, self._steps))
+        answer = follow([beginning], observations, followed.hidden, forget=forget).answer
+        self._known.append((followed, answer is not Answer.REJECTED))
+        return self._known[-1][1]
 
 
 def undecided_values(traces: Iterable[Trace[Partition]], column: Column) -> dict[str, tuple[str, ...]]:
@@ -64,11 +80,7 @@ def undecided_values(traces: Iterable[Trace[Partition]], column: Column) -> dict
     """
     left = {rule.name: other_values(column, rule.name) for rule in RULES}
     for trace in traces:
-        steps = _steps(trace)
+        behaviour = _Behaviour(trace)
         for rule, values in left.items():
-            left[rule] = [value for value in values if _explains(column.with_rules({rule: value}), steps)]
+            left[rule] = [value for value in values if behaviour.is_explained_by(column.with_rules({rule: value}))]
     return {rule: tuple(values) for rule, values in left.items() if values}
-
-
-def _steps(trace: Trace[Partition]) -> list[Taken]:
-    return [(step.instance.action.name, step.instance.values, step.before, step.after) for step in trace.steps]
