@@ -78,9 +78,11 @@ def check(bounds: Bounds) -> None:
     """Check that the bounds are consistent.
 
     Raises:
-        SpecError: if the bounds allow more controllers than brokers, or if `Bounds.target` is not a list of different
-            brokers.
+        SpecError: if the bounds allow more controllers or replicas than brokers, or if `Bounds.target` is not a list of
+            different brokers.
     """
+    if bounds.replicas > bounds.brokers:
+        raise SpecError(f"replicas={bounds.replicas} must not be greater than brokers={bounds.brokers}")
     if bounds.controllers > bounds.brokers:
         raise SpecError(f"controllers={bounds.controllers} must not be greater than brokers={bounds.brokers}")
     if re.fullmatch(r"(\d(-\d)*)?", bounds.target) is None or len(set(bounds.wanted)) < len(bounds.wanted):

@@ -296,7 +296,12 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Cluster]:
             f"control/{protocol.name} does not model controlled shutdown, because it needs no failover with KRaft: the "
             f"metadata log says which brokers are shutting down. Use kafka/{protocol.name} instead"
         )
-    replicas = tuple(range(min(bounds.replicas or bounds.brokers, bounds.brokers)))
+    if protocol.keeps_log and (bounds.lost_answers or bounds.lost_elections):
+        raise SpecError(
+            f"control/{protocol.name} has no lost_answers and no lost_elections, because with KRaft a controller sends "
+            "no requests to brokers, and is elected by the Raft quorum"
+        )
+    replicas = tuple(range(bounds.replicas or bounds.brokers))
     every = frozenset(replicas)
     quorum = Quorum(leader=PREFERRED, epoch=0, isr=every)
     sessions = (1,) * bounds.brokers

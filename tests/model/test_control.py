@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from leadline.checker import Limits, Spec, SpecError, Step, Verdict
@@ -94,17 +95,20 @@ def test_what_goes_wrong_with_a_failover_and_two_crashes(name: str, expected: di
 
 @pytest.mark.parametrize("controlled", [column.name for column in COLUMNS])
 def test_with_one_controller_that_stays_the_verdicts_are_those_of_the_kafka_family(controlled: str) -> None:
-    """Restarts that the controller does not notice are its own step in the `kafka` family; here there are none."""
-    names = ["committed_never_lost", "acked_never_lost", "log_matching", "one_leader_per_epoch", "hw_within_log"]
+    """For every property of the `kafka` family. Its elections without a failure are those of the preferred leader."""
     bounds = {"brokers": 2, "records": 1, "crashes": 1, "isr_shrinks": 0, "unclean_leader_election": False}
-    own = load_spec(controlled).with_bounds({**bounds, "acks": "1", "failovers": 0, "controllers": 1})
+    own = load_spec(controlled).with_bounds(
+        {**bounds, "acks": "1", "failovers": 0, "controllers": 1, "preferred_elections": 1}
+    )
     other = load_spec(controlled.replace("control/", "kafka/"))
     other = other.with_bounds({**bounds, "acks": "1", "max_epoch": 3, "missed_bounces": 0})
+    checked = [item for item in other.properties if not item.kind.is_witness]
     verdicts = [
         {item.property.name: item.verdict for item in ENGINES["compiled"](spec, Limits(keep_going=True)).properties}
-        for spec in (own.with_properties(names), other.with_properties(names))
+        for spec in (attrs.evolve(own, properties=checked), attrs.evolve(other, properties=checked))
     ]
     assert verdicts[0] == verdicts[1]
+    assert Verdict.VIOLATED in verdicts[0].values()
 
 
 # --- findings without a ticket, and others that need special bounds -------------------------------------------------
@@ -373,9 +377,17 @@ def test_a_failover_undoes_records_that_are_not_committed() -> None:
     assert "a record that the quorum has not committed is undone" in [event.text for event in events(steps)]
 
 
-def test_kraft_has_no_reassignment_in_this_family() -> None:
-    with pytest.raises(SpecError, match=r"control/4\.1 does not model reassignments"):
-        ENGINES["compiled"](CATALOG["control/4.1"].with_bounds({"reassignments": 1}))
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ("reassignments", "does not model reassignments"),
+        ("lost_answers", "has no lost_answers"),
+        ("lost_elections", "has no lost_answers and no lost_elections"),
+    ],
+)
+def test_bounds_that_kraft_does_not_have_are_refused(bound: str, said: str) -> None:
+    with pytest.raises(SpecError, match=rf"control/4\.1 {said}"):
+        ENGINES["compiled"](CATALOG["control/4.1"].with_bounds({bound: 1}))
 
 
 # --- a trace, step by step ------------------------------------------------------------------------------------------
@@ -598,6 +610,7 @@ def test_a_release_has_a_column(name: str, same: str) -> None:
         ({"reassignments": 1, "target": "1-1"}, "expected different brokers separated by hyphens"),
         ({"reassignments": 1, "target": "0--1"}, "expected different brokers separated by hyphens"),
         ({"controllers": 3}, "controllers=3 must not be greater than brokers=2"),
+        ({"replicas": 3}, "replicas=3 must not be greater than brokers=2"),
     ],
 )
 def test_bounds_that_do_not_fit_together_are_refused(given: dict[str, Any], said: str) -> None:
