@@ -560,3 +560,27 @@ def test_a_leader_that_leads_on_keeps_what_it_knows_of_its_followers(name: str, 
     spec = release(name, **TWO_OF_THREE)
     state = after(spec, *REPLICATED, "reassign(target=(0,))", "become_leader(broker=0, epoch=1)")
     assert state.replicas[0].remote_leos[1] == known
+
+
+# --- without the bounds for KRaft -----------------------------------------------------------------------------------
+
+BEFORE = {
+    "kafka/2.4": (489, 20),
+    "kafka/3.1": (1292, 25),
+    "kafka/3.3": (931, 21),
+    "kafka/3.6": (1531, 26),
+    "kafka/3.9-zk": (1308, 24),
+    "kafka/4.1": (1179, 24),
+}
+"""The number of states and the depth that the commit before the bounds for KRaft found. 2.8 is not here: two of its
+rules were added later (`isr_answer` and `isr_pending`).
+"""
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_without_the_bounds_for_kraft_nothing_changes(name: str) -> None:
+    bounds = {"acks": "all", "min_insync_replicas": 2, "records": 1, "max_epoch": 2, "crashes": 1, "isr_shrinks": 1}
+    spec = find(name)
+    assert spec is not None
+    statistics = explore(spec.with_bounds({**bounds, "missed_bounces": 0})).statistics
+    assert (statistics.distinct, statistics.depth) == BEFORE[name]
