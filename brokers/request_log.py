@@ -42,8 +42,8 @@ _NAMES = {
 
 _PROXY = "record the cluster with --broker and --zookeeper"
 _TEXT = (
-    "the request is text, as Kafka 1.0 to 2.7 writes it, and not JSON. Such files lack the changes of the ISR, which "
-    f"leaders up to 2.6 write to ZooKeeper: {_PROXY}"
+    "the request is text, as Kafka 1.0 to 2.7 writes it, and only JSON is read. Up to 2.6, such files also lack the "
+    f"changes of the ISR, which leaders write to ZooKeeper: {_PROXY}"
 )
 _TEXT_WITHOUT_RESPONSE = (
     f"the request is text without its response, as Kafka up to 0.11 writes it, and not JSON: {_PROXY}"

@@ -9,7 +9,7 @@ import attrs
 from leadline.brokers.conformance.events import Events, release_of
 from leadline.brokers.conformance.partition import PartitionRecording, expecting_the_format
 from leadline.checker.conformance import UNCOUNTED, Answer, Conformance, Limits, Observation, follow, uncut
-from leadline.model.kafka.conformance.following import FollowedRelease, forget
+from leadline.model.kafka.conformance.following import FollowedRelease, as_brokers_do, forget
 from leadline.model.kafka.conformance.window import cut
 from leadline.model.kafka.releases import Column
 from leadline.model.kafka.state import Partition
@@ -86,6 +86,7 @@ class Checks:
         Raises:
             NotFollowed: if the recording cannot be converted to observations.
         """
+        column = as_brokers_do(column)
         with expecting_the_format(self._read.path):
             release = release_of(self._read, column, without)
         for other, checked in self._known:

@@ -106,7 +106,7 @@ def _in_requests(read: PartitionRecording, writes: list[tuple[Seen, Mapping[str,
                     yield Contradiction(frame.arrived, (frame.number,), _announced(read, frame, state), why)
 
 
-def _epochs(read: PartitionRecording, writes: list[tuple[Seen, Mapping[str, Any]]]) -> dict[int, _Epoch]:
+def _epochs(read: PartitionRecording, writes: Iterable[tuple[Seen, Mapping[str, Any]]]) -> dict[int, _Epoch]:
     """Return the leader epochs that are written to ZooKeeper, with all ISRs that they may have had."""
     epochs: dict[int, _Epoch] = {}
     for frame, state in writes:

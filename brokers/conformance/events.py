@@ -455,6 +455,7 @@ class Events:
 
     def _learning(self) -> Iterator[Observation[Partition]]:
         read = self._read
+        written = () if read.kraft else self._written_epochs()  # `contradictions` checks all ISRs of these
         for told in self._told:
             if told.leader < 0:
                 self.notes["leader epochs without a leader, which the model does not number"] += 1
@@ -474,7 +475,9 @@ class Events:
                 sure = latest < dies
                 sent = told.sent if self._is_first(told) else told.passed
                 window = Window(sent, min(latest, dies), (told.frame,))
-                yield self._make.learned(window, broker, leader, epoch, isr, optional=not sure)
+                yield self._make.learned(
+                    window, broker, leader, epoch, isr, optional=not sure, isr_is_known=told.epoch in written
+                )
             if broker == leader and (is_again or told.assignment is not None):
                 yield self._applying(told, broker, isr, dies)
 

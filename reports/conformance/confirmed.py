@@ -95,9 +95,11 @@ What brokers did otherwise than the model of their release, or otherwise than re
 - **An unclean election in one decision.** In `KIP-106-0.10.2.2`, the controller writes one state in which the leader is
   gone and another is elected uncleanly (398). In the model these are two steps. Mended: both may be taken.
 - **A leader that keeps what it knows of its followers.** When a leader begins another epoch, brokers keep the log end
-  offsets of the followers, and the model forgets them until they fetch again. A random walk on 2.8 stopped there: the
-  leader did not remove a follower from the ISR that the model let it remove. No recording was rejected for it. The rule
-  `follower_leos=kept` has what brokers do; see [model/README.md](../../model/README.md#following-recordings).
+  offsets of the followers, and the specs of releases forget them until they fetch again. A run of `--chaos` on 0.10.2.2
+  was rejected for it: the controller removes a broker from the ISR, and with the next epoch the leader acknowledges a
+  record that the other follower has. Mended: recordings are followed with `follower_leos=kept`.
+- **An ISR that has changed since.** In the same run, broker 1 starts, and an announcement tells it the ISR 0, when the
+  ISR is 0 2 already. Mended in the reading: a follower may be told any ISR that its leader epoch had.
 - **A high watermark above the end of the log.** In a walk on 0.10.2.2, a former leader truncates after
   OFFSET_OUT_OF_RANGE, and its high watermark remains 1 above an empty log. Up to 2.3, a truncation does not lower it.
   No recording was rejected for it. What follows is in

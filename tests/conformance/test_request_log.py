@@ -87,7 +87,7 @@ def test_a_changed_number_is_noticed(changed: str, by: str, reason: str, tmp_pat
         ("Completed request:{}\n", ":1: there is no time such as"),
         (
             f"{AT} TRACE Completed request:RequestHeader(apiKey=FETCH) -- {{a=1}},response:{{error_code=0}} from",
-            ":1: the request is text, as Kafka 1.0 to 2.7 writes it, and not JSON. Such files lack the changes of the",
+            ":1: the request is text, as Kafka 1.0 to 2.7 writes it, and only JSON is read. Up to 2.6, such files also",
         ),
         (
             f"{AT} TRACE Completed request:Name: FetchRequest; Version: 2; ReplicaId: 1 from connection 1",

@@ -51,6 +51,15 @@ _NO_LIMITS = {
 }
 
 
+def as_brokers_do(column: Column) -> Column:
+    """Return a release with `follower_leos=kept`, as all brokers have it. The specs of releases omit this behaviour,
+    unless it is asked for.
+    """
+    if "follower_leos" in column.changed:
+        return column
+    return attrs.evolve(column, values={**column.values, "follower_leos": "kept"})
+
+
 class _ReadRules:
     """The rules of a release. An attribute is copied from the `Protocol` when it is read for the first time, so the
     copies show which rules were read.

@@ -493,9 +493,19 @@ class Observations:
     # --- leadership -----------------------------------------------------------------------------------------------
 
     def learned(
-        self, window: Window, broker: int, leader: int, epoch: int, isr: frozenset[int], *, optional: bool
+        self,
+        window: Window,
+        broker: int,
+        leader: int,
+        epoch: int,
+        isr: frozenset[int],
+        *,
+        optional: bool,
+        isr_is_known: bool = False,
     ) -> Observation[Partition]:
-        """A broker learns of a leader epoch."""
+        """A broker learns of a leader epoch. If `isr_is_known`, the epoch had this ISR at some time. The controller can
+        tell a follower an earlier one, which makes no difference to it.
+        """
         name = "become_leader" if broker == leader else "become_follower"
 
         def apply(state: Partition) -> list[Partition]:
@@ -506,7 +516,8 @@ class Observations:
             if request is None or request.leader != leader:
                 return []
             added = state.bounds.moves and broker not in (request.replicas or ())  # told of an ISR in between
-            if not added and isr not in (request.isr, state.quorum.isr):
+            told_earlier = isr_is_known and broker != leader
+            if not added and not told_earlier and isr not in (request.isr, state.quorum.isr):
                 return []
             return self.release.take(name, state, broker, epoch)
 
