@@ -71,26 +71,37 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
 
 
 def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
-    """Yield the Python functions of a spec's actions, properties and premises, and the function of its constraint."""
+    """Yield the Python functions of a spec's actions, properties and premises, and the function of its constraint.
+
+    Functions of this package, such as that of `leadline.checker.enabled`, are left out.
+    """
     within = [function for function in (spec.within, spec.cut, spec.final) if function is not None]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
         function = inspect.unwrap(given.written if isinstance(given, Property) else given) if given else None
-        if inspect.isfunction(function) and Path(function.__code__.co_filename).is_file():
-            yield function
+        if inspect.isfunction(function):
+            path = Path(function.__code__.co_filename)
+            if path.is_file() and not path.resolve().is_relative_to(PRODUCT):
+                yield function
 
 
 def _files(own: list[FunctionType]) -> set[Path]:
     """Return the files of the given functions, and the files of imported modules in the same folders or packages."""
     files = {Path(function.__code__.co_filename).resolve() for function in own}
-    folders, packages = {file.parent for file in files}, {function.__module__.partition(".")[0] for function in own}
+    folders, packages = {file.parent for file in files}, {_package(function.__module__) for function in own}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file.endswith(".py"):
             path = Path(file).resolve()
-            if path.parent in folders or name.partition(".")[0] in packages:
+            if path.parent in folders or _package(name) in packages:
                 files.add(path)
     return {file for file in files if not file.is_relative_to(PRODUCT)}
+
+
+def _package(module: str) -> str:
+    """Return the package of a module. leadline's own packages are separate, because its reports call no spec."""
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] == "leadline" else 1])
 
 
 def _report(measure: Any) -> dict[str, Any]:

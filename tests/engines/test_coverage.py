@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,7 @@ from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.result import Result
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from leadline.invariants.catalog import CATALOG
+from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import walked_lines
 from tests.specs.agreement import SMALL
 from tests.specs.going_wrong import ONLY_LEARNED
@@ -495,6 +497,16 @@ def test_a_premise_that_yields_is_refused() -> None:
 
     with pytest.raises(SpecError, match="premise yields must return True or False"):
         invariant("it is so", premise=yields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["atomic/kip-320", "tests/specs/words.py:ENABLED"])
+def test_leadlines_own_reports_are_not_covered(name: str) -> None:
+    """The first spec is in another package of leadline; the second has a property with `enabled`."""
+    importlib.import_module("leadline.reports.terminal.progress")
+    project = Path(__file__).parents[2]
+    files = source._files(list(source._functions(load_spec(name, project))))
+    assert files
+    assert not [file for file in files if {"reports", "checker"} & set(file.relative_to(project).parts)]
 
 
 def test_the_last_statement_of_a_function_is_shown_whole() -> None:
