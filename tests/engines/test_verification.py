@@ -235,14 +235,14 @@ def test_calls_that_are_made_instead_are_no_applications() -> None:
 
 @attrs.frozen
 class Bits:
-    bits: tuple[int, ...] = component(default=(0,) * 6)
+    bits: tuple[int, ...] = component(default=(0,) * 4)
     box: frozenset[int] = frozenset()
     hues: tuple[bool | None, ...] = component(default=(True, True))
     number: int = 0
     error: bool = False
 
 
-@action(place=range(6))
+@action(place=range(4))
 def flip(s: Bits, place: int) -> Iterator[Bits]:
     bits = (*s.bits[:place], 1 - s.bits[place], *s.bits[place + 1 :])
     yield attrs.evolve(s, bits=bits, hues=(True, True))
@@ -255,7 +255,7 @@ def fill(s: Bits, value: int) -> Iterator[Bits]:
 
 @action(value=range(8))
 def count(s: Bits, value: int) -> Iterator[Bits]:
-    is_wrong = value == 7 and s.number == 6 and s.bits == (1, 0) * 3
+    is_wrong = value == 7 and s.number == 6 and s.bits == (1, 0) * 2
     yield attrs.evolve(s, number=value, hues=(None if is_wrong else True, True))
 
 
@@ -275,7 +275,7 @@ def merge(total: set[int], part: frozenset[int]) -> None:
 def merged(s: Bits) -> bool:
     total = set[int]()
     merge(total, s.box)
-    return not (5 in total and sum(s.bits) == 6)
+    return not (5 in total and sum(s.bits) == 4)
 
 
 @invariant("5 is never in the box while all bits are set")
@@ -285,7 +285,7 @@ def looped(s: Bits) -> bool:
         if v == 99:
             break
     else:
-        return not (v == 5 and sum(s.bits) == 6)
+        return not (v == 5 and sum(s.bits) == 4)
     return True
 
 

@@ -127,14 +127,14 @@ def ring(size: int, *, fair: str) -> Spec[Node]:
 
 
 def test_large_component() -> None:
-    result = learning.explore(ring(3_000, fair="weak"))
+    result = learning.explore(ring(1_500, fair="weak"))
     (trace,) = result.properties[0].traces
     assert trace.loop is not None
-    assert len(trace.loop_steps) == 3_000
+    assert len(trace.loop_steps) == 1_500
     assert fault(trace) is None
     assert result.statistics.liveness is not None
-    assert (result.statistics.liveness.components, result.statistics.liveness.largest) == (2, 3_000)
-    assert learning.explore(ring(3_000, fair="strong")).verdict is Verdict.HOLDS
+    assert (result.statistics.liveness.components, result.statistics.liveness.largest) == (2, 1_500)
+    assert learning.explore(ring(1_500, fair="strong")).verdict is Verdict.HOLDS
 
 
 def test_impure_action_is_noticed_when_the_steps_are_generated_again(monkeypatch: pytest.MonkeyPatch) -> None:
