@@ -19,7 +19,7 @@ from leadline.reports.hunt.engines import on_this_machine
 from leadline.reports.hunt.hunt import Hunt, lowered_bounds, prepared
 from leadline.reports.hunt.plan import SHIPPED, Plan, Setting, Values, read_plan
 from leadline.reports.hunt.report import HuntReport, read_hunt
-from tests.suite.command import call
+from tests.suite.command import call, run_leadline
 
 BOILER = """\
 from collections.abc import Iterator
@@ -312,8 +312,10 @@ def test_options_of_spark_need_it(tmp_path: Path) -> None:
 def test_a_hunt_on_spark_finds_the_same(tmp_path: Path) -> None:
     """All searches share a session, so that Spark starts once."""
     _, here, _ = hunted(tmp_path)
-    code, there, _ = hunted(tmp_path, "--engine", "spark", "--work-dir", str(tmp_path / "files"))
-    assert code == 1, "a cause has no name"
+    arguments = ("--plan", "plan.toml", "--json", "spark.json", "--engine", "spark", "--work-dir", "files")
+    run = run_leadline("hunt", "boiler.py", *arguments, folder=tmp_path)  # a process has one context of Spark
+    assert run.code == 1, "a cause has no name"
+    there = json.loads((tmp_path / "spark.json").read_text())
     compared = [
         [(each["name"], each["length"], each["steps"]) for each in found["specs"][0]["causes"]]
         for found in (here, there)
