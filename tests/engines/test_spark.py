@@ -674,6 +674,12 @@ def test_what_spark_says_of_executors_is_a_line(text: str, meaning: str) -> None
     assert session._reason(RuntimeError(text)) == f"{meaning} (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_second_session_in_a_process_is_refused() -> None:
+    with pytest.raises(LeadlineError, match="this process has a Spark session already"):
+        Session(None, {})
+
+
 def test_the_driver_on_this_machine_is_protected(spark: Session) -> None:
     """By a secret that Spark makes; and it listens here only."""
     conf = spark._context.getConf()

@@ -249,6 +249,8 @@ def _python(conf: Mapping[str, str]) -> str:
 
 def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder: Path) -> SparkContext:
     """Start Spark, and return its context. Raise LeadlineError if it does not start."""
+    if SparkContext._active_spark_context is not None:
+        raise LeadlineError("this process has a Spark session already: stop it first")
     with tempfile.TemporaryFile() as log:
         try:
             at_start = SparkConf(loadDefaults=False).setAll(list(_at_start(master, conf, folder).items()))
